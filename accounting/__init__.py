@@ -1,0 +1,1 @@
+"""Privacy loss, accounts and composition: exact integer arithmetic, standard library only."""

@@ -1,0 +1,124 @@
+"""Privacy loss and the arithmetic it obeys.
+
+A loss is a pair of whole numbers: nano-epsilons (ε = epsilon_nano / 10⁹) and atto-deltas
+(δ = delta_atto / 10¹⁸). Sums of charges are therefore exact: a budget of 1 is spent by ten
+queries at 0.1, never by nine or eleven. Shares round down, and the last share takes what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Self
+
+NANO = 10**9
+ATTO = 10**18
+
+#: Limits are at most ε = 10⁹: sums of any two amounts stay far inside 64 bits.
+MAX_EPSILON_NANO = 10**9 * NANO
+#: δ = 1 promises nothing, so an amount stays below it.
+MAX_DELTA_ATTO = ATTO - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyLoss:
+    """An (ε, δ) privacy loss: ε in nano-epsilons, δ in atto-deltas; pure when δ = 0."""
+
+    epsilon_nano: int
+    delta_atto: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epsilon_nano < 0 or self.delta_atto < 0:
+            raise ValueError(f"a privacy loss is non-negative, got {self!r}")
+
+    @classmethod
+    def parse(
+        cls, epsilon: str | int | float | Decimal, delta: str | int | float | Decimal = 0
+    ) -> Self:
+        """Read decimal amounts; ValueError when one has more digits than its unit holds."""
+        return cls(parse_units(epsilon, 9), parse_units(delta, 18))
+
+    def __add__(self, other: Self) -> Self:
+        """Sequential composition: losses of releases from the same records add up."""
+        return type(self)(
+            self.epsilon_nano + other.epsilon_nano, self.delta_atto + other.delta_atto
+        )
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(
+            self.epsilon_nano - other.epsilon_nano, self.delta_atto - other.delta_atto
+        )
+
+    def __mul__(self, times: int) -> Self:
+        return type(self)(self.epsilon_nano * times, self.delta_atto * times)
+
+    def fits(self, within: Self) -> bool:
+        """Both parts fit: the pairs are only partially ordered."""
+        return self.epsilon_nano <= within.epsilon_nano and self.delta_atto <= within.delta_atto
+
+    def split(self, parts: int) -> tuple[Self, ...]:
+        """Shares of ``parts`` releases, equal but for the last, which takes the left-over units."""
+        share, last = self.shares(parts)
+        return (share,) * (parts - 1) + (last,)
+
+    def shares(self, parts: int) -> tuple[Self, Self]:
+        """The share that all but the last of ``parts`` releases have, and the last one's."""
+        if parts < 1:
+            raise ValueError(f"a loss is split into at least one part, got {parts}")
+        share = type(self)(self.epsilon_nano // parts, self.delta_atto // parts)
+        return share, self - share * (parts - 1)
+
+    def epsilon(self) -> Fraction:
+        return Fraction(self.epsilon_nano, NANO)
+
+    def as_dict(self) -> dict[str, str]:
+        """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts."""
+        return {
+            "epsilon": format_units(self.epsilon_nano, 9),
+            "delta": format_units(self.delta_atto, 18),
+        }
+
+
+def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
+    """The whole number of units of 10^−digits in a decimal amount, exactly or ValueError.
+
+    A float is read by its shortest decimal form: 0.1 means one tenth.
+    """
+    if isinstance(amount, bool):
+        raise ValueError("a truth value is not an amount")
+    if isinstance(amount, str) and not _is_plain_decimal(amount):
+        raise ValueError("not a decimal number")
+    try:
+        value = Decimal(repr(amount) if isinstance(amount, float) else amount)
+    except InvalidOperation:
+        raise ValueError("not a decimal number") from None
+    if not value.is_finite():
+        raise ValueError("not a finite number")
+    if value.adjusted() > 24:
+        raise ValueError("too large")
+    sign, mantissa, exponent = value.as_tuple()
+    assert isinstance(exponent, int)  # finite, checked above
+    significand = int("".join(map(str, mantissa)))
+    shift = exponent + digits
+    if significand == 0:
+        return 0
+    # 10^−300 must not build a power of ten with 300 digits before it is refused.
+    if shift < -len(mantissa):
+        raise ValueError(f"more than {digits} decimal places")
+    units = int(significand * 10**shift if shift >= 0 else significand // 10**-shift)
+    if shift < 0 and significand % 10**-shift:
+        raise ValueError(f"more than {digits} decimal places")
+    return -units if sign else units
+
+
+def format_units(units: int, digits: int) -> str:
+    """The shortest decimal string of ``units`` of 10^−digits: 500000000 at 9 is "0.5"."""
+    whole, part = divmod(abs(units), 10**digits)
+    text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
+    return f"-{text}" if units < 0 else text
+
+
+def _is_plain_decimal(text: str) -> bool:
+    """ASCII digits with an optional sign, point and exponent: no underscores, blanks or words."""
+    return len(text) <= 64 and text.isascii() and all(c in "0123456789+-.eE" for c in text)

@@ -1,0 +1,72 @@
+"""A pytest plugin: ``--branch-floor=95`` fails a run that covers too few branches of a package.
+
+pytest-cov's own floor counts lines and branches of all packages together, so that many plain
+lines can hide branches that no test takes.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import coverage
+import pytest
+
+#: (package, covered branches, all branches, files with open branches) of the run that ended.
+_measured: list[tuple[str, int, int, list[str]]] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--branch-floor", type=float, default=None, metavar="PERCENT")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, bool, bool]:
+    """Measure after pytest-cov, the inner wrapper, has joined the data of all workers."""
+    result = yield
+    floor = session.config.getoption("--branch-floor")
+    if floor is not None and not hasattr(session.config, "workerinput"):
+        _measured[:] = measure()
+        if any(100 * covered < floor * total for _, covered, total, _ in _measured):
+            session.testsfailed += 1
+    return result
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    floor = config.getoption("--branch-floor")
+    for package, covered, total, files in _measured:
+        share = 100 * covered / total if total else 100.0
+        low = share < floor
+        terminalreporter.write_line(
+            f"branch coverage of {package}: {share:.1f} % of {total}"
+            + (f", below {floor:g} %" if low else ""),
+            red=low,
+            green=not low,
+        )
+        for line in files if low else ():
+            terminalreporter.write_line(f"  {line}")
+
+
+def measure() -> list[tuple[str, int, int, list[str]]]:
+    """Branches of each measured package, from the data file that the run has just written."""
+    data = coverage.Coverage()
+    data.load()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "coverage.json")
+        data.json_report(outfile=str(report))
+        files = json.loads(report.read_text("utf-8"))["files"]
+    covered: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    gaps: dict[str, list[str]] = {}
+    for name, file in sorted(files.items()):
+        package = Path(name).parts[0]
+        covered[package] += file["summary"]["covered_branches"]
+        total[package] += file["summary"]["num_branches"]
+        if file["missing_branches"]:
+            gaps.setdefault(package, []).append(f"{name}: {file['missing_branches']}")
+    return [(name, covered[name], total[name], gaps.get(name, [])) for name in sorted(total)]
