@@ -1,0 +1,1 @@
+"""The mathematics: records in, released values out; randomness is an argument."""

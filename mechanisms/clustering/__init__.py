@@ -1,0 +1,1 @@
+"""Private clustering of records with categorical attributes; centres alone are released."""

@@ -1,0 +1,89 @@
+"""Values as points, on a public integer grid: what a client encodes its own records with.
+
+All of it is public: one-hot codes by nature, learned coordinates because they were released. So
+any origin may be chosen, and the one with the smallest reach R is: the noise of Lloyd's iterations
+grows with R = Σ over attributes of the largest ‖e(value)‖₁.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mechanisms.distances.learning import TargetMetric
+from mechanisms.distances.metric import Floats
+from mechanisms.domains import Attribute
+from mechanisms.sensitivity import Integers
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One array (levels, axes) of whole numbers of 2^−bits an attribute; a record is all of its
+    values' coordinates in a row."""
+
+    attributes: tuple[Attribute, ...]
+    vectors: tuple[Integers, ...]
+    bits: int
+
+    @cached_property
+    def reach(self) -> int:
+        """R in grid steps: the most that one record's coordinates add up to, without signs."""
+        return sum(int(np.abs(vectors).sum(axis=1).max()) for vectors in self.vectors)
+
+    @cached_property
+    def points(self) -> tuple[Floats, ...]:
+        """The same in units, exactly."""
+        return tuple(np.ldexp(each.astype(np.float64), -self.bits) for each in self.vectors)
+
+    @property
+    def axes(self) -> int:
+        return sum(each.shape[1] for each in self.vectors)
+
+    @cached_property
+    def box(self) -> tuple[Floats, Floats]:
+        """Smallest and largest coordinate of any record on every axis."""
+        low = np.concatenate([each.min(axis=0) for each in self.points])
+        return low, np.concatenate([each.max(axis=0) for each in self.points])
+
+    def point(self, record: Sequence[int]) -> Floats:
+        """Where a record lies, given its level of every attribute."""
+        pairs = zip(self.points, record, strict=True)
+        return np.concatenate([each[level] for each, level in pairs])
+
+
+def one_hot(attributes: tuple[Attribute, ...], bits: int) -> Encoding:
+    """0/1 codes: R is the number of attributes."""
+    vectors = tuple(np.eye(len(a.levels), dtype=np.int64) << bits for a in attributes)
+    return Encoding(attributes, vectors, bits)
+
+
+def learned(metrics: Sequence[TargetMetric], bits: int) -> Encoding:
+    """The released embedding, rounded once to the grid, in the form with the smallest reach."""
+    vectors = tuple(
+        np.rint(np.ldexp(compact(metric.points), bits)).astype(np.int64) for metric in metrics
+    )
+    return Encoding(tuple(metric.attribute for metric in metrics), vectors, bits)
+
+
+def compact(points: Floats) -> Floats:
+    """The same distances with a small largest L1 norm: as given, or turned into the |Y| − 1 axes
+    that the values span, from the best of some origins."""
+    turned = [points, _spanned(points)]
+    shifted = [each - origin for each in turned for origin in _origins(each)]
+    return min(shifted, key=lambda each: float(np.abs(each).sum(axis=1).max()))
+
+
+def _spanned(points: Floats) -> Floats:
+    """Coordinates in an orthonormal basis of the differences (no eigenvalues to cut off)."""
+    differences = (points[1:] - points[0]).T
+    # differences = basis @ coordinates, the basis orthonormal.
+    _, coordinates = np.linalg.qr(differences)
+    return np.concatenate([np.zeros((1, len(coordinates))), coordinates.T])
+
+
+def _origins(points: Floats) -> list[Floats]:
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    return [np.zeros(points.shape[1]), middle, np.median(points, axis=0), points.mean(axis=0)]

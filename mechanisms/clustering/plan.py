@@ -1,0 +1,108 @@
+"""What a clustering costs, from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isqrt
+
+from accounting.composition import Step, repeated
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.clustering.initial import Possible, check_enough
+from mechanisms.clustering.lloyd import Rates
+from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
+from mechanisms.domains import Attribute, Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.table_candidates import attribute_named, table_domain
+from mechanisms.utilities.tables import row_bound
+
+#: Coordinates are rounded to 2^−20, or coarser where there are very many of them.
+FINEST, COARSEST = 20, 8
+
+
+@dataclass(frozen=True)
+class ClusteringPlan:
+    """Public. ``metric`` learns the encoding; without one codes are one-hot and take no loss."""
+
+    dataset: Dataset
+    attributes: tuple[Attribute, ...]
+    metric: Plan | None
+    distance_share: Fraction
+    clusters: int
+    iterations: int
+    initial: tuple[Possible, ...] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        check_enough(self.attributes, self.clusters)
+        self.bits  # noqa: B018 - raises where no grid fits
+        values = sum(len(attribute.levels) for attribute in self.attributes)
+        if values * (self.clusters + values) > MAX_CELLS:
+            raise UnsupportedQuery(
+                "clusters of so many values are too large", supported={"cells": MAX_CELLS}
+            )
+        work = len(self.attributes) * self.clusters * self.iterations
+        if work * row_bound(self.dataset) > MAX_WORK:
+            raise UnsupportedQuery(
+                "the public bound on rows is too large for so many clusters and iterations",
+                supported={"rows": MAX_WORK // work},
+            )
+
+    @property
+    def moves(self) -> int:
+        """In how many places one change of the records shows."""
+        return 2 if self.dataset.neighbouring is NeighbouringRelation.REPLACE else 1
+
+    @property
+    def most_reach(self) -> int:
+        """A bound on R in units: √Σ|X| an attribute when learned, 1 when one-hot."""
+        if self.metric is None:
+            return len(self.attributes)
+        values = sum(self.metric.levels)
+        return sum(isqrt(values - levels) + 2 for levels in self.metric.levels)
+
+    @property
+    def bits(self) -> int:
+        """The finest grid on which the noise of sums stays in exact arithmetic."""
+        for bits in range(FINEST, COARSEST - 1, -1):
+            if self.moves * (1 + self.most_reach) << bits < 1 << 32:
+                return bits
+        raise UnsupportedQuery("there are too many attributes for exact arithmetic")
+
+    def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The loss of the metric, rounded down, and that of all iterations."""
+        if self.metric is None:
+            return PrivacyLoss(0), loss
+        share = self.distance_share
+        metric = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
+        return metric, loss - metric
+
+    def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
+        """How ``loss`` is spent; the steps add up to it exactly."""
+        metric, iterations = self.shares(loss)
+        for share in iterations.shares(self.iterations):
+            Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
+        what = "an iteration: noisy count and sums of every cluster"
+        steps = repeated(what, iterations, self.iterations)
+        return steps if self.metric is None else (*self.metric.steps(metric), *steps)
+
+    def count_noise_scale(self, loss: PrivacyLoss) -> float:
+        """A bound on the scale of the noise on the count of a cluster, in records."""
+        share, _ = self.shares(loss)[1].shares(self.iterations)
+        rates = Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
+        return float(1 / rates.counts.exponent())
+
+
+def participants(dataset: Dataset, names: tuple[str, ...] | None) -> tuple[Attribute, ...]:
+    """Those named, or all but the class attribute, in the order of the domain."""
+    domain = table_domain(dataset)
+    row_bound(dataset)
+    for name in names or ():
+        attribute_named(dataset, name)
+    chosen = tuple(
+        attribute
+        for attribute in domain.attributes
+        if (attribute.name in names if names else attribute.name != domain.class_attribute)
+    )
+    if not chosen:
+        raise UnsupportedQuery("clustering needs an attribute beside the class attribute")
+    return chosen

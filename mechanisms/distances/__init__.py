@@ -1,0 +1,1 @@
+"""Private distances between the values of categorical attributes, learned from their context."""

@@ -1,0 +1,75 @@
+"""Entropies on a public grid with their exact sensitivity, for contexts by ``mean_su``.
+
+Replacing one of N records moves an entropy by at most h_b(1/N) = φ(N)/N, φ(n) = n·log₂n −
+(n − 1)·log₂(n − 1), and this is attained (all records equal, then one differs). Under add/remove
+the bound is h_b(1/(N₀ + 1)), which needs a public N₀ ≥ 1 that the rows never fall below. The same
+holds for joint entropies. The printed (1/N)(1/ln 2 + log₂N) is safe but loose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.sensitivity import Integers
+from mechanisms.table_candidates import table_domain
+from mechanisms.utilities.entropy_table import FINEST, entropy_sums, increments
+from mechanisms.utilities.tables import row_bound
+
+#: Steps of the grid are this many bits finer than one record's share of the table.
+FINER = 10
+
+
+@dataclass(frozen=True)
+class EntropyGrid:
+    """Entropies are rounded down to steps of 2^−bits; neighbours move one by ``sensitivity``
+    steps at most."""
+
+    bits: int
+    sensitivity: int
+
+
+def entropy_grid(dataset: Dataset) -> EntropyGrid:
+    """The public grid; UnsupportedQuery under add/remove without a lower bound on the rows.
+
+    Proof. With Φ from rounded Ψ, Q = Φ[N] − ΣΦ[n] moves by at most Ψ[N − 1] when a record is
+    replaced, and rounding Q/N down to the grid rounds the bound up. Under add/remove N moves too:
+    Q/N is within 2^−g of the entropy, g the bits of Ψ, which is added on both sides.
+    """
+    rows = row_bound(dataset)
+    if dataset.neighbouring is NeighbouringRelation.REPLACE:
+        bits = FINER + (rows - 1).bit_length()
+        bound = Fraction(int(increments(rows - 1, rows, FINEST)[0]), rows << FINEST)
+    else:
+        fewest = table_domain(dataset).min_rows
+        if fewest < 1:
+            raise UnsupportedQuery(
+                "mean_su under add/remove needs a public lower bound on the rows, min_rows ≥ 1",
+                supported={"context": ["baseline", "max_relevance", "max_dependency"]},
+            )
+        bits = FINER + fewest.bit_length()
+        # ψ(N₀) = φ(N₀ + 1) is at most half a step above its rounded value.
+        largest = 2 * int(increments(fewest, fewest + 1, FINEST)[0]) + 1
+        bound = Fraction(largest, (fewest + 1) << (FINEST + 1)) + Fraction(2, 1 << FINEST)
+    return EntropyGrid(bits, max(1, ceil(bound * 2**bits)))
+
+
+def entropy_steps(tables: Sequence[Integers], rows: int, grid: EntropyGrid) -> Integers:
+    """⌊H / 2^−bits⌋ of each table of counts, int64 (tables,); 0 where there is no record.
+
+    ``rows`` is the public bound that Φ is made for; the records of every table are the same.
+    """
+    sums = entropy_sums(rows, FINEST)
+    steps = []
+    for table in tables:
+        count = int(table.sum())
+        q = int(sums[count]) - int(sums[table].sum())
+        # An entropy is never negative; one of rounded Φ may be, by less than a step.
+        steps.append(max(0, (q << grid.bits) // (max(count, 1) << FINEST)))
+    return np.array(steps, dtype=np.int64)

@@ -1,0 +1,68 @@
+"""A metric, learned: contexts, noisy tables, distances. The file to read first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.distances.contexts import draw_contexts
+from mechanisms.distances.metric import Floats, distance_matrix, embedding
+from mechanisms.distances.plan import Plan
+from mechanisms.distances.rules import Contexts, read_contexts
+from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
+from mechanisms.domains import Attribute
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.utilities.tables import table_records
+
+
+@dataclass(frozen=True)
+class TargetMetric:
+    """What was released about the values of one attribute: public from here on."""
+
+    attribute: Attribute
+    context: tuple[Attribute, ...]
+    points: Floats
+
+    @cached_property
+    def matrix(self) -> Floats:
+        return distance_matrix(self.points)
+
+
+def learn(
+    records: Records, plan: Plan, loss: PrivacyLoss, randomness: Randomness, executor: Executor
+) -> list[TargetMetric]:
+    """The distances of every target of the plan, in order.
+
+    Contexts come first, then every pair of attributes that they need, each once however many
+    contexts share it; the baseline releases its pairs and reads contexts off them.
+
+    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` says.
+    Source: Battaglia, Celano, Pensa 2021, Algorithms 1–5 with their errata; sharing of pairs and
+        dampened contexts are new here.
+    """
+    private = table_records(records)
+    for_contexts, for_tables = plan.shares(loss)
+    if plan.baseline is not None:
+        counted = count_pairs(private, plan, plan.baseline, executor)
+        noisy = release_pairs(counted, plan, for_tables, randomness, executor)
+        return metrics(plan, read_contexts(plan, noisy), noisy)
+    contexts = draw_contexts(private, plan, for_contexts, randomness, executor)
+    pairs = sorted({(min(x, y), max(x, y)) for y, context in contexts.items() for x in context})
+    counted = count_pairs(private, plan, pairs, executor)
+    noisy = release_pairs(counted, plan, for_tables, randomness, executor)
+    return metrics(plan, contexts, noisy)
+
+
+def metrics(plan: Plan, contexts: Contexts, tables: PairTables) -> list[TargetMetric]:
+    """The metric that contexts and tables amount to."""
+    return [
+        TargetMetric(
+            plan.attributes[target],
+            tuple(plan.attributes[x] for x in context),
+            embedding([tables.of(x, target) for x in context]),
+        )
+        for target, context in contexts.items()
+    ]

@@ -1,0 +1,73 @@
+"""How a metric is to be learned: what an analyst chooses, checked as far as no dataset is needed.
+
+Source: Battaglia, Celano, Pensa, Differentially private distance learning in categorical data,
+DAMI 2021, with its errata (docs/privacy.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.sensitivity import Sensitivity
+
+
+class Context(StrEnum):
+    """How the context of a target is found: the attributes that tell its values apart."""
+
+    #: From noisy tables of pairs alone; a ``Rule`` says how.
+    BASELINE = "baseline"
+    #: Attributes whose noisy symmetric uncertainty reaches the mean.
+    MEAN_SU = "mean_su"
+    #: The k attributes that tell most about the target, each by itself.
+    MAX_RELEVANCE = "max_relevance"
+    #: The k attributes that tell most about the target together.
+    MAX_DEPENDENCY = "max_dependency"
+
+
+class Rule(StrEnum):
+    """How a context is read off noisy tables, at no further loss."""
+
+    MEAN_SU = "mean_su"
+    NOT_REDUNDANT = "not_redundant"
+    MAX_RELEVANCE = "max_relevance"
+    MAX_DEPENDENCY = "max_dependency"
+
+
+#: Size of contexts unless it is given, or all other attributes where there are fewer.
+USUAL_SIZE = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """Public choices.
+
+    ``rule`` and ``threshold`` (σ in [0, 1], of the rule ``mean_su``) matter to the baseline,
+    ``context_size`` k to all but the rules and contexts that end by themselves, ``context_share``
+    h in (0, 1), ``sensitivity`` and ``selector`` to contexts that are paid for by themselves.
+    """
+
+    context: Context
+    rule: Rule = Rule.MEAN_SU
+    threshold: Fraction = Fraction(1)
+    context_size: int | None = None
+    context_share: Fraction = Fraction(3, 10)
+    sensitivity: Sensitivity = Sensitivity.LOCAL
+    selector: Selector = field(default_factory=lambda: SELECTORS["permute_and_flip"])
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise ValueError("the threshold lies between 0 and 1")
+        if not 0 < self.context_share < 1:
+            raise ValueError("the share of contexts lies strictly between 0 and 1")
+        if self.context_size is not None and self.context_size < 1:
+            raise ValueError("a context has at least one attribute")
+        if self.sensitivity not in (Sensitivity.GLOBAL, Sensitivity.LOCAL):
+            raise ValueError("contexts are drawn with global or with local sensitivity")
+
+    @property
+    def baseline_rule(self) -> Rule:
+        """The rule that reads contexts off tables of all pairs, whichever way was asked for."""
+        return self.rule if self.context is Context.BASELINE else Rule(self.context.value)

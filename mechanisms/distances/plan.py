@@ -1,0 +1,231 @@
+"""What a metric costs and how it will be learned, from public facts alone.
+
+Two ways lead to it. *Contexts first* spends a share h of the loss on contexts and the rest on the
+tables that they need. The *baseline* releases tables of all pairs and reads contexts off them. For
+the whole metric the baseline is taken whenever its noise is not above the other's public bound:
+(1 − h)·C(m, 2) ≤ P̄, with P̄ = min(mk, C(m, 2)), and P̄ = C(m, 2) for ``mean_su``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb, prod
+
+from accounting.composition import Step, repeated
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.distances.entropies import EntropyGrid, entropy_grid
+from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
+from mechanisms.domains import Attribute, Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.noise.rate import Rate
+from mechanisms.table_candidates import attribute_named, table_domain
+from mechanisms.utilities.entropy_table import check_rows
+from mechanisms.utilities.tables import row_bound
+
+#: Cells of all tables together, and with them the size of an answer.
+MAX_CELLS = 2_000_000
+#: Subsets that may be counted for one answer, and rows times subsets or pairs.
+MAX_SUBSETS = 100_000
+MAX_WORK = 20_000_000_000
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Public: who takes part, which way is taken and what is released at most.
+
+    ``attributes`` take part in the order of the domain; ``targets`` are numbers of those whose
+    values get distances. ``size`` is k, 0 where contexts end by themselves. ``baseline`` pairs are
+    the tables of the baseline; without them ``tables`` bounds how many contexts will need.
+    """
+
+    dataset: Dataset
+    options: Options
+    attributes: tuple[Attribute, ...]
+    targets: tuple[int, ...]
+    size: int
+    tables: int
+    baseline: tuple[Pair, ...] | None
+    #: The baseline stands in for contexts that were asked for, because it is less noisy.
+    cheaper: bool = False
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        return tuple(len(attribute.levels) for attribute in self.attributes)
+
+    @property
+    def rows(self) -> int:
+        """N: the public number of rows, or the public bound on it."""
+        return row_bound(self.dataset)
+
+    @property
+    def replace(self) -> bool:
+        return self.dataset.neighbouring is NeighbouringRelation.REPLACE
+
+    def others(self, target: int) -> tuple[int, ...]:
+        """Candidates for the context of ``target``, in order."""
+        return tuple(i for i in range(len(self.attributes)) if i != target)
+
+    def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The loss of contexts, rounded down, and that of tables, which takes what is left."""
+        if self.baseline is not None:
+            return PrivacyLoss(0), loss
+        share = self.options.context_share
+        contexts = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
+        if contexts.epsilon_nano < len(self.targets):
+            raise UnsupportedQuery("the share of one context is less than the smallest loss, 10⁻⁹")
+        return contexts, loss - contexts
+
+    def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
+        """How ``loss`` is spent; the steps add up to it exactly."""
+        contexts, tables = self.shares(loss)
+        self.table_rate(tables, self.tables)
+        if self.baseline is not None:
+            what = f"noisy tables of {self.tables} pairs of attributes"
+            if self.cheaper:
+                what += (
+                    ": the baseline in place of contexts first, for with these public sizes it is "
+                    "not noisier and chooses contexts for nothing"
+                )
+            return (Step(what, tables),)
+        drawn = self._context_steps(contexts)
+        return (*drawn, Step("noisy tables of the pairs that contexts need", tables))
+
+    def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
+        options = self.options
+        if options.context is Context.MEAN_SU:
+            self.entropy_rate(loss)
+            return (Step(f"{self.entropies} noisy entropies, for the context", loss),)
+        draws = 1 if options.context is Context.MAX_DEPENDENCY else self.size
+        for share in set(loss.shares(len(self.targets))):
+            options.selector.steps(share, draws, "one_shot")
+        what = f"context of an attribute by {options.context}: {options.selector.title.lower()}"
+        return repeated(what, loss, len(self.targets))
+
+    @property
+    def entropies(self) -> int:
+        """How many entropies ``mean_su`` needs: of m attributes and of m − 1 pairs."""
+        return 2 * len(self.attributes) - 1
+
+    def entropy_grid(self) -> EntropyGrid:
+        return entropy_grid(self.dataset)
+
+    def entropy_rate(self, loss: PrivacyLoss) -> Rate:
+        return Rate.of_counts(loss.epsilon_nano, self.entropies * self.entropy_grid().sensitivity)
+
+    def table_rate(self, loss: PrivacyLoss, tables: int) -> Rate:
+        """The rate of the noise on every cell of so many tables: a record is in one cell of each,
+        a replacement moves two."""
+        return Rate.of_counts(loss.epsilon_nano, tables * (2 if self.replace else 1))
+
+
+def plan(
+    dataset: Dataset,
+    options: Options,
+    target: str | None,
+    attributes: tuple[str, ...] | None = None,
+) -> Plan:
+    """The plan of the distances of ``target``, or of all attributes that take part.
+
+    Args:
+        attributes: who takes part; all but the class attribute unless given. The target always
+            does, the class attribute too when it is the target.
+
+    Raises: UnsupportedQuery when the dataset is no table of a fitting relation, lacks an
+        attribute, has no possible context, or is larger than the public limits.
+    """
+    domain = table_domain(dataset)
+    check_rows(row_bound(dataset))
+    names = [a.name for a in domain.attributes] if attributes is None else list(attributes)
+    for name in (*names, *([] if target is None else [target])):
+        attribute_named(dataset, name)
+    taking_part = tuple(
+        attribute
+        for attribute in domain.attributes
+        if attribute.name == target
+        or (attribute.name in names and (attributes or attribute.name != domain.class_attribute))
+    )
+    if len(taking_part) < 2:
+        raise UnsupportedQuery("distances need a context: at least one other attribute")
+    if options.context is Context.MEAN_SU:
+        # Also where the baseline will stand in: what is refused does not depend on sizes.
+        entropy_grid(dataset)
+    numbers = range(len(taking_part))
+    targets = tuple(i for i in numbers if target is None or taking_part[i].name == target)
+    found = _route(Plan(dataset, options, taking_part, targets, 0, 0, None))
+    _check_limits(found)
+    return found
+
+
+def _route(bare: Plan) -> Plan:
+    options, m = bare.options, len(bare.attributes)
+    every = comb(m, 2)
+    whole = len(bare.targets) == m
+    if options.context is Context.BASELINE:
+        rule = options.rule
+        alone = not whole and rule in (Rule.MEAN_SU, Rule.MAX_RELEVANCE)
+        target = bare.targets[0]
+        pairs = [pair for pair in combinations(range(m), 2) if not alone or target in pair]
+        size = _size(bare) if rule in (Rule.MAX_RELEVANCE, Rule.MAX_DEPENDENCY) else 0
+        return replace(bare, size=size, tables=len(pairs), baseline=tuple(pairs))
+    size = 0 if options.context is Context.MEAN_SU else _size(bare)
+    most = min(len(bare.targets) * (size or m - 1), every)
+    if whole and (1 - options.context_share) * every <= most:
+        pairs = list(combinations(range(m), 2))
+        return replace(bare, size=size, tables=every, baseline=tuple(pairs), cheaper=True)
+    if size == m - 1:
+        # All others are the context: there is nothing to choose, so nothing to pay for.
+        pairs = [pair for pair in combinations(range(m), 2) if bare.targets[0] in pair]
+        return replace(bare, size=size, tables=size, baseline=tuple(pairs), cheaper=True)
+    return replace(bare, size=size, tables=most)
+
+
+def _size(bare: Plan) -> int:
+    others = len(bare.attributes) - 1
+    size = bare.options.context_size
+    if size is None:
+        return min(USUAL_SIZE, others)
+    if size > others:
+        raise UnsupportedQuery(
+            "a context has at most all other attributes", supported={"context_size": others}
+        )
+    return size
+
+
+def subset_count(plan: Plan) -> int:
+    """How many subsets of attributes ``max_dependency`` counts: with and without a target."""
+    m, k = len(plan.attributes), plan.size
+    if len(plan.targets) > 1:
+        return comb(m, k + 1) + comb(m, k)
+    return 2 * comb(m - 1, k)
+
+
+def _check_limits(plan: Plan) -> None:
+    levels = plan.levels
+    pairs = plan.baseline or [
+        pair for pair in combinations(range(len(levels)), 2) if set(pair) & set(plan.targets)
+    ]
+    cells = sum(levels[i] * levels[j] for i, j in pairs)
+    cells += sum(levels[target] ** 2 for target in plan.targets)
+    if cells > MAX_CELLS:
+        raise UnsupportedQuery(
+            "the tables of these attributes have too many cells", supported={"cells": MAX_CELLS}
+        )
+    work = len(pairs)
+    if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
+        # Of one target its candidates count, of all targets the sets that they share.
+        whole = len(plan.targets) > 1
+        if comb(len(levels) - (not whole), plan.size + whole) > MAX_SUBSETS:
+            raise UnsupportedQuery(
+                "there are too many subsets of this size", supported={"subsets": MAX_SUBSETS}
+            )
+        if prod(sorted(levels)[-plan.size - 1 :]) >= 1 << 62:
+            raise UnsupportedQuery("subsets of these attributes have too many combinations")
+        work += subset_count(plan)
+    if work * plan.rows > MAX_WORK:
+        raise UnsupportedQuery(
+            "the public bound on rows is too large for so many pairs and subsets",
+            supported={"rows": MAX_WORK // work},
+        )

@@ -1,0 +1,74 @@
+"""Tables of pairs of attributes, private and noisy: each is counted or released once and serves
+both directions.
+
+One table moves by 1 in L1 when a record is added or removed and by 2 when one is replaced; P
+tables together by P and by 2P, whichever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.distances.plan import Pair, Plan
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.pairs import pair_tables
+from mechanisms.kernels.stacking import Column
+from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.words import Randomness
+from mechanisms.records import TableRecords
+from mechanisms.sensitivity import Integers
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """Counts of pairs i < j, int64 (levels of i, levels of j) each; public or not."""
+
+    tables: Mapping[Pair, Integers]
+
+    def of(self, attribute: int, target: int) -> Integers:
+        """Levels of ``attribute`` by levels of ``target``."""
+        if attribute < target:
+            return self.tables[attribute, target]
+        return self.tables[target, attribute].T
+
+    def __contains__(self, pair: Pair) -> bool:
+        return (min(pair), max(pair)) in self.tables
+
+
+def columns(records: TableRecords, plan: Plan) -> list[Column]:
+    """Codes and levels of everyone who takes part; shapes come from the public domain alone."""
+    return [(records.codes[a.name], len(a.levels)) for a in plan.attributes]
+
+
+def count_pairs(
+    records: TableRecords, plan: Plan, pairs: Sequence[Pair], executor: Executor
+) -> PairTables:
+    """The private tables of pairs i < j."""
+    found = pair_tables(columns(records, plan), pairs, executor)
+    return PairTables(dict(zip(pairs, found, strict=True)))
+
+
+def release_pairs(
+    private: PairTables,
+    plan: Plan,
+    loss: PrivacyLoss,
+    randomness: Randomness,
+    executor: Executor,
+) -> PairTables:
+    """All tables with discrete Laplace noise on every cell of the public domain.
+
+    Privacy: ``loss`` under the dataset's relation. How many tables there are may depend on
+    contexts, which are released by then.
+    """
+    rate = plan.table_rate(loss, len(private.tables))
+    cells = np.concatenate([table.ravel() for table in private.tables.values()])
+    noisy = discrete_laplace(cells, rate, randomness, executor)
+    released, start = {}, 0
+    for pair, table in private.tables.items():
+        released[pair] = noisy[start : start + table.size].reshape(table.shape)
+        start += table.size
+    return PairTables(released)

@@ -1,0 +1,22 @@
+"""What mechanisms refuse. Every message is made of public facts only."""
+
+from __future__ import annotations
+
+
+class MechanismError(Exception):
+    """The base of every refusal by a mechanism."""
+
+
+class UnsupportedQuery(MechanismError):
+    """The query does not fit the dataset, its relation or the range of exact arithmetic.
+
+    ``supported`` says what would fit, in words of the public contract.
+    """
+
+    def __init__(self, message: str, *, supported: dict[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.supported = supported or {}
+
+
+class NoiseOverflow(MechanismError):
+    """A noise value left 64 bits: of probability below e⁻¹⁰⁰⁰, whatever the scores."""

@@ -1,0 +1,83 @@
+"""Co-degrees: how many neighbours a node shares with the node that shares the most with it.
+
+κ(v) = max over w ≠ v of |N(v) ∩ N(w)|, w adjacent or not. Every pair of nodes is counted once,
+from its node of higher rank, and raises the maxima of both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.graph import Nodes, Offsets
+from mechanisms.kernels.ranked import RankedGraph, Ranks
+
+
+def co_degree_work(graph: RankedGraph) -> Offsets:
+    """How many two-paths lead from each rank to lower ranks, int64 (nodes,)."""
+    return _two_paths(graph.indptr, graph.indices)
+
+
+def co_degree_floor(graph: RankedGraph) -> Nodes:
+    """1 for every rank that shares a neighbour with any other at all, int32 (nodes,)."""
+    degrees = np.diff(graph.indptr)
+    floor = np.zeros(graph.nodes, np.int32)
+    linked = degrees > 0
+    # The first neighbour of a row has the largest degree.
+    floor[linked] = degrees[graph.indices[graph.indptr[:-1][linked]]] > 1
+    return floor
+
+
+def co_degree_block(graph: RankedGraph, first: int, last: int) -> Nodes:
+    """Maxima over the pairs of ranks first ≤ v < last and w < v, for ranks 0 … last − 1, int32.
+
+    Pairs with a node of degree one are left to ``co_degree_floor``: they share one neighbour at
+    most, and beside a hub there are very many of them.
+    """
+    return _co_degree_block(graph.indptr, graph.indices, first, last)
+
+
+@compiled
+def _two_paths(indptr: Offsets, indices: Ranks) -> Offsets:
+    paths = np.zeros(len(indptr) - 1, np.int64)
+    for x in range(len(indptr) - 1):
+        for e in range(indptr[x], indptr[x + 1]):
+            v = indices[e]
+            if indptr[v + 1] - indptr[v] > 1:
+                paths[v] += e - indptr[x]
+    return paths
+
+
+@compiled
+def _co_degree_block(indptr: Offsets, indices: Ranks, first: int, last: int) -> Nodes:
+    shared = np.zeros(last, np.int32)
+    most = np.zeros(last, np.int32)
+    for v in range(first, last):
+        if indptr[v + 1] - indptr[v] < 2:
+            break
+        paths = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            for f in range(indptr[x], indptr[x + 1]):
+                if indices[f] >= v:
+                    paths += f - indptr[x]
+                    break
+                shared[indices[f]] += 1
+        own = np.int32(0)
+        if 8 * paths > v:
+            for w in range(v):
+                most[w] = max(most[w], shared[w])
+                own = max(own, shared[w])
+            shared[:v] = 0
+        else:
+            for e in range(indptr[v], indptr[v + 1]):
+                x = indices[e]
+                for f in range(indptr[x], indptr[x + 1]):
+                    w = indices[f]
+                    if w >= v:
+                        break
+                    most[w] = max(most[w], shared[w])
+                    own = max(own, shared[w])
+                    shared[w] = 0
+        most[v] = max(most[v], own)
+    return most

@@ -1,0 +1,38 @@
+"""The one way a kernel is compiled: to machine code, kept on disk, without the interpreter lock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` at its first call; later processes load it from the cache."""
+    kernel: Any = numba.njit(nogil=True, cache=True)(function)
+    return kernel  # type: ignore[no-any-return]
+
+
+def fingerprint(package: Path) -> str:
+    """Names the sources of all kernels below ``package``: it changes when any one of them does."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if b"@compiled" in source:
+            digest.update(source)
+    return digest.hexdigest()[:16]
+
+
+# The compiler's own cache knows the file of a kernel, but not those of the kernels it calls: after
+# an upgrade an old coin would go on under new noise. So every state of the sources has its folder.
+_config: Any = numba.config
+_base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
+_config.CACHE_DIR = str(Path(_base) / f"kernels-{fingerprint(_PACKAGE)}")

@@ -1,0 +1,171 @@
+"""Contingency tables of many pairs of attributes, in one pass over the rows.
+
+Rows are taken in blocks that stay in the cache while every pair is counted. Two attributes of two
+levels each need no counters: their columns are packed into bits, and the rows that have the second
+level of both are the ones of a conjunction, 64 rows an instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.kernels.stacking import Column, stacked
+
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Pair = tuple[int, int]
+
+#: Rows a part, and rows of one pass over all pairs inside it.
+BLOCK = 1 << 18
+TILE = 1 << 12
+#: Words of one pass over all pairs of packed columns: 16 of them fill a first cache.
+WORDS = 1 << 8
+
+
+def pair_tables(
+    columns: Sequence[Column], pairs: Sequence[Pair], executor: Executor | None = None
+) -> list[Counts]:
+    """Counts of the levels of column i by those of column j, int64 (levels i, levels j) a pair.
+
+    Args:
+        columns: codes of each attribute, all of one length and in range, with its levels.
+        pairs: numbers of two columns, which may be the same.
+    """
+    binary = [number for number, pair in enumerate(pairs) if _binary(columns, pair)]
+    others = [number for number, pair in enumerate(pairs) if not _binary(columns, pair)]
+    tables: list[Counts] = [np.zeros(0, np.int64)] * len(pairs)
+    _count(columns, pairs, binary, _packed_part, executor or Inline(), tables)
+    _count(columns, pairs, others, _counted_part, executor or Inline(), tables)
+    return tables
+
+
+def _binary(columns: Sequence[Column], pair: Pair) -> bool:
+    return all(columns[number][1] == 2 for number in pair)
+
+
+def _count(
+    columns: Sequence[Column],
+    pairs: Sequence[Pair],
+    chosen: list[int],
+    part: Any,
+    executor: Executor,
+    tables: list[Counts],
+) -> None:
+    """Fill in the tables of the ``chosen`` pairs; ``part`` counts one block of rows."""
+    if not chosen:
+        return
+    used = sorted({number for index in chosen for number in pairs[index]})
+    place = {number: i for i, number in enumerate(used)}
+    here = [columns[number] for number in used]
+    firsts, seconds = (
+        np.array([place[pairs[index][side]] for index in chosen], np.int64) for side in (0, 1)
+    )
+    levels = np.array([size for _, size in here], np.int64)
+    offsets = np.cumsum([0, *(levels[firsts] * levels[seconds])], dtype=np.int64)
+
+    def count(start: int) -> Counts:
+        found: Counts = part(here, slice(start, start + BLOCK), firsts, seconds, levels, offsets)
+        return found
+
+    starts = range(0, len(here[0][0]), BLOCK)
+    counts = sum(executor.map(count, starts), np.zeros(offsets[-1], np.int64))
+    for i, index in enumerate(chosen):
+        shape = levels[firsts[i]], levels[seconds[i]]
+        tables[index] = counts[offsets[i] : offsets[i + 1]].reshape(shape)
+
+
+def _counted_part(
+    columns: Sequence[Column],
+    rows: slice,
+    firsts: Counts,
+    seconds: Counts,
+    levels: Counts,
+    offsets: Counts,
+) -> Counts:
+    return _pair_counts(stacked(columns, rows), firsts, seconds, levels, offsets)
+
+
+def _packed_part(
+    columns: Sequence[Column],
+    rows: slice,
+    firsts: Counts,
+    seconds: Counts,
+    levels: Counts,  # noqa: ARG001 - two each
+    offsets: Counts,  # noqa: ARG001 - four cells each
+) -> Counts:
+    words = packed(columns, rows)
+    ones, both = _ones(words), _both_counts(words, firsts, seconds)
+    count = len(range(*rows.indices(len(columns[0][0]))))
+    first, second = ones[firsts] - both, ones[seconds] - both
+    return np.stack([count - both - first - second, second, first, both], axis=1).ravel()
+
+
+def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
+    """Columns of codes 0 and 1 as bits, uint64 (columns, words); bits behind the last row are 0."""
+    count = len(range(*rows.indices(len(columns[0][0]))))
+    bits = np.zeros((len(columns), -(-count // 64) * 8), np.uint8)
+    for row, (codes, _) in zip(bits, columns, strict=True):
+        row[: -(-count // 8)] = np.packbits(codes[rows])
+    return bits.view(np.uint64)
+
+
+@compiled
+def _pair_counts(
+    codes: NDArray[Any], firsts: Counts, seconds: Counts, levels: Counts, offsets: Counts
+) -> Counts:
+    # Two interleaved sets of counters: an increment does not wait for the one before it.
+    counts = np.zeros((2, offsets[-1]), np.int64)
+    for start in range(0, codes.shape[1], TILE):
+        stop = min(start + TILE, codes.shape[1])
+        for pair in range(len(firsts)):
+            first, second = codes[firsts[pair]], codes[seconds[pair]]
+            width, offset = levels[seconds[pair]], offsets[pair]
+            for row in range(start, stop):
+                cell = offset + np.int64(first[row]) * width + np.int64(second[row])
+                counts[row & 1, cell] += 1
+    merged: Counts = counts.sum(axis=0)
+    return merged
+
+
+def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - the form of an intrinsic
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+#: How many bits of a word are set: one instruction where the machine has it.
+_set_bits: Any = intrinsic(_count_bits)
+
+
+@compiled
+def _ones(words: Words) -> Counts:
+    counts = np.zeros(len(words), np.int64)
+    for column in range(len(words)):
+        found = np.uint64(0)
+        for word in words[column]:
+            found += _set_bits(word)
+        counts[column] = np.int64(found)
+    return counts
+
+
+@compiled
+def _both_counts(words: Words, firsts: Counts, seconds: Counts) -> Counts:
+    counts = np.zeros(len(firsts), np.int64)
+    for start in range(0, words.shape[1], WORDS):
+        stop = min(start + WORDS, words.shape[1])
+        for pair in range(len(firsts)):
+            first, second = words[firsts[pair]], words[seconds[pair]]
+            found = np.uint64(0)
+            for word in range(start, stop):
+                found += _set_bits(first[word] & second[word])
+            counts[pair] += np.int64(found)
+    return counts

@@ -1,0 +1,175 @@
+"""Extremes over all pairs of nodes, adjacent or not, without a look at most of them.
+
+Nodes come in an order that bounds what a pair of theirs can reach; the search ends where the best
+pair so far is beyond the bound. The result does not depend on where it ends, only its time does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.graph import Offsets
+from mechanisms.kernels.ranked import RankedGraph, Ranks
+from mechanisms.kernels.supports import Supports
+
+
+def open_maximum(graph: RankedGraph, *, pruned: bool = True) -> int:
+    """The most common neighbours of two nodes without an edge; 0 where there are no such nodes.
+
+    A pair shares at most the smaller of its degrees, so falling degree ends the search.
+    ``pruned=False`` looks at every pair: the same number, for tests and benchmarks.
+    """
+    return int(_open_maximum(graph.indptr, graph.indices, pruned))
+
+
+def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
+    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, int64 twice.
+
+    No pair of nodes has both parts above those of some listed pair. Largest first part first;
+    empty for fewer than two nodes.
+    """
+    return _degree_pairs(graph.indptr, graph.indices)
+
+
+def flip_maximum(graph: RankedGraph, supports: Supports, bound: Offsets, order: Offsets) -> int:
+    """LS(0) of two-triangles: the most that adding or removing one edge changes Σ C(a_e, 2).
+
+    For a pair with a common neighbours that is C(a, 2) + Σ over them of the supports of the two
+    sides, each without the pair's own edge.
+
+    Args:
+        supports: beside ``graph.indices``, as ``supports.by_row`` makes them.
+        bound: for each rank, at least the value of any pair it is in; int64 (nodes,).
+        order: the ranks by falling bound.
+    """
+    return int(_flip_maximum(graph.indptr, graph.indices, supports, bound, order))
+
+
+@compiled
+def _open_maximum(indptr: Offsets, indices: Ranks, pruned: bool) -> int:
+    nodes = len(indptr) - 1
+    shared = np.zeros(nodes, np.int32)
+    best = 0
+    for v in range(nodes):
+        degree = indptr[v + 1] - indptr[v]
+        if pruned and degree <= best:
+            break
+        # Neighbours start so far down that they never count as open.
+        for e in range(indptr[v], indptr[v + 1]):
+            shared[indices[e]] = -(1 << 30)
+        paths = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            for f in range(indptr[x], indptr[x + 1]):
+                if indices[f] >= v:
+                    break
+                shared[indices[f]] += 1
+                paths += 1
+        if 4 * paths > v:
+            for w in range(v):
+                best = max(best, shared[w])
+            shared[:v] = 0
+        else:
+            for e in range(indptr[v], indptr[v + 1]):
+                x = indices[e]
+                for f in range(indptr[x], indptr[x + 1]):
+                    w = indices[f]
+                    if w >= v:
+                        break
+                    best = max(best, shared[w])
+                    shared[w] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            shared[indices[e]] = 0
+    return best
+
+
+@compiled
+def _degree_pairs(indptr: Offsets, indices: Ranks) -> tuple[Offsets, Offsets]:
+    nodes = len(indptr) - 1
+    high, low = np.empty(2 * nodes, np.int64), np.empty(2 * nodes, np.int64)
+    count = 0
+    for v in range(1, nodes):
+        degree = indptr[v + 1] - indptr[v]
+        # The lowest rank, hence largest degree, on either side of adjacency.
+        gap = 0
+        e = indptr[v]
+        while e < indptr[v + 1] and indices[e] == gap:
+            gap += 1
+            e += 1
+        if gap < v:
+            high[count], low[count] = indptr[gap + 1] - indptr[gap], degree
+            count += 1
+        if indptr[v] < indptr[v + 1] and indices[indptr[v]] < v:
+            x = indices[indptr[v]]
+            high[count], low[count] = indptr[x + 1] - indptr[x] - 1, degree - 1
+            count += 1
+        if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
+            # Nobody later has a larger part on either side.
+            break
+    kept = 0
+    for i in range(count):
+        dominated = False
+        for k in range(kept):
+            dominated = dominated or (high[k] >= high[i] and low[k] >= low[i])
+        if not dominated:
+            keep = 0
+            for k in range(kept):
+                if not (high[i] >= high[k] and low[i] >= low[k]):
+                    high[keep], low[keep] = high[k], low[k]
+                    keep += 1
+            high[keep], low[keep] = high[i], low[i]
+            kept = keep + 1
+    order = np.argsort(-high[:kept])
+    return high[:kept][order], low[:kept][order]
+
+
+@compiled
+def _flip_maximum(
+    indptr: Offsets, indices: Ranks, supports: Supports, bound: Offsets, order: Offsets
+) -> int:
+    nodes = len(indptr) - 1
+    shared, weight = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    adjacent = np.zeros(nodes, np.int64)
+    best = 0
+    for v in order:
+        if bound[v] <= best:
+            break
+        for e in range(indptr[v], indptr[v + 1]):
+            adjacent[indices[e]] = 1
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            for f in range(indptr[x], indptr[x + 1]):
+                w = indices[f]
+                shared[w] += 1
+                weight[w] += supports[e] + supports[f]
+        shared[v] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            for f in range(indptr[x], indptr[x + 1]):
+                w = indices[f]
+                a = shared[w]
+                if a:
+                    change = a * (a - 1) // 2 + weight[w] - 2 * a * adjacent[w]
+                    best = max(best, change)
+                shared[w] = 0
+                weight[w] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            adjacent[indices[e]] = 0
+    return best
+
+
+def two_path_reach(graph: RankedGraph) -> Offsets:
+    """Two-paths that start at each rank, in either direction, int64 (nodes,): what a visit by
+    ``flip_maximum`` walks."""
+    return _reach(graph.indptr, graph.indices)
+
+
+@compiled
+def _reach(indptr: Offsets, indices: Ranks) -> Offsets:
+    paths = np.zeros(len(indptr) - 1, np.int64)
+    for v in range(len(indptr) - 1):
+        for e in range(indptr[v], indptr[v + 1]):
+            x = indices[e]
+            paths[v] += indptr[x + 1] - indptr[x]
+    return paths

@@ -1,0 +1,165 @@
+"""Entropies of many subsets of attributes, and what dampening needs to know of their tables.
+
+A subset is counted as one attribute whose levels are combinations; only combinations that occur
+are looked at, so the work is that of the rows, however large the product of the domains is.
+Subsets come in lexicographic order: the codes of all but the last attribute are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.executor import Executor, Inline
+
+Codes = NDArray[Any]
+Counts = NDArray[np.int64]
+
+#: A product of domains up to this size has a counter a cell; above it the rows are sorted.
+DENSE = 1 << 20
+
+
+def subset_sums(
+    codes: Codes, levels: Counts, subsets: Counts, sums: Counts, executor: Executor | None = None
+) -> Counts:
+    """ΣΦ(count) over the combinations of each subset, int64 (subsets,).
+
+    Args:
+        codes: (attributes, rows), as ``stacking.stacked`` gives them.
+        levels: public sizes of the domains; the product over a subset is below 2⁶².
+        subsets: numbers of attributes, (subsets, size ≥ 1), rows in lexicographic order.
+        sums: Φ[0 … rows].
+    """
+
+    def part(chunk: Counts) -> Counts:
+        return _subset_sums(codes, levels, chunk, sums, DENSE)
+
+    found = (executor or Inline()).map(part, _chunks(subsets, executor))
+    return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def purest_levels(
+    codes: Codes,
+    levels: Counts,
+    target: int,
+    subsets: Counts,
+    executor: Executor | None = None,
+) -> Counts:
+    """Of each β the largest m over all combinations of all subsets, −1 where there is none.
+
+    The classes are those of the attribute ``target``, which is in no subset; of a combination
+    with τ rows, b of them of the rarest class, m = τ − b and β = max(b, 1) − 1.
+    """
+
+    def part(chunk: Counts) -> Counts:
+        return _purest_levels(codes, levels, target, chunk, DENSE)
+
+    found = (executor or Inline()).map(part, _chunks(subsets, executor))
+    largest: Counts = np.maximum.reduce(found)
+    return largest
+
+
+def _chunks(subsets: Counts, executor: Executor | None) -> list[Counts]:
+    return np.array_split(subsets, 4 * executor.workers if executor is not None else 1)
+
+
+@compiled
+def _mix(
+    codes: Codes, levels: Counts, subset: Counts, before: Counts, prefix: Counts, mixed: Counts
+) -> int:
+    """Codes of the combinations into ``mixed``; returns how many there may be. ``prefix`` holds
+    those of all but the last attribute and is renewed when they differ from ``before``."""
+    last = len(subset) - 1
+    same = True
+    cells: int = 1
+    for i in range(last):
+        same = same and subset[i] == before[i]
+        cells *= levels[subset[i]]
+    if not same:
+        prefix[:] = 0
+        for i in range(last):
+            column, width = codes[subset[i]], levels[subset[i]]
+            for row in range(len(prefix)):
+                prefix[row] = prefix[row] * width + np.int64(column[row])
+    column, width = codes[subset[last]], levels[subset[last]]
+    for row in range(len(mixed)):
+        mixed[row] = prefix[row] * width + np.int64(column[row])
+    cells *= width
+    return cells
+
+
+@compiled
+def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, dense: int) -> Counts:
+    rows = codes.shape[1]
+    found = np.zeros(len(subsets), np.int64)
+    prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
+    counts = np.zeros(dense, np.int32)
+    before = np.full(subsets.shape[1], -1, np.int64)
+    for s in range(len(subsets)):
+        cells = _mix(codes, levels, subsets[s], before, prefix, mixed)
+        before[:] = subsets[s]
+        total = np.int64(0)
+        if cells <= dense:
+            for row in range(rows):
+                counts[mixed[row]] += 1
+            # A combination is summed where it is met first and forgotten there.
+            for row in range(rows):
+                total += sums[counts[mixed[row]]]
+                counts[mixed[row]] = 0
+        else:
+            mixed.sort()
+            start = 0
+            for row in range(1, rows + 1):
+                if row == rows or mixed[row] != mixed[start]:
+                    total += sums[row - start]
+                    start = row
+        found[s] = total
+    return found
+
+
+@compiled
+def _purest_levels(
+    codes: Codes, levels: Counts, target: int, subsets: Counts, dense: int
+) -> Counts:
+    rows, classes = codes.shape[1], levels[target]
+    labels = codes[target]
+    # b ≤ τ / classes, so β is smaller than that.
+    largest = np.full(rows // classes + 1, -1, np.int64)
+    # A level that nobody has: m = β = 0.
+    largest[0] = 0
+    prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
+    counts = np.zeros(dense, np.int32)
+    before = np.full(subsets.shape[1], -1, np.int64)
+    for s in range(len(subsets)):
+        cells = _mix(codes, levels, subsets[s], before, prefix, mixed)
+        before[:] = subsets[s]
+        for row in range(rows):
+            mixed[row] = mixed[row] * classes + np.int64(labels[row])
+        if cells * classes <= dense:
+            for row in range(rows):
+                counts[mixed[row]] += 1
+            for row in range(rows):
+                if counts[mixed[row]] > 0:
+                    first = mixed[row] // classes * classes
+                    fewest, together = counts[first], np.int64(0)
+                    for cell in range(first, first + classes):
+                        fewest = min(fewest, counts[cell])
+                        together += counts[cell]
+                        counts[cell] = 0
+                    beta = max(fewest, 1) - 1
+                    largest[beta] = max(largest[beta], together - fewest)
+        else:
+            mixed.sort()
+            start, seen, fewest, run = 0, 0, rows, 0
+            for row in range(1, rows + 1):
+                if row == rows or mixed[row] != mixed[row - 1]:
+                    seen, fewest, run = seen + 1, min(fewest, row - run), row
+                    if row == rows or mixed[row] // classes != mixed[start] // classes:
+                        rarest = fewest if seen == classes else 0
+                        beta = max(rarest, 1) - 1
+                        largest[beta] = max(largest[beta], row - start - rarest)
+                        start, seen, fewest = row, 0, rows
+    return largest

@@ -1,0 +1,103 @@
+"""Edge supports: how many triangles stand on every edge of a graph.
+
+A triangle is found once, from its node of highest rank: its two lower neighbours are looked up
+among each other's. Each part counts into an array of its own, and the parts are added.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.graph import Offsets
+from mechanisms.kernels.ranked import RankedGraph, Ranks, equal_blocks
+
+#: One count an edge; a support is below the largest degree.
+Supports = NDArray[np.int32]
+
+
+def support_work(graph: RankedGraph) -> Offsets:
+    """How many steps the search from each rank takes, int64 (nodes,)."""
+    return _search(graph.indptr, graph.indices, graph.split)
+
+
+def edge_supports(graph: RankedGraph, executor: Executor) -> Supports:
+    """a_ij of every edge, int32 (edges,): edges by their end of higher rank, then by the other."""
+    starts = np.concatenate(([0], np.cumsum(graph.split - graph.indptr[:-1])))
+    blocks = equal_blocks(support_work(graph), executor.workers)
+
+    def part(block: tuple[int, int]) -> Supports:
+        return _supports(graph.indptr, graph.indices, graph.split, starts, *block)
+
+    *_, total = accumulate(executor.map(part, blocks), _added)
+    return total
+
+
+def by_row(graph: RankedGraph, supports: Supports) -> Supports:
+    """The supports beside ``graph.indices``: every edge twice, once in the row of each end."""
+    return _by_row(graph.indptr, graph.indices, graph.split, supports)
+
+
+def _added(total: Supports, part: Supports) -> Supports:
+    total += part
+    return total
+
+
+@compiled
+def _search(indptr: Offsets, indices: Ranks, split: Offsets) -> Offsets:
+    steps = np.empty(len(split), np.int64)
+    for w in range(len(split)):
+        steps[w] = 1
+        for e in range(indptr[w], split[w]):
+            steps[w] += 2 + split[indices[e]] - indptr[indices[e]]
+    return steps
+
+
+@compiled
+def _supports(
+    indptr: Offsets, indices: Ranks, split: Offsets, starts: Offsets, first: int, last: int
+) -> Supports:
+    supports = np.zeros(starts[-1], np.int32)
+    # The number, from one, of a lower neighbour of the node at hand; zero for all others.
+    place = np.zeros(last, np.int32)
+    for w in range(first, last):
+        low = split[w] - indptr[w]
+        if low < 2:
+            continue
+        own = supports[starts[w] : starts[w] + low]
+        for i in range(low):
+            place[indices[indptr[w] + i]] = i + 1
+        for i in range(1, low):
+            v = indices[indptr[w] + i]
+            across = supports[starts[v] : starts[v + 1]]
+            row = indices[indptr[v] : split[v]]
+            found = 0
+            for k in range(len(row)):
+                j = place[row[k]]
+                if j != 0:
+                    own[j - 1] += 1
+                    across[k] += 1
+                    found += 1
+            own[i] += found
+        for i in range(low):
+            place[indices[indptr[w] + i]] = 0
+    return supports
+
+
+@compiled
+def _by_row(indptr: Offsets, indices: Ranks, split: Offsets, supports: Supports) -> Supports:
+    rows = np.empty(len(indices), np.int32)
+    cursor = split.copy()
+    edge = 0
+    for w in range(len(split)):
+        for e in range(indptr[w], split[w]):
+            v = indices[e]
+            rows[e] = supports[edge]
+            rows[cursor[v]] = supports[edge]
+            cursor[v] += 1
+            edge += 1
+    return rows

@@ -1,0 +1,101 @@
+"""The private totals of a graph, worked out once a version for its statistics.
+
+| total | is |
+|---|---|
+| ``triangles`` | Σ over edges of their support, by three |
+| ``two_triangles`` | Σ over edges of C(support, 2) |
+| ``edge_maximum`` | the most common neighbours of two adjacent nodes |
+| ``open_maximum`` | the most common neighbours of two nodes without an edge |
+| ``harvest`` | the most triangles on one edge once the best single edge is added |
+| ``flip_maximum`` | the most that one edge changes ``two_triangles`` |
+| ``degree_pairs_high``, ``…_low`` | Pareto pairs of degrees (``pairs_of_nodes.degree_pairs``) |
+
+Every one is an int64 array, of length one but for the pairs. All are private: they leave only
+through a mechanism that was paid for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.graph import Nodes
+from mechanisms.kernels.pairs_of_nodes import (
+    degree_pairs,
+    flip_maximum,
+    open_maximum,
+    two_path_reach,
+)
+from mechanisms.kernels.ranked import RankedGraph
+from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
+
+GRAPH_TOTALS = (
+    "triangles",
+    "two_triangles",
+    "edge_maximum",
+    "open_maximum",
+    "harvest",
+    "flip_maximum",
+    "degree_pairs_high",
+    "degree_pairs_low",
+)
+
+
+def totals_work(graph: RankedGraph) -> int:
+    """An upper bound on the steps of ``graph_totals``; the searches over pairs end far earlier."""
+    return int(support_work(graph).sum()) + 2 * int(two_path_reach(graph).sum())
+
+
+def graph_totals(
+    graph: RankedGraph, co_degree: Nodes, executor: Executor
+) -> dict[str, NDArray[np.int64]]:
+    """All ``GRAPH_TOTALS``; ``co_degree`` is κ of each rank, int32 (nodes,).
+
+    Raises: OverflowError when the count of two-triangles leaves 64 bits.
+    """
+    supports = edge_supports(graph, executor)
+    rows = by_row(graph, supports)
+    most = int(supports.max(initial=0))
+    high, low = degree_pairs(graph)
+    totals = {
+        "triangles": int(supports.sum(dtype=np.int64)) // 3,
+        "two_triangles": _pairs(supports),
+        "edge_maximum": most,
+        "open_maximum": (closed := open_maximum(graph)),
+        "harvest": max(closed, most + _grows(graph, rows, most)),
+        "flip_maximum": _flip(graph, rows, co_degree, most),
+    }
+    arrays = {name: np.array([value], np.int64) for name, value in totals.items()}
+    return {**arrays, "degree_pairs_high": high, "degree_pairs_low": low}
+
+
+def _pairs(supports: Supports) -> int:
+    """Σ C(a, 2), summed over distinct supports in whole numbers of any size."""
+    counts = np.bincount(supports) if len(supports) else np.zeros(1, np.int64)
+    return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
+
+
+def _grows(graph: RankedGraph, rows: Supports, most: int) -> bool:
+    """Whether an edge of the largest support has a neighbour of one end that is none of the other:
+    one more edge then raises that support."""
+    places = np.flatnonzero(rows == most)
+    if not places.size:
+        return False
+    degrees = np.diff(graph.indptr)
+    ends = np.searchsorted(graph.indptr, places, side="right") - 1
+    return bool((degrees[ends] + degrees[graph.indices[places]] > 2 * most + 2).any())
+
+
+def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> int:
+    shared = co_degree.astype(np.int64)
+    around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
+    linked = np.flatnonzero(np.diff(graph.indptr))
+    if linked.size:
+        starts = graph.indptr[linked]
+        around[linked] = np.add.reduceat(rows, starts, dtype=np.int64)
+        largest[linked] = np.maximum.reduceat(rows, starts)
+    # Of a pair with a ≤ κ common neighbours: C(a, 2), the sides at v, and the sides at the other.
+    bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
+    order = np.argsort(-bound, kind="stable")
+    return flip_maximum(graph, rows, bound, order)

@@ -1,0 +1,109 @@
+"""The one primitive: a geometric variable from coins in 64-bit integers.
+
+Coins read uniform words from a block. Where the block ends inside a draw the position comes back
+as EXHAUSTED, and the draw is repeated *from its first word* on a longer block: the same stream,
+hence the same law. To drop the words of a draw that was cut and start afresh would be biased,
+for long draws, which are large noise, are cut more often.
+
+Every operand is ``uint64``: a signed one among them turns all into floats, or into signed
+integers, as the version of the compiler has it. ``u + b·v`` is never formed: it leaves 64 bits.
+
+Source: Canonne, Kamath, Steinke 2020, Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.noise.words import Words
+
+#: In place of a position: the block ended, or the noise left its range.
+EXHAUSTED = -1
+OVERFLOW = -2
+
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+_LARGEST_RUN = np.uint64(1024)  # rate.LARGEST_RUN
+
+
+def mask(n: int) -> int:
+    """The bits of n − 1: what ``below`` keeps of a word."""
+    return (1 << (n - 1).bit_length()) - 1
+
+
+@compiled
+def below(n: np.uint64, mask: np.uint64, words: Words, at: int) -> tuple[np.uint64, int]:
+    """Uniform on 0, …, n − 1; n = 1 takes no word."""
+    if n == ONE:
+        return ZERO, at
+    while at < words.size:
+        draw = words[at] & mask
+        at += 1
+        if draw < n:
+            return draw, at
+    return ZERO, EXHAUSTED
+
+
+@compiled
+def bernoulli_exp(
+    u: np.uint64, b: np.uint64, mask: np.uint64, words: Words, at: int
+) -> tuple[bool, int]:
+    """True with probability exp(−u / b), for 0 ≤ u ≤ b.
+
+    The k-th success has probability u / (b·k), drawn as u / b and 1 / k so that b·k is never
+    formed; the number of successes is even as often as the alternating series says.
+    """
+    k = ONE
+    small = ZERO  # mask(k)
+    while True:
+        draw, at = below(b, mask, words, at)
+        if at < 0:
+            return False, at
+        if draw >= u:
+            break
+        draw, at = below(k, small, words, at)
+        if at < 0:
+            return False, at
+        if draw != ZERO:
+            break
+        if k > small:
+            small = (small << ONE) | ONE
+        k += ONE
+    return (k & ONE) == ONE, at
+
+
+@compiled
+def quotient(u: np.uint64, v: np.uint64, a: np.uint64, b: np.uint64) -> np.uint64:
+    """⌊(u + b·v) / a⌋ for u < b and v < 1024, within the range that ``Rate`` checks."""
+    return v * (b // a) + (u + v * (b % a)) // a
+
+
+@compiled
+def geometric(
+    a: np.uint64, b: np.uint64, mask: np.uint64, words: Words, at: int
+) -> tuple[np.uint64, int]:
+    """G ≥ 0 with P(G ≥ g) = exp(−g·a / b), and the position of the next unread word.
+
+    The position is EXHAUSTED where the block ends inside the draw, and OVERFLOW, of probability
+    e⁻¹⁰²⁴, where G would leave its range. Neither depends on anything but the words.
+    """
+    while True:
+        u, at = below(b, mask, words, at)
+        if at < 0:
+            return ZERO, at
+        accepted, at = bernoulli_exp(u, b, mask, words, at)
+        if at < 0:
+            return ZERO, at
+        if accepted:
+            break
+    v = ZERO
+    while True:
+        more, at = bernoulli_exp(ONE, ONE, ZERO, words, at)
+        if at < 0:
+            return ZERO, at
+        if not more:
+            return quotient(u, v, a, b), at
+        v += ONE
+        if v >= _LARGEST_RUN:
+            return ZERO, OVERFLOW

@@ -1,0 +1,59 @@
+"""Discrete Laplace noise for vectors of whole numbers: P(d) = (1 − p) / (1 + p) · p^|d|."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers, add_noise
+from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.words import Randomness, Words
+
+
+def discrete_laplace(
+    values: Integers, rate: Rate, randomness: Randomness, executor: Executor
+) -> Integers:
+    """``values`` with independent discrete Laplace noise on each, shape (n,).
+
+    Args:
+        values: private whole numbers; |value| < 2⁶² by public bounds.
+        rate: ``Rate.of_counts(E, D)``: D bounds Σ|change| between neighbours.
+
+    Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values.
+    Privacy: ε-DP, ε = λ·D, under the neighbouring relation that bounds D.
+    Source: Ghosh, Roughgarden, Sundararajan 2009; coins of Canonne, Kamath, Steinke 2020.
+    """
+    return add_noise(add_discrete_laplace, values, rate, randomness, executor)
+
+
+@compiled
+def add_discrete_laplace(
+    values: Integers, start: int, a: np.uint64, b: np.uint64, mask: np.uint64, words: Words
+) -> tuple[int, int]:
+    """Add ±G to values[start:] until the words end; see ``addition.Kernel``."""
+    first = 0
+    for i in range(start, values.size):
+        at = first
+        while True:
+            noise, at = geometric(a, b, mask, words, at)
+            if at == OVERFLOW:
+                return i, OVERFLOW
+            if at == EXHAUSTED or at == words.size:
+                return i, first
+            negative = (words[at] & ONE) == ONE
+            at += 1
+            # Zero has one sign: the second of its two names is drawn again.
+            if noise != ZERO or not negative:
+                break
+        values[i] += -np.int64(noise) if negative else np.int64(noise)
+        first = at
+    return values.size, first
+
+
+def discrete_laplace_probability(noise: int, p: Fraction) -> Fraction:
+    """P(noise) as a rational of p = e^−λ."""
+    return (1 - p) / (1 + p) * p ** abs(noise)

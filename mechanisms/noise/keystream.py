@@ -1,0 +1,44 @@
+"""The randomness of production: a ChaCha20 keystream under a key that nobody knows.
+
+A fresh 32-byte key comes from the operating system for every stream, so streams share no state:
+not between threads, forks, replicas or machines restored from one snapshot. The key is used for
+this one stream, hence the nonce of zeros. There is no seed: nobody can repeat a draw.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from mechanisms.noise.words import Words
+
+_WORD = 8
+#: The keystream is the encryption of zeros; at most this many words of it at a time.
+_ZEROS = memoryview(bytes(_WORD << 17))
+
+
+class Keystream:
+    """One stream of words; not shared between threads. Implements ``WordSource``."""
+
+    __slots__ = ("_encryptor",)
+
+    def __init__(self) -> None:
+        self._encryptor = Cipher(ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
+
+    def words(self, count: int) -> Words:
+        words = np.empty(count, dtype=np.uint64)
+        into = words.data.cast("B")
+        for start in range(0, len(into), len(_ZEROS)):
+            part = into[start : start + len(_ZEROS)]
+            self._encryptor.update_into(_ZEROS[: len(part)], part)
+        return words
+
+
+class SystemRandomness:
+    """A fresh keystream for every draw and thread. Implements ``Randomness``."""
+
+    def stream(self) -> Keystream:
+        return Keystream()

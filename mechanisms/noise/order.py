@@ -1,0 +1,90 @@
+"""The k largest of a vector in work that does not depend on its values, and in random order.
+
+Passes run to the end for every input and hold no branch on a value; only the order of equal
+values takes words, about two for each of the k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.coins import EXHAUSTED, ONE, below
+from mechanisms.noise.words import Words, WordSource
+
+#: Flips int64 into uint64 of the same order.
+_SIGN = np.uint64(1 << 63)
+
+
+def largest_in_order(values: Integers, k: int, source: WordSource) -> Integers:
+    """Indices of the k largest, largest first; equal values in uniformly random order.
+
+    Where equal values compete for the last places, the winners are uniform among them.
+    """
+    threshold = values.max() if k == 1 else kth_largest(values, k)
+    above = np.empty(values.size, dtype=np.int64)
+    tied = np.empty(values.size, dtype=np.int64)
+    firm, ties = partition(values, threshold, above, tied)
+    chosen = np.concatenate([above[:firm], shuffled(tied[:ties], k - firm, source)])
+    chosen = shuffled(chosen, k, source)
+    ranked: Integers = chosen[np.argsort(-values[chosen], kind="stable")]
+    return ranked
+
+
+def shuffled(items: Integers, count: int, source: WordSource) -> Integers:
+    """``count`` distinct ones of ``items``, uniform among all ordered choices; one item needs
+    no word."""
+    words = source.words(2 * count + 64)
+    while True:
+        front = items.copy()
+        if shuffle_front(front, count, words) != EXHAUSTED:
+            return front[:count]
+        words = np.concatenate([words, source.words(words.size)])
+
+
+@compiled
+def shuffle_front(items: Integers, count: int, words: Words) -> int:
+    """Bring a uniform ordered choice to items[:count]; the words used, or EXHAUSTED."""
+    at = 0
+    for j in range(count):
+        rest = np.uint64(items.size - j)
+        mask = rest - ONE
+        for shift in (1, 2, 4, 8, 16, 32):
+            mask |= mask >> np.uint64(shift)
+        draw, at = below(rest, mask, words, at)
+        if at < 0:
+            return at
+        i = j + np.int64(draw)
+        items[i], items[j] = items[j], items[i]
+    return at
+
+
+@compiled
+def partition(values: Integers, threshold: int, above: Integers, tied: Integers) -> tuple[int, int]:
+    """Write the indices of values above and at the threshold; how many there are of each.
+
+    The next index is always written and sometimes kept, so that no branch follows a value.
+    """
+    firm, ties = 0, 0
+    for i in range(values.size):
+        above[firm] = i
+        firm += values[i] > threshold
+        tied[ties] = i
+        ties += values[i] == threshold
+    return firm, ties
+
+
+@compiled
+def kth_largest(values: Integers, k: int) -> int:
+    """The k-th largest of int64 values: one counting pass a bit, from the highest down."""
+    found = np.uint64(0)
+    for bit in range(63, -1, -1):
+        trial = found | (ONE << np.uint64(bit))
+        threshold = np.int64(trial ^ _SIGN)
+        reached = 0
+        for i in range(values.size):
+            reached += values[i] >= threshold
+        if reached >= k:
+            found = trial
+    return np.int64(found ^ _SIGN)  # type: ignore[return-value]  # an int where it arrives

@@ -1,0 +1,104 @@
+"""Arrivals of a race that floats cannot order: more bits, and interval arithmetic until they part.
+
+Which candidates are refined depends on private scores, but the law does not: every one owns an
+infinite string of random bits, and more of it is read only to learn what it already decides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.words import WordSource
+
+Bound = Fraction | float
+_WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Candidate ``index``, ``gap`` = max s − s below the best, with u in
+    [bits, bits + 1] / 2^length and t in [low, high]; ends may be infinite.
+
+    ``weight`` ≥ 1 equal candidates that arrive as one take ln(weight) off t; with ``tail`` they are
+    followed by as many at every further gap, which takes −ln(1 − e^−λ) off it.
+    """
+
+    index: int
+    gap: int
+    bits: int
+    length: int
+    low: Bound
+    high: Bound
+    weight: int = 1
+    tail: bool = False
+
+
+def first_in_order(arrivals: list[Arrival], k: int, rate: Rate, source: WordSource) -> list[int]:
+    """The indices of the first k arrivals, in order; ends with probability one."""
+    while True:
+        arrivals = sorted(arrivals, key=lambda arrival: arrival.low)
+        close = _undecided(arrivals, k)
+        if not close:
+            return [arrival.index for arrival in arrivals[:k]]
+        arrivals = [
+            refined(arrival, rate, source) if place in close else arrival
+            for place, arrival in enumerate(arrivals)
+        ]
+
+
+def refined(arrival: Arrival, rate: Rate, source: WordSource) -> Arrival:
+    """The same arrival with 64 more of its bits read and its bracket narrowed to them."""
+    bits = arrival.bits << _WORD | int(source.words(1)[0])
+    length = arrival.length + _WORD
+    low = _arrival_at(bits, length, arrival, rate)[0]
+    high = _arrival_at(bits + 1, length, arrival, rate)[1]
+    return replace(arrival, bits=bits, length=length, low=low, high=high)
+
+
+def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
+    """The places, in arrivals sorted by their low ends, whose order matters and is not known:
+    those of overlapping groups that begin among the first k."""
+    groups: list[list[int]] = []
+    reach: Bound = -math.inf
+    for place, arrival in enumerate(arrivals):
+        if groups and arrival.low <= reach:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+        reach = max(reach, arrival.high)
+    return {place for group in groups if group[0] < k and len(group) > 1 for place in group}
+
+
+def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
+    """An interval that holds ln(−ln(1 − u)) + λ·gap, less what ``weight`` and ``tail`` take off, at
+    u = numerator / 2^length; it rises in u."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    if numerator == 0:
+        return -math.inf, -math.inf
+    if numerator == 1 << length:
+        return math.inf, math.inf
+    # A context of its own: the precision of the shared one is global state.
+    iv: Any = MPIntervalContext()
+    # Both 1 − u and λ·gap as quotients of exact integers; room for every bit of either.
+    shift = rate.a * arrival.gap
+    iv.prec = 2 * length + shift.bit_length() + arrival.weight.bit_length() + _WORD
+    whole = 1 << length
+    time = iv.log(iv.log(iv.mpf(whole) / (whole - numerator)))
+    time += iv.mpf(shift) / rate.b
+    if arrival.weight > 1:
+        time -= iv.log(iv.mpf(arrival.weight))
+    if arrival.tail:
+        time += iv.log(1 - iv.exp(-iv.mpf(rate.a) / rate.b))
+    low, high = time._mpi_
+    return exact(low), exact(high)
+
+
+def exact(number: tuple[int, int, int, int]) -> Fraction:
+    """The rational that a finite mpmath number is: (−1)^sign · mantissa · 2^exponent."""
+    sign, mantissa, exponent, _ = number
+    return Fraction(-mantissa if sign else mantissa) * Fraction(2) ** exponent

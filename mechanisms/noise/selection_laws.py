@@ -1,0 +1,126 @@
+"""The exact laws of selection, as rationals of p = e^−λ: what samplers are held against.
+
+Every law is a function of whole-number scores and a rational p in (0, 1). On scores that
+neighbours move by at most D, loss ε means λ = ε / (2kD), so that e^ε = p^(−2kD).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import reduce
+from itertools import pairwise, permutations
+
+Law = Callable[[Sequence[int], Fraction], list[Fraction]]
+Ordered = dict[tuple[int, ...], Fraction]
+Polynomial = list[Fraction]
+
+
+def exponential_probabilities(scores: Sequence[int], p: Fraction) -> list[Fraction]:
+    """P(r) ∝ p^−score(r)."""
+    best = max(scores)
+    weights = [p ** (best - score) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def permute_and_flip_probabilities(scores: Sequence[int], p: Fraction) -> list[Fraction]:
+    """P(r) = q(r)·∫₀¹ Π_{i ≠ r} (1 − q(i)·t) dt, where q(i) = p^(max − score(i)).
+
+    Give every candidate a uniform time: r is taken at its time t if its coin q(r) shows heads
+    and no other one was taken before.
+    """
+    best = max(scores)
+    accepted = [p ** (best - score) for score in scores]
+    return [
+        q * _integral(_product([1, -other] for j, other in enumerate(accepted) if j != i), 0, 1)
+        for i, q in enumerate(accepted)
+    ]
+
+
+def peeled_probabilities(law: Law, scores: Sequence[int], p: Fraction, k: int) -> Ordered:
+    """k draws of ``law``, each among the candidates that are left: P of every ordered answer.
+
+    With the exponential law this is Plackett–Luce, which the race draws at once.
+    """
+    answers: Ordered = {(): Fraction(1)}
+    for _ in range(k):
+        longer: Ordered = {}
+        for answer, probability in answers.items():
+            rest = [r for r in range(len(scores)) if r not in answer]
+            for r, share in zip(rest, law([scores[r] for r in rest], p), strict=True):
+                longer[(*answer, r)] = probability * share
+        answers = longer
+    return answers
+
+
+def one_shot_probabilities(scores: Sequence[int], p: Fraction, k: int) -> Ordered:
+    """The k largest of score + exponential noise of rate λ: P of every ordered answer.
+
+    y = e^(−λ(score + noise)) is uniform on (0, c), c = p^score up to a common factor, and the
+    largest value has the smallest y. With r₁, …, r_k in order this integrates
+    0 < y₁ < … < y_k, y_j < c(r_j), all others above y_k: polynomials between the values of c.
+    """
+    best = max(scores)
+    ends = [p ** (score - best) for score in scores]
+    return {answer: _one_answer(answer, ends) for answer in permutations(range(len(ends)), k)}
+
+
+def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
+    others = [end for r, end in enumerate(ends) if r not in answer]
+    last = min([ends[answer[-1]], *others])
+    cuts = [Fraction(0), *sorted({min(end, last) for end in ends})]
+    pieces = list(pairwise(cuts))
+    # below[i]: P(y₁ < … < y_j < y) as a polynomial of y between the cuts of pieces[i].
+    below: list[Polynomial] = [[Fraction(1)]] * len(pieces)
+    for r in answer[:-1]:
+        below = _accumulated(below, pieces, ends[r])
+    above = _product([1, -1 / end] for end in others)
+    return sum(
+        (
+            _integral(_times(polynomial, above), left, right) / ends[answer[-1]]
+            for polynomial, (left, right) in zip(below, pieces, strict=True)
+        ),
+        Fraction(0),
+    )
+
+
+def _accumulated(
+    density: list[Polynomial], pieces: list[tuple[Fraction, Fraction]], end: Fraction
+) -> list[Polynomial]:
+    """y → ∫₀^y density(t) dt / end, where the density stops at ``end``."""
+    total = Fraction(0)
+    accumulated = []
+    for polynomial, (left, right) in zip(density, pieces, strict=True):
+        if left >= end:
+            accumulated.append([total])
+            continue
+        rising = _antiderivative([c / end for c in polynomial])
+        rising[0] = total - _at(rising, left)
+        total = _at(rising, right)
+        accumulated.append(rising)
+    return accumulated
+
+
+def _product(factors: Iterable[Sequence[Fraction | int]]) -> Polynomial:
+    return reduce(_times, factors, [Fraction(1)])
+
+
+def _times(left: Polynomial, right: Sequence[Fraction | int]) -> Polynomial:
+    product = [Fraction(0)] * (len(left) + len(right) - 1)
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            product[i + j] += a * b
+    return product
+
+
+def _integral(polynomial: Polynomial, left: Fraction | int, right: Fraction | int) -> Fraction:
+    rising = _antiderivative(polynomial)
+    return _at(rising, right) - _at(rising, left)
+
+
+def _antiderivative(polynomial: Polynomial) -> Polynomial:
+    return [Fraction(0), *(c / (i + 1) for i, c in enumerate(polynomial))]
+
+
+def _at(polynomial: Polynomial, x: Fraction | int) -> Fraction:
+    return sum((c * x**i for i, c in enumerate(polynomial)), Fraction(0))

@@ -1,0 +1,20 @@
+"""A uniform whole number of any size, from one stream of words."""
+
+from __future__ import annotations
+
+from mechanisms.noise.words import WordSource
+
+_WORD = 64
+
+
+def uniform(count: int, source: WordSource) -> int:
+    """Uniform on 0, …, count − 1 exactly: words are cut to as many bits and drawn again above."""
+    bits = max((count - 1).bit_length(), 1)
+    words = -(-bits // _WORD)
+    while True:
+        drawn = 0
+        for word in source.words(words).tolist():
+            drawn = drawn << _WORD | word
+        drawn &= (1 << bits) - 1
+        if drawn < count:
+            return drawn

@@ -1,0 +1,28 @@
+"""Where random words come from: an argument of every mechanism, never a global.
+
+In production a stream is a ChaCha20 keystream under a key that the operating system made for it
+alone (``mechanisms.noise.keystream``); nobody can choose it or read it back.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+
+class WordSource(Protocol):
+    """One endless stream of independent uniform 64-bit words."""
+
+    def words(self, count: int) -> Words:
+        """The next ``count`` words of the stream, shape (count,)."""
+        ...
+
+
+class Randomness(Protocol):
+    """Opens independent streams: one for each draw and each thread."""
+
+    def stream(self) -> WordSource: ...

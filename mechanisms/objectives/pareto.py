@@ -1,0 +1,130 @@
+"""The Pareto score: how few candidates are better in every respect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
+
+from mechanisms.candidates import Candidates
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.kernels.dominance import LARGEST_WORK, dominance_work
+from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.objectives.objective import Relative, Term
+from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
+from mechanisms.objectives.terms import common_candidates, common_relations
+from mechanisms.records import Records
+from mechanisms.sensitivity import Sensitivity
+from mechanisms.utilities.utility import Grid, Measured
+
+#: T. D needs a handful of steps on real graphs; how many depends on records, so time is bounded.
+HORIZON = 64
+
+
+class Pareto:
+    """u(r) = −#{r' : every member is strictly larger at r'} ∈ [−(n − 1), 0]; Δ = n − 1.
+
+    δ as ``mechanisms.objectives.pareto_sensitivity``; equal candidates and ties never dominate.
+    Members may be weighted sums. Implements ``Objective``, ``Spread`` and ``Relative``.
+
+    Source: Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5.
+    """
+
+    facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
+        title="Pareto score",
+        description=(
+            "Candidates are ranked by how few others are strictly better in every utility. "
+            "Members may be weighted sums. Draws of a top_k compare with all candidates that are "
+            "left, or with all there are."
+        ),
+        source=(
+            "Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5 and "
+            "Theorem 4.7, with ties counted among what may be lost, which (A1) needs."
+        ),
+        sensitivity=SensitivityFacts(
+            cap="n - 1",
+            function="max(A(t - 1) - C(t), A(t) - C(t - 1))",
+            horizon=str(HORIZON),
+            terms=(
+                "n: candidates; A(t), C(t): how many others may and must dominate when every "
+                "utility has moved by its own δ(0) + ... + δ(t); A(-1) = C(-1): how many do"
+            ),
+        ),
+        shift="Always -1: δ is large where many dominate.",
+    )
+
+    #: δ is large where many dominate, or nearly: it falls as the score rises.
+    direction: Literal[1, -1] = -1
+
+    def __init__(
+        self, terms: Sequence[Term], horizon: int = HORIZON, executor: Executor | None = None
+    ) -> None:
+        if len(terms) < 2 or any(term.weight is not None for term in terms):
+            raise UnsupportedQuery(
+                "a Pareto score compares two utilities or more, without weights",
+                supported={"objective": "pareto", "utilities": 2},
+            )
+        self._terms, self._horizon = tuple(terms), horizon
+        self._members = [term.member for term in terms]
+        if any(isinstance(member, Relative) for member in self._members):
+            raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
+        self._executor = executor or Inline()
+        self.candidates = common_candidates(self._members)
+        self.relations = common_relations(self._members)
+
+    def on(self, executor: Executor) -> Self:
+        return type(self)(self._terms, self._horizon, executor)
+
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
+        self._grids(dataset, candidates, sensitivity)
+        count = candidates.count(dataset)
+        if dominance_work(count, len(self._members)) > LARGEST_WORK:
+            raise UnsupportedQuery(
+                "too many candidates for a Pareto score of so many utilities: their number "
+                "squared, times that of the utilities, is bounded from three utilities on",
+                supported={"utilities": 2, "work": LARGEST_WORK},
+            )
+        return _grid_of(count, self._horizon)
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+    ) -> Measured:
+        inner = _inner(sensitivity)
+        grids = self._grids(dataset, candidates, sensitivity)
+        members = [
+            member.measure(records, dataset, candidates, inner, own)
+            for member, own in zip(self._members, grids, strict=True)
+        ]
+        delta = ParetoSensitivity.of(members, grids, grid.horizon, self._executor)
+        return _measured(delta)
+
+    def without(self, measured: Measured, grid: Grid, place: int) -> tuple[Measured, Grid]:
+        if not isinstance(measured.delta, ParetoSensitivity):
+            raise TypeError("only what a Pareto score has measured can be measured on")
+        delta = measured.delta.without(place)
+        return _measured(delta), _grid_of(delta.rest.size, grid.horizon)
+
+    def _grids(
+        self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
+    ) -> list[Grid]:
+        inner = _inner(sensitivity)
+        return [member.grid(dataset, candidates, inner) for member in self._members]
+
+
+def _inner(sensitivity: Sensitivity) -> Sensitivity:
+    """How members are measured: what counts is how small their own δ is."""
+    return Sensitivity.GLOBAL if sensitivity is Sensitivity.GLOBAL else Sensitivity.LOCAL
+
+
+def _grid_of(count: int, horizon: int) -> Grid:
+    return Grid(bits=0, cap=max(count - 1, 1), horizon=horizon, largest=count - 1)
+
+
+def _measured(delta: ParetoSensitivity) -> Measured:
+    return Measured(-delta.dominators.astype("int64"), delta)

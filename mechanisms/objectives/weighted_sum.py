@@ -1,0 +1,207 @@
+"""A weighted sum of utilities, in whole numbers: whole weights, one common grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from mechanisms.candidates import Candidates
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.long_division import LIMIT
+from mechanisms.objectives import direction
+from mechanisms.objectives.objective import Objective, Relative, Term
+from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
+from mechanisms.objectives.terms import common_candidates, common_relations
+from mechanisms.objectives.weights import exact_weight, whole_weights
+from mechanisms.records import Records
+from mechanisms.sensitivity import Sensitivity
+from mechanisms.utilities.utility import Grid, Measured
+
+
+@runtime_checkable
+class Exclusive(Protocol):
+    """A utility that one change cannot move together with certain others."""
+
+    def exclusive(self, dataset: Dataset) -> tuple[str, str] | None:
+        """(group, part): a change moves utilities of one part of a group only; None: no group.
+
+        What it says holds under ``dataset.neighbouring``, whatever the records.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Public: the whole weights W, and the grid on which each member is measured.
+
+    ``scale`` is W over the weights asked for, but for rounding: U / (2^bits · scale) is Σ w·u.
+    """
+
+    weights: tuple[int, ...]
+    scale: Fraction
+    members: tuple[Grid, ...]
+    grid: Grid
+
+
+class WeightedSum:
+    """u = Σ W·u; Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ), T the largest. Implements ``Objective``.
+
+    A negative weight prefers candidates where its utility is low. Of utilities that one change
+    cannot move together (``Exclusive``) the largest counts instead of the sum.
+
+    Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
+    """
+
+    facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
+        title="Weighted sum",
+        description=(
+            "Candidates are ranked by the sum of several utilities, each times its weight; a "
+            "negative weight prefers low values. Only the ratios of the weights count."
+        ),
+        source="Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.",
+        sensitivity=SensitivityFacts(
+            cap="sum of |w| Δ",
+            function="sum of |w| min(δ(t), Δ)",
+            horizon="the largest T of the members",
+            terms=(
+                "over the members, w their weights; the maximum in place of the sum over members "
+                "that one change cannot move together: true positive and true negative rate "
+                "under add_remove"
+            ),
+        ),
+        shift=direction.RULE,
+    )
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        members = [term.member for term in terms]
+        if not terms or any(isinstance(member, Relative | WeightedSum) for member in members):
+            raise UnsupportedQuery(
+                "the members of a weighted sum are utilities, one or more",
+                supported={"objective": "weighted_sum"},
+            )
+        self.candidates = common_candidates(members)
+        self.relations = common_relations(members)
+        self._terms = _merged(terms)
+        if not self._terms:
+            raise UnsupportedQuery("the weights of a weighted sum are not all zero")
+        self.direction: Literal[1, -1] = direction.direction(self._terms)
+
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
+        return self.weighing(dataset, candidates, sensitivity).grid
+
+    def weighing(
+        self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
+    ) -> Weighing:
+        """The weights and the common grid: of all that fit, those whose coarser one is finest."""
+        own = [member.grid(dataset, candidates, sensitivity) for member, _ in self._terms]
+        wanted = [weight for _, weight in self._terms]
+        best: tuple[tuple[int, int, int], tuple[int, ...], int] | None = None
+        for fineness, weights in whole_weights(wanted):
+            bits = _finest_bits(own, weights, sensitivity)
+            if bits is None:
+                continue
+            rank = (min(fineness, bits), fineness, bits)
+            if best is None or rank > best[0]:
+                best = rank, weights, bits
+        if best is None:
+            raise UnsupportedQuery(
+                "the public bounds of this dataset are too large for an exact weighted sum of "
+                "these utilities; another sensitivity may fit"
+            )
+        _, weights, bits = best
+        scale = Fraction(max(map(abs, weights))) / max(map(abs, wanted))
+        return self._weighing(dataset, own, weights, scale, bits)
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+    ) -> Measured:
+        chosen = self.weighing(dataset, candidates, sensitivity)
+        if chosen.grid != grid:
+            raise ValueError("a weighted sum is measured on its own grid")
+        utilities = np.zeros(candidates.count(dataset), dtype=np.int64)
+        weighed = []
+        for (member, _), weight, own in zip(
+            self._terms, chosen.weights, chosen.members, strict=True
+        ):
+            # A member whose own grid is coarser is put on the common one exactly.
+            factor = weight << (grid.bits - own.bits)
+            found = member.measure(records, dataset, candidates, sensitivity, own)
+            utilities += factor * found.utilities
+            weighed.append(Weighed(abs(factor), found.delta, own.cap))
+        groups = [[[weighed[i] for i in part] for part in group] for group in self._groups(dataset)]
+        return Measured(utilities, SumSensitivity(groups, grid.cap, grid.horizon, utilities.size))
+
+    def _weighing(
+        self,
+        dataset: Dataset,
+        own: Sequence[Grid],
+        weights: tuple[int, ...],
+        scale: Fraction,
+        bits: int,
+    ) -> Weighing:
+        members = tuple(grid.coarser(min(bits, grid.bits)) for grid in own)
+        common = [_on(grid, bits) for grid in members]
+        caps = [abs(w) * grid.cap for w, grid in zip(weights, common, strict=True)]
+        cap = sum(
+            max(sum(caps[i] for i in part) for part in group) for group in self._groups(dataset)
+        )
+        largest = sum(abs(w) * grid.largest for w, grid in zip(weights, common, strict=True))
+        horizon = max(grid.horizon for grid in own)
+        return Weighing(weights, scale, members, Grid(bits, cap, horizon, largest))
+
+    def _groups(self, dataset: Dataset) -> list[list[list[int]]]:
+        """The numbers of the members by group and part; one without a group is one by itself."""
+        groups: dict[object, dict[str, list[int]]] = {}
+        for i, (member, _) in enumerate(self._terms):
+            found = member.exclusive(dataset) if isinstance(member, Exclusive) else None
+            group, part = found or (i, "")
+            groups.setdefault(group, {}).setdefault(part, []).append(i)
+        return [list(parts.values()) for parts in groups.values()]
+
+
+def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
+    """One term a member, of the sum of its weights; none of weight 0."""
+    merged: list[tuple[Objective, Fraction]] = []
+    for term in terms:
+        weight = exact_weight(term.weight)
+        for i, (member, before) in enumerate(merged):
+            if member == term.member:
+                merged[i] = member, before + weight
+                break
+        else:
+            merged.append((term.member, weight))
+    return [(member, weight) for member, weight in merged if weight]
+
+
+def _finest_bits(
+    own: Sequence[Grid], weights: Sequence[int], sensitivity: Sensitivity
+) -> int | None:
+    """The largest g at which all sums stay below 2⁶², up to the finest of the members."""
+    finest = max(grid.bits for grid in own)
+    horizon = max(grid.horizon for grid in own) if sensitivity is Sensitivity.SHIFTED else 1
+    for bits in range(finest, min(finest, 1) - 1, -1):
+        common = [_on(grid, bits) for grid in own]
+        largest = sum(abs(w) * grid.largest for w, grid in zip(weights, common, strict=True))
+        cap = sum(abs(w) * grid.cap for w, grid in zip(weights, common, strict=True))
+        if max(largest, cap * horizon) < LIMIT:
+            return bits
+    return None
+
+
+def _on(grid: Grid, bits: int) -> Grid:
+    """The same bounds on a grid of ``bits``: a finer one is exact, a coarser one rounds up."""
+    finer = bits - grid.bits
+    if finer <= 0:
+        return grid.coarser(bits)
+    return replace(grid, bits=bits, cap=grid.cap << finer, largest=grid.largest << finer)

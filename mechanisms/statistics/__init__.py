@@ -1,0 +1,43 @@
+"""Numbers about tables and graphs, released with noise that may follow the records."""
+
+from __future__ import annotations
+
+from mechanisms.statistics.count import Count
+from mechanisms.statistics.edges import Edges
+from mechanisms.statistics.mean import Mean
+from mechanisms.statistics.prefix_sum import SmallestSum
+from mechanisms.statistics.quantile import Median, Quantile
+from mechanisms.statistics.release import MECHANISMS
+from mechanisms.statistics.stars import Stars
+from mechanisms.statistics.statistic import Statistic
+from mechanisms.statistics.sums import Sum
+from mechanisms.statistics.triangles import Triangles
+from mechanisms.statistics.two_triangles import TwoTriangles
+
+__all__ = ["MECHANISMS", "STATISTICS", "Statistic"]
+
+StatisticKind = (
+    type[Count]
+    | type[Sum]
+    | type[Mean]
+    | type[Median]
+    | type[Quantile]
+    | type[SmallestSum]
+    | type[Edges]
+    | type[Triangles]
+    | type[TwoTriangles]
+    | type[Stars]
+)
+_ALL: tuple[StatisticKind, ...] = (
+    Count,
+    Sum,
+    Mean,
+    Median,
+    Quantile,
+    SmallestSum,
+    Edges,
+    Triangles,
+    TwoTriangles,
+    Stars,
+)
+STATISTICS: dict[str, StatisticKind] = {kind.name: kind for kind in _ALL}

@@ -1,0 +1,73 @@
+"""The public grid of an answer, and rates of noise that never exceed what they should be.
+
+Answers are whole numbers of steps γ = 2^exponent. γ follows from public bounds and ε alone: fine
+enough to be unseen beside the noise, coarse enough that every scale stays in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from accounting.privacy_loss import NANO
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.noise.rate import Rate
+
+#: 2·(GS / γ + 1) / ε never exceeds 2⁴⁰, and no value exceeds 2⁴⁰ steps.
+_SCALE_BITS = 40
+_LEAST_BITS, _STEEP_BITS = 61, 52
+_STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Public: the step γ = 2^exponent and the global sensitivity ``cap`` in steps; 0: constant."""
+
+    exponent: int
+    cap: int
+
+    @property
+    def step(self) -> Fraction:
+        return Fraction(2) ** self.exponent
+
+
+def whole_plan(cap: int, epsilon_nano: int) -> Plan:
+    """The grid of a whole number of global sensitivity ``cap``: γ ≥ 1, mostly 1."""
+    exponent = 0
+    while _too_fine(coarse(cap, exponent), epsilon_nano):
+        exponent += 1
+    return Plan(exponent, coarse(cap, exponent))
+
+
+def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
+    """The smallest g for numbers of size ``largest`` > 0, which bounds sensitivities too."""
+    exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
+    while True:
+        steps = int(-(-largest // Fraction(2) ** exponent))
+        # Bounds of either sign lie at most twice as far apart.
+        if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
+            return exponent
+        exponent += 1
+
+
+def coarse(change: int, exponent: int) -> int:
+    """What a change of a whole number may become once it is floored to steps of 2^exponent ≥ 1."""
+    return -(-change >> exponent)
+
+
+def _too_fine(cap: int, epsilon_nano: int) -> bool:
+    return 2 * (cap + 1) * NANO > epsilon_nano << _SCALE_BITS
+
+
+def rate_at_most(rate: Fraction) -> Rate:
+    """A rate λ ≤ ``rate`` > 0, below by a factor of at most 1 + 2⁻²⁰ unless it is above 2⁹.
+
+    Raises: UnsupportedQuery below 2⁻⁴⁰, which public facts decide.
+    """
+    if rate >= _STEEPEST:
+        return Rate(1 << 61, 1 << _STEEP_BITS)
+    bits = _STEEP_BITS if rate >= _STEEP else _LEAST_BITS
+    a = rate.numerator * (1 << bits) // rate.denominator
+    if a < 1 << (_LEAST_BITS - _SCALE_BITS):
+        raise UnsupportedQuery("the privacy loss is too small for exact arithmetic")
+    return Rate(a, 1 << bits)

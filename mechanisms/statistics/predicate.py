@@ -1,0 +1,184 @@
+"""Conditions on one row: a closed grammar of total functions, checked before any record is read.
+
+    {"attribute": a, "in": [v, …]}       {"attribute": a, "from": x, "to": y}      from ≤ a < to
+    {"all": [c, …]}    {"any": [c, …]}    {"not": c}
+
+``in`` lists levels of a categorical attribute or numbers of a numeric one, and the text of a
+missing cell in either; one of ``from`` and ``to`` may be absent. A missing number is in no range.
+Every condition has a truth value on every row, so nothing can fail because of a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.domains import Attribute, CategoricalAttribute, Dataset, NumericAttribute
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.records import TableRecords
+from mechanisms.table_candidates import attribute_named
+
+MAX_DEPTH = 8
+#: Values of all lists together; a condition itself counts for one.
+MAX_VALUES = 1000
+
+Truths = NDArray[np.bool_]
+_GROUPS = {"all", "any"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A checked condition. Evaluate it with ``holds``."""
+
+    body: Mapping[str, Any]
+
+
+def condition(body: Any) -> Condition:
+    """The condition that a JSON value spells.
+
+    Raises: ValueError, naming the rule that was broken and never the value.
+    """
+    _check(body)
+    return Condition(body)
+
+
+def fits(where: Condition, dataset: Dataset) -> None:
+    """Raise UnsupportedQuery unless the table has the attributes and values that are named."""
+    _walk(where.body, lambda leaf: _check_leaf(leaf, attribute_named(dataset, leaf["attribute"])))
+
+
+def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
+    """For each of the rows whether it meets the condition; the condition must fit."""
+    return _holds(where.body, records, dataset, rows)
+
+
+def _check(body: Any) -> None:
+    """Form alone, level by level, so that no depth exhausts the stack."""
+    level, values = [body], 0
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        values += len(level)
+        for node in level:
+            children, listed = _children(node)
+            values += listed
+            below += children
+        if values + len(below) > MAX_VALUES:
+            raise ValueError(f"a condition has at most {MAX_VALUES} values and parts")
+        if not below:
+            return
+        level = below
+    raise ValueError(f"conditions are nested at most {MAX_DEPTH} deep")
+
+
+def _children(node: Any) -> tuple[list[Any], int]:
+    """The conditions inside one, and how many values it lists itself."""
+    if not isinstance(node, Mapping):
+        raise ValueError("a condition is an object")
+    keys = set(node)
+    if len(keys) == 1 and keys <= _GROUPS:
+        (parts,) = node.values()
+        if not isinstance(parts, (list, tuple)):
+            raise ValueError("all and any take a list of conditions")
+        return list(parts), 0
+    if keys == {"not"}:
+        return [node["not"]], 0
+    if not isinstance(node.get("attribute"), str):
+        raise ValueError("a condition has all, any, not, or an attribute with in, from or to")
+    if keys == {"attribute", "in"}:
+        listed = node["in"]
+        if not isinstance(listed, (list, tuple)) or not all(
+            isinstance(value, str) or _is_number(value) for value in listed
+        ):
+            raise ValueError("in takes a list of texts and finite numbers")
+        return [], len(listed)
+    if len(keys) < 2 or not keys <= {"attribute", "from", "to"}:
+        raise ValueError("a condition has all, any, not, or an attribute with in, from or to")
+    ends = [node[end] for end in ("from", "to") if end in node]
+    if not all(_is_number(end) for end in ends):
+        raise ValueError("from and to are finite numbers")
+    if len(ends) == 2 and not ends[0] < ends[1]:
+        raise ValueError("from is below to")
+    return [], len(ends)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < 1 << 60 and isfinite(value)
+
+
+def _walk(body: Mapping[str, Any], visit: Callable[[Mapping[str, Any]], None]) -> None:
+    if "attribute" in body:
+        visit(body)
+        return
+    parts = [body["not"]] if "not" in body else body.get("all", body.get("any", ()))
+    for part in parts:
+        _walk(part, visit)
+
+
+def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
+    numeric = isinstance(attribute, NumericAttribute)
+    if "in" not in leaf:
+        if not numeric:
+            raise UnsupportedQuery(
+                "from and to are for numeric attributes", supported={"where": ["attribute", "in"]}
+            )
+        return
+    for value in leaf["in"]:
+        if isinstance(value, str):
+            known = value == attribute.missing if numeric else value in attribute.levels
+        else:
+            known = numeric
+        if not known:
+            raise UnsupportedQuery(
+                f"a value is not one of attribute {attribute.name}",
+                supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
+            )
+
+
+def _holds(body: Mapping[str, Any], records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
+    if "not" in body:
+        return ~_holds(body["not"], records, dataset, rows)
+    for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
+        if name in body:
+            met = np.full(_length(records, rows), empty)
+            for part in body[name]:
+                join(met, _holds(part, records, dataset, rows), out=met)
+            return met
+    attribute = attribute_named(dataset, body["attribute"])
+    codes = records.codes[attribute.name][rows]
+    if isinstance(attribute, CategoricalAttribute):
+        listed = set(body["in"])
+        named = np.array([level in listed for level in attribute.levels])
+        listed_rows: Truths = named[codes]
+        return listed_rows
+    return _number_holds(body, attribute, codes, records.values[attribute.name][rows])
+
+
+def _number_holds(
+    body: Mapping[str, Any], attribute: NumericAttribute, codes: Any, numbers: Any
+) -> Truths:
+    missing = codes == len(attribute.levels) - 1 if attribute.missing is not None else None
+    if "in" in body:
+        met = np.isin(numbers, [float(v) for v in body["in"] if not isinstance(v, str)])
+    else:
+        met = np.ones(len(numbers), dtype=np.bool_)
+        if "from" in body:
+            met &= numbers >= body["from"]
+        if "to" in body:
+            met &= numbers < body["to"]
+    if missing is not None:
+        # A missing cell stores the middle of the bounds, which is no number of the row's.
+        met &= ~missing
+        if "in" in body and attribute.missing in body["in"]:
+            met |= missing
+    return met
+
+
+def _length(records: TableRecords, rows: slice) -> int:
+    return len(next(iter(records.codes.values()))[rows])

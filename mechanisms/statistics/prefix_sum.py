@@ -1,0 +1,138 @@
+"""The sum of those of the public values that apply: the first k of a sorted public list.
+
+Only the cut-off k is private, and neighbours differ by one in it. This is no privacy of a table of
+which the list would be the rows: the values themselves are public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
+from math import exp
+from typing import ClassVar
+
+import numpy as np
+
+from mechanisms.domains import Dataset, PrefixDomain
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers
+from mechanisms.records import PrefixRecords, Records
+from mechanisms.statistics.grid import Plan, real_exponent
+from mechanisms.statistics.single import Single
+from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.tables import on_grid
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """S(k) = max over cut-offs j of LS(j)·e^{−β|j − k|}. Implements ``local.Smooth``."""
+
+    changes: Integers
+    cutoff: int
+
+    def smooth(self, beta: float) -> float:
+        distances = np.abs(np.arange(len(self.changes)) - self.cutoff)
+        return float((np.exp(-beta * distances) * self.changes).max())
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Largest local sensitivities: cut-offs of equal LS are one level, wherever they are, and the
+    distance of levels is in the graph of neighbouring levels. Implements ``local.Smooth``."""
+
+    changes: Integers
+    cutoff: int
+
+    def smooth(self, beta: float) -> float:
+        cutoffs = np.arange(len(self.changes))
+        return level_bound(self.changes, cutoffs[:-1], cutoffs[1:], exp(beta), self.cutoff)
+
+
+@dataclass(frozen=True)
+class SmallestSum(Single):
+    """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
+
+    name: ClassVar[str] = "smallest_sum"
+    title: ClassVar[str] = "Sum of the smallest"
+    description: ClassVar[str] = (
+        "The sum of the public values up to the private cut-off. It protects the cut-off alone, by "
+        "one step: not the values, nor anyone whose values they are."
+    )
+    source: ClassVar[str] = "Canard, Olivier, Quertier 2017, Examples 5 and 14; corrected"
+
+    what = "sum of the smallest values"
+
+    def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
+        values = _values(dataset)
+        largest = max(abs(Fraction(values[0])), abs(Fraction(values[-1])))
+        if not largest:
+            return Plan(0, 0)
+        exponent = real_exponent(largest, epsilon_nano)
+        ends = on_grid(np.array([values[0], values[-1]]), exponent)
+        return Plan(exponent, int(np.abs(ends).max()))
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        plan: Plan,
+        executor: Executor,  # noqa: ARG002 - one pass over a public list
+    ) -> Measured:
+        if not isinstance(records, PrefixRecords):
+            raise TypeError("this statistic is measured on prefix records")
+        values = on_grid(np.array(_values(dataset)), plan.exponent)
+        changes = local_changes(values)
+        return Measured(
+            sum(values[: records.cutoff].tolist()),
+            local=CutOff(changes, records.cutoff),
+            levels=Levels(changes, records.cutoff),
+        )
+
+
+def local_changes(values: Integers) -> Integers:
+    """LS at each cut-off 0, …, n: the larger of the values that a step may take in or leave out."""
+    sizes = np.concatenate(([0], np.abs(values), [0]))
+    changes: Integers = np.maximum(sizes[:-1], sizes[1:])
+    return changes
+
+
+def level_bound(
+    changes: Integers, ones: Integers, others: Integers, growth: float, member: int
+) -> float:
+    """max over levels l of LS_l·growth^{−d(l, level of the member)}.
+
+    A multiplicative Dijkstra from all levels at once that ends at the level asked for. ``changes``
+    is LS of every dataset; ``ones[i]`` and ``others[i]`` are neighbours. Lower levels are passed
+    through like others: a way to a sensitive level may lead over a less sensitive one, which the
+    published algorithm leaves out.
+    """
+    sizes, level = np.unique(changes, return_inverse=True)
+    beside: list[set[int]] = [set() for _ in sizes]
+    for one, other in zip(level[ones].tolist(), level[others].tolist(), strict=True):
+        beside[one].add(other)
+        beside[other].add(one)
+    bounds = sizes.astype(float).tolist()
+    heap = [(-bound, place) for place, bound in enumerate(bounds)]
+    heapify(heap)
+    goal = int(level[member])
+    while True:
+        bound, place = heappop(heap)
+        if place == goal:
+            return float(-bound)
+        if -bound < bounds[place]:
+            continue
+        for other in beside[place]:
+            if -bound / growth > bounds[other]:
+                bounds[other] = -bound / growth
+                heappush(heap, (bound / growth, other))
+
+
+def _values(dataset: Dataset) -> tuple[float, ...]:
+    if not isinstance(dataset.domain, PrefixDomain):
+        raise UnsupportedQuery(
+            "this statistic is of public lists with a private cut-off",
+            supported={"neighbouring": "prefix"},
+        )
+    return dataset.domain.public_values

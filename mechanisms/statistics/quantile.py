@@ -1,0 +1,170 @@
+"""Quantiles and the median of a numeric attribute: the value of rank max(1, ⌈p·n⌉).
+
+p is an exact decimal: in doubles ⌈0.07·100⌉ would be 8. The empty table's quantile is the upper
+bound. The ranks that the exponential mechanism scores are worked out in whole numbers too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.domains import Dataset, NumericAttribute
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers
+from mechanisms.records import Records
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
+from mechanisms.statistics.single import Single
+from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.tables import (
+    bounds,
+    number_exponent,
+    numeric,
+    on_grid,
+    replaces,
+    table_records,
+)
+
+#: Decimal places of p: scores are multiples of its denominator.
+PLACES = 6
+#: Cells of the public grid that the exponential mechanism chooses from, unless the bounds are
+#: whole numbers at most 2²⁰ apart: then every whole number is one.
+CELLS = 1 << 16
+MOST_WHOLE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Quantile(Single):
+    """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
+
+    name: ClassVar[str] = "quantile"
+    title: ClassVar[str] = "Quantile"
+    description: ClassVar[str] = "The smallest number that a given share of the rows do not exceed."
+    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith 2007, section 3.1; Smith 2011"
+
+    attribute: str
+    quantile: Fraction
+    what = "quantile"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.quantile <= 1:
+            raise ValueError("a quantile lies between 0 and 1")
+
+    def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
+        attribute = numeric(dataset, self.attribute)
+        exponent = number_exponent(attribute, epsilon_nano)
+        low, high = bounds(attribute, exponent)
+        return Plan(exponent, high - low)
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        plan: Plan,
+        executor: Executor,  # noqa: ARG002 - a window around one rank
+    ) -> Measured:
+        numbers = table_records(records).ordered[self.attribute]
+        low, high = bounds(numeric(dataset, self.attribute), plan.exponent)
+        ordered = Ordered(numbers, plan.exponent, low, high)
+        place = rank(self.quantile, len(numbers))
+        kind = ReachedByReplacing if replaces(dataset) else ReachedByPairs
+        return Measured(
+            int(ordered.window(place, place + 1)[0]),
+            local=kind(ordered, self.quantile, high - low),
+        )
+
+    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
+        """The released value, moved inside the public bounds."""
+        (value,) = released
+        attribute = numeric(dataset, self.attribute)
+        return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
+
+    def cells(self, dataset: Dataset) -> NDArray[np.float64]:
+        """The public grid v_0 = lower, …, v_G = upper that candidates are, ascending."""
+        return cells(numeric(dataset, self.attribute))
+
+    def rank_sensitivity(self, dataset: Dataset) -> int:
+        """How far one change moves the scores of ``rank_scores``."""
+        share, whole = self.quantile.numerator, self.quantile.denominator
+        return whole if replaces(dataset) else max(share, whole - share)
+
+    def rank_scores(self, records: Records, dataset: Dataset) -> Integers:
+        """Of each cell −max(0, b·L − a·n, a·n − b·R): how far p = a/b is from its ranks; private.
+
+        L numbers lie below the cell and R in it or below. A tied number is as wide as its cell.
+        """
+        numbers = table_records(records).ordered[self.attribute]
+        share, whole = self.quantile.numerator, self.quantile.denominator
+        below = np.searchsorted(numbers, self.cells(dataset), side="left").astype(np.int64)
+        within = np.append(below[1:], len(numbers))
+        goal = share * len(numbers)
+        scores: Integers = -np.maximum(np.maximum(whole * below - goal, goal - whole * within), 0)
+        return scores
+
+
+@dataclass(frozen=True)
+class Median(Quantile):
+    """The quantile of one half."""
+
+    name: ClassVar[str] = "median"
+    title: ClassVar[str] = "Median"
+    description: ClassVar[str] = "The smallest number that half of the rows do not exceed."
+
+    quantile: Fraction = Fraction(1, 2)
+    what = "median"
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """x_1 ≤ … ≤ x_n in steps of the grid; the bounds stand for all that would be beyond."""
+
+    numbers: NDArray[np.float64]
+    exponent: int
+    low: int
+    high: int
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+    def window(self, first: int, stop: int) -> Integers:
+        """x_first, …, x_{stop − 1}; ranks below one and above n are the bounds."""
+        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
+        before = max(min(stop, 1) - first, 0)
+        after = max(stop - max(first, self.count + 1), 0)
+        return np.concatenate(
+            (np.full(before, self.low), inside, np.full(after, self.high))
+        ).astype(np.int64)
+
+
+def rank(quantile: Fraction, count: int) -> int:
+    """max(1, ⌈p·n⌉)."""
+    return max(1, -(-quantile.numerator * count // quantile.denominator))
+
+
+def exact_share(quantile: float) -> Fraction:
+    """p as the decimal it is written as; ValueError beyond ``PLACES`` places or outside [0, 1]."""
+    share = Fraction(Decimal(repr(float(quantile))))
+    if not 0 <= share <= 1:
+        raise ValueError("a quantile lies between 0 and 1")
+    if 10**PLACES % share.denominator:
+        raise ValueError(f"a quantile has at most {PLACES} decimal places")
+    return share
+
+
+def cells(attribute: NumericAttribute) -> NDArray[np.float64]:
+    """v_i = lower + i·(upper − lower) / G, the first and the last exactly the bounds."""
+    lower, upper = attribute.lower, attribute.upper
+    whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
+    count = int(upper - lower) if whole else CELLS
+    grid = lower + np.arange(count + 1) * ((upper - lower) / count)
+    grid[-1] = upper
+    # Bounds so close that doubles between them are fewer than cells: rounding keeps the order.
+    return np.maximum.accumulate(np.minimum(grid, upper))

@@ -1,0 +1,163 @@
+"""Smooth bounds on the local sensitivity of a quantile, for both relations of tables.
+
+With x_1 ≤ … ≤ x_n, bounds beyond, and rank m, an s + 1 times replaced table has its quantile
+anywhere in a window of s + 1 gaps around m:
+
+    LS(s) = max over 0 ≤ k ≤ s + 1 of x_{m + k} − x_{m + k − s − 1}.
+
+When rows come and go the rank moves as well: w deletions inside a window and R = s − w elsewhere
+bring the window x_i … x_{i + w + 1} under the rank for i_min ≤ i ≤ i_max; both ends are extremes of
+a function that is monotone in how R splits into insertions and deletions, so two splits suffice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, log
+from typing import Protocol
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.noise.addition import Integers
+
+#: From this public distance on the bound is GS; e^{−β·4096} is small beside any noise that matters.
+FARTHEST = 4096
+
+
+class Window(Protocol):
+    """The sorted numbers, in steps of a grid."""
+
+    @property
+    def count(self) -> int: ...
+
+    def window(self, first: int, stop: int) -> Integers: ...
+
+
+@dataclass(frozen=True)
+class ReachedByReplacing:
+    """LS(s) at every s, in O(R log R) for the R distances that can matter: the best right end of a
+    window moves only right as its left end does. Implements ``local.Smooth``.
+
+    S is at least one step, a public constant: beyond ln(GS)/β distances nothing can exceed it.
+    """
+
+    ordered: Window
+    quantile: Fraction
+    cap: int
+
+    def smooth(self, beta: float) -> float:
+        count = self.ordered.count
+        place = _rank(self.quantile.numerator, self.quantile.denominator, count)
+        reach = ceil(log(max(self.cap, 2)) / beta) + 1
+        left = self.ordered.window(max(place - reach, 0), place + 1)
+        right = self.ordered.window(place, max(min(place + reach, count + 1), place) + 1)
+        return max(1.0, _widest(left, right, beta))
+
+
+@dataclass(frozen=True)
+class ReachedByPairs:
+    """LS(s) for s < ``FARTHEST`` where rows come and go, and GS from there on or where fewer than
+    two rows would be left. Implements ``local.Smooth``."""
+
+    ordered: Window
+    quantile: Fraction
+    cap: int
+
+    def smooth(self, beta: float) -> float:
+        count = self.ordered.count
+        share, whole = self.quantile.numerator, self.quantile.denominator
+        horizon = min(FARTHEST, max(count - 1, 0))
+        beyond = exp(-beta * horizon) * self.cap
+        # Distances at which even GS no longer counts need no look.
+        horizon = min(horizon, ceil(log(max(self.cap, 2)) / beta) + 1)
+        place = _rank(share, whole, count)
+        first = max(place - 2 * horizon - 4, 0)
+        stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
+        numbers = self.ordered.window(first, stop)
+        found = _widest_of_pairs(numbers, first, count, share, whole, horizon, self.cap, beta)
+        return max(1.0, beyond, found)
+
+
+@compiled
+def _rank(share: int, whole: int, count: int) -> int:
+    return max(1, -(-(share * count) // whole))
+
+
+@compiled
+def _widest(left: Integers, right: Integers, beta: float) -> float:
+    """max of (right_b − left_a)·e^{−β(steps between − 1)}, by divide and conquer over a.
+
+    ``left`` ends and ``right`` begins with the number of the rank itself.
+    """
+    last = len(left) - 1
+    best = 0.0
+    stack = [(0, last, 0, len(right) - 1)]
+    while len(stack) > 0:
+        a_low, a_high, b_low, b_high = stack.pop()
+        a = (a_low + a_high) // 2
+        top, at = -1.0, b_low
+        for b in range(b_low, b_high + 1):
+            steps = b + last - a
+            value = (right[b] - left[a]) * np.exp(-beta * (steps - 1))
+            if value > top:
+                top, at = value, b
+        best = max(best, top)
+        if a_low < a:
+            stack.append((a_low, a - 1, b_low, at))
+        if a < a_high:
+            stack.append((a + 1, a_high, at, b_high))
+    return best
+
+
+@compiled
+def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tuple[int, int]:
+    """i_min and i_max for w = ``deleted`` and R = ``others``."""
+    low, high = count + 1, -1
+    for away in (0, others):
+        # R changes elsewhere, ``away`` of them deletions below the window or insertions above it.
+        fewer = count + others - 2 * away - deleted
+        high = max(
+            high,
+            max(_rank(share, whole, fewer + 1) - 1, _rank(share, whole, fewer - 1)) + away,
+        )
+        more = count + 2 * away - others - deleted
+        low = min(
+            low,
+            min(_rank(share, whole, more + 1) - 1, _rank(share, whole, more - 1)) - away,
+        )
+    return max(low, 0), min(high, count)
+
+
+@compiled
+def _widest_of_pairs(
+    numbers: Integers,
+    first: int,
+    count: int,
+    share: int,
+    whole: int,
+    horizon: int,
+    cap: int,
+    beta: float,
+) -> float:
+    """max over s < horizon of e^{−βs}·LS(s); each window is looked at once, where it comes in."""
+    best = 0.0
+    for deleted in range(horizon):
+        if cap * np.exp(-beta * deleted) <= best:
+            break
+        seen_low, seen_high = 0, -1
+        for others in range(horizon - deleted):
+            fade = np.exp(-beta * (deleted + others))
+            if cap * fade <= best:
+                break
+            low, high = _reach(share, whole, count, deleted, others)
+            if seen_high < seen_low:
+                seen_low, seen_high = low, low - 1
+            for i in range(low, high + 1):
+                if seen_low <= i <= seen_high:
+                    continue
+                end = min(i + deleted + 1, count + 1)
+                best = max(best, (numbers[end - first] - numbers[i - first]) * fade)
+            seen_low, seen_high = min(seen_low, low), max(seen_high, high)
+    return best

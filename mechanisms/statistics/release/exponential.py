@@ -1,0 +1,101 @@
+"""The exponential mechanism over the cells of a public grid, by how far their ranks are off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, log
+from typing import Any
+
+from accounting.composition import Step
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.race import race
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.statistics.quantile import Quantile
+from mechanisms.statistics.release.mechanism import CONFIDENCE, share, significant
+from mechanisms.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class ExponentialQuantile:
+    """Implements ``Mechanism``; pure ε. Numbers count as floored to the grid, whose cells are the
+    candidates; a tied number is as wide as its own cell."""
+
+    name: str = "exponential"
+    title: str = "Exponential mechanism"
+    description: str = (
+        "Chooses a cell of a public grid over the bounds, likely one whose rank is close to the "
+        "one asked for. Good even where a few numbers lie far from all others."
+    )
+    source: str = "McSherry and Talwar 2007, Theorem 6; Smith 2011 for quantiles"
+
+    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        question = _quantile(statistic)
+        self._rate(question, dataset, loss)
+        return (Step(f"exponential mechanism: {question.what}", loss),)
+
+    def accuracy(
+        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
+    ) -> Mapping[str, Any]:
+        question = _quantile(statistic)
+        per_rank = float(share(loss)) * question.quantile.denominator / 2
+        rows = log(self._misses(question, dataset)) / per_rank
+        return {
+            "confidence": CONFIDENCE,
+            "rank_error": significant(rows * question.rank_sensitivity(dataset)),
+            "explanation": (
+                "With this probability the value's rank is within `rank_error` rows of the one "
+                "asked for; how far the value is from the true one depends on the records, at most "
+                "by the width of the bounds."
+            ),
+        }
+
+    def noise_scale(
+        self,
+        statistic: Statistic,  # noqa: ARG002 - there is no noise on the value
+        dataset: Dataset,  # noqa: ARG002
+        loss: PrivacyLoss,  # noqa: ARG002
+    ) -> Fraction | None:
+        return None
+
+    def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
+        question = _quantile(statistic)
+        steps = 2 * question.rank_sensitivity(dataset) / question.quantile.denominator
+        misses = log(self._misses(question, dataset))
+        return PrivacyLoss(max(1, ceil(misses * steps * NANO / error)))
+
+    def release(
+        self,
+        statistic: Statistic,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Fraction:
+        question = _quantile(statistic)
+        rate = self._rate(question, dataset, loss)
+        scores = question.rank_scores(records, dataset)
+        (place,) = race(scores, 1, rate, randomness, executor)
+        return Fraction(float(question.cells(dataset)[place]))
+
+    def _rate(self, question: Quantile, dataset: Dataset, loss: PrivacyLoss) -> Rate:
+        question.parts(dataset)
+        share(loss)
+        return Rate(loss.epsilon_nano, 2 * NANO * question.rank_sensitivity(dataset))
+
+    def _misses(self, question: Quantile, dataset: Dataset) -> float:
+        """Cells over the chance of one that is further off: the best cell is never off."""
+        return len(question.cells(dataset)) / (1 - CONFIDENCE)
+
+
+def _quantile(statistic: Statistic) -> Quantile:
+    if not isinstance(statistic, Quantile):
+        raise UnsupportedQuery("the exponential mechanism is for quantiles")
+    return statistic

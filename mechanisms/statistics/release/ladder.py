@@ -1,0 +1,157 @@
+"""The ladder: whole numbers around the true value, on rungs as wide as the local sensitivity.
+
+Rung 0 is the value alone; rung s ≥ 1 is the next U(s − 1) integers on either side. An answer on
+rung s is drawn with probability ∝ e^{−εs/2}: pure ε, as one change moves an answer by at most one
+rung. All rungs until U reaches GS take part, and one tail for all that follow; to leave out the
+least likely would cost δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, expm1, log
+from typing import Any
+
+import numpy as np
+
+from accounting.composition import Step
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers, add_noise
+from mechanisms.noise.geometric import add_geometric
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.uniform import uniform
+from mechanisms.noise.weighted_race import weighted_race
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.local import Walked
+from mechanisms.statistics.release.mechanism import (
+    CONFIDENCE,
+    Hidden,
+    depends,
+    only_part,
+    share,
+)
+from mechanisms.statistics.statistic import Measured, Part, Statistic
+
+_HALF = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Ladder(Hidden):
+    """Implements ``Mechanism``; pure ε."""
+
+    name: str = "ladder"
+    title: str = "Ladder"
+    description: str = (
+        "Draws a whole number, the less likely the more changes would be needed to reach it. Pure "
+        "ε; mostly the most accurate for counts in graphs."
+    )
+    source: str = "Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015"
+
+    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        part, _ = self._plan(statistic, dataset, loss)
+        return (Step(f"{self.title}: {part.what}", loss),)
+
+    def accuracy(
+        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
+    ) -> Mapping[str, Any]:
+        _, plan = self._plan(statistic, dataset, loss)
+        if not plan.cap:
+            return depends(0.0)
+        rate = float(share(loss)) / 2
+        # Beyond rung r lies no more than 2·GS·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight, λ = ε/2.
+        rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
+        return depends((rungs + 1) * plan.cap * float(plan.step))
+
+    def release(
+        self,
+        statistic: Statistic,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Fraction:
+        part, plan = self._plan(statistic, dataset, loss)
+        measured = part.measure(records, dataset, plan, executor)
+        value = measured.value
+        if plan.cap:
+            widths = rungs(_walked(measured))
+            value += draw(widths, ladder_rate(loss), randomness, executor)
+        return statistic.answer(dataset, [value * plan.step])
+
+    def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
+        share(loss)
+        ladder_rate(loss)
+        part = only_part(statistic, dataset)
+        return part, part.plan(dataset, loss.epsilon_nano)
+
+
+def ladder_rate(loss: PrivacyLoss) -> Rate:
+    """λ = ε/2 a rung."""
+    return Rate(loss.epsilon_nano, 2 * NANO)
+
+
+def rungs(local: Walked) -> Integers:
+    """U(0), …, U(M), the last of them the first to equal GS: the widths of rungs 1 … M + 1, and
+    GS is that of all further ones; private."""
+    blocks, start, size = [], 0, 256
+    while True:
+        widths = local.at(np.arange(start, start + size, dtype=np.int64))
+        full = np.flatnonzero(widths >= local.cap)
+        if full.size:
+            blocks.append(widths[: full[0] + 1])
+            return np.concatenate(blocks)
+        blocks.append(widths)
+        start, size = start + size, 2 * size
+
+
+def weights(widths: Integers) -> Integers:
+    """How many integers there are on rungs 0, 1, …, M, and on each rung of the tail."""
+    return np.concatenate(([1], 2 * widths))
+
+
+def draw(widths: Integers, rate: Rate, randomness: Randomness, executor: Executor) -> int:
+    """The answer less the true value."""
+    rung = weighted_race(weights(widths), rate, randomness, tail=True)
+    if rung == 0:
+        return 0
+    # The race has named the first rung of the tail for all of them: a geometric number further.
+    further = 0
+    if rung == widths.size:
+        zero = np.zeros(1, dtype=np.int64)
+        further = int(add_noise(add_geometric, zero, rate, randomness, executor)[0])
+    width = int(widths[rung - 1])
+    inner = widths[: rung - 1]
+    passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
+    place = uniform(2 * width, randomness.stream())
+    side, step = divmod(place, width)
+    distance = passed + 1 + step
+    return distance if side else -distance
+
+
+def ladder_probability(difference: int, widths: Integers, epsilon: float) -> float:
+    """P(answer − value = difference), by the definition; for tests."""
+    rate = epsilon / 2
+    cap, last = int(widths[-1]), len(widths)
+    total = 1.0 + sum(
+        2 * int(width) * exp(-rate * (s + 1)) for s, width in enumerate(widths[: last - 1])
+    )
+    total += 2 * cap * exp(-rate * last) / -expm1(-rate)
+    rung, reached = 0, 0
+    while reached < abs(difference):
+        reached += int(widths[min(rung, last - 1)])
+        rung += 1
+    return exp(-rate * rung) / total
+
+
+def _walked(measured: Measured) -> Walked:
+    if not isinstance(measured.local, Walked):
+        raise UnsupportedQuery("the ladder needs a local sensitivity at every distance")
+    return measured.local

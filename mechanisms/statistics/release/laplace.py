@@ -1,0 +1,130 @@
+"""Laplace noise of the global sensitivity: the same for all records, so its scale is public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from accounting.composition import Step
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.domains import Dataset
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.statistics.grid import Plan, rate_at_most
+from mechanisms.statistics.release.mechanism import (
+    CONFIDENCE,
+    WIDTHS,
+    not_reachable,
+    share,
+    significant,
+)
+from mechanisms.statistics.statistic import Part, Statistic
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Discrete Laplace noise on the grid of each part, at an equal share. Implements
+    ``Mechanism``; pure ε."""
+
+    name: str = "laplace"
+    title: str = "Laplace"
+    description: str = (
+        "Adds noise of scale GS/ε, with GS the most that one change moves the statistic in any "
+        "dataset. A statistic of two parts gives each half of the loss."
+    )
+    source: str = "Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009"
+
+    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        return tuple(
+            Step(f"Laplace noise: {part.what}", spent)
+            for part, spent, _, _ in self._parts(statistic, dataset, loss)
+        )
+
+    def accuracy(
+        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
+    ) -> Mapping[str, Any]:
+        scale = self.noise_scale(statistic, dataset, loss)
+        if scale is None:
+            return {
+                "confidence": CONFIDENCE,
+                "parts": [
+                    {"what": part.what, "error": significant(_error(plan, rate))}
+                    for part, _, plan, rate in self._parts(statistic, dataset, loss)
+                ],
+                "explanation": (
+                    "With this probability each part is within its `error` of the true one; that "
+                    "of the value made of them depends on the records."
+                ),
+            }
+        return {
+            "confidence": CONFIDENCE,
+            "error": significant(float(scale) * WIDTHS),
+            "noise_scale": significant(float(scale)),
+            "explanation": (
+                "With this probability the value is within `error` of the true one: 0 ± `error` "
+                "is a confidence interval of the noise, which does not depend on the records."
+            ),
+        }
+
+    def noise_scale(
+        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
+    ) -> Fraction | None:
+        parts = self._parts(statistic, dataset, loss)
+        if len(parts) != 1:
+            return None
+        (_, _, plan, rate) = parts[0]
+        scale = Fraction(0) if rate is None else plan.step / rate.exponent()
+        # What the answer makes of a part scales its noise; the difference of two answers tells.
+        return scale * statistic.factor(dataset)
+
+    def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
+        one = PrivacyLoss(NANO)
+        scale = self.noise_scale(statistic, dataset, one)
+        if scale is None:
+            raise not_reachable()
+        # Scales are rounded up by at most a factor of 1 + 2⁻²⁰.
+        return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
+
+    def release(
+        self,
+        statistic: Statistic,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Fraction:
+        released = []
+        for part, _, plan, rate in self._parts(statistic, dataset, loss):
+            value = part.measure(records, dataset, plan, executor).value
+            if rate is not None:
+                zero = np.zeros(1, dtype=np.int64)
+                value += int(discrete_laplace(zero, rate, randomness, executor)[0])
+            released.append(value * plan.step)
+        return statistic.answer(dataset, released)
+
+    def _parts(
+        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
+    ) -> list[tuple[Part, PrivacyLoss, Plan, Rate | None]]:
+        """Each part with its share, grid and rate; a constant part has none."""
+        parts = statistic.parts(dataset)
+        found = []
+        for part, spent in zip(parts, loss.split(len(parts)), strict=True):
+            epsilon = share(spent)
+            plan = part.plan(dataset, spent.epsilon_nano)
+            found.append(
+                (part, spent, plan, rate_at_most(epsilon / plan.cap) if plan.cap else None)
+            )
+        return found
+
+
+def _error(plan: Plan, rate: Rate | None) -> float:
+    return 0.0 if rate is None else float(plan.step / rate.exponent()) * WIDTHS

@@ -1,0 +1,68 @@
+"""β*: how fast a noise scale may change between neighbours, exactly.
+
+Laplace noise of scale S / (ε/2) on a value that moves by at most S, with S(x) ≤ e^β·S(x'), is
+(ε, δ)-DP, for every ε > 0, as long as
+
+    ½(1 − e^−β)·[ e^{−(ε/2 + β)/(e^β − 1)} + e^{−(3ε/2 + β)/(e^β − 1)} ] ≤ δ
+
+and β + (ε/2)·e^−β ≤ ε. The left side is the exact hockey-stick divergence of the worst pair, so no
+larger β will do. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6 of it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from accounting.privacy_loss import ATTO, NANO
+
+#: Steps of the bisection, on [0, min(ε, 64)]: a β further down is valid, only smaller.
+_STEPS = 60
+_LARGEST = 64.0
+_PRECISION = 200
+
+#: A scale is rounded up by up to 1 + 2⁻²⁰ and computed to 2⁻²⁹: e^{2⁻¹⁹} has room for both.
+SLACK = 2.0**-19
+#: Below this β the scale follows from the global sensitivity alone: a public rule.
+LEAST = 2.0**-17
+
+
+@lru_cache(maxsize=1024)
+def largest_beta(epsilon_nano: int, delta_atto: int) -> float:
+    """β* rounded down, by bisection on an upper bound in interval arithmetic; 0 when δ = 0."""
+    if delta_atto == 0:
+        return 0.0
+    epsilon, delta = Fraction(epsilon_nano, NANO), Fraction(delta_atto, ATTO)
+    low, high = 0.0, min(epsilon_nano / NANO, _LARGEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if _holds(epsilon, delta, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def smooth_beta(epsilon_nano: int, delta_atto: int) -> float | None:
+    """The β that noise scales are smooth with, or None where they must not follow the records."""
+    beta = largest_beta(epsilon_nano, delta_atto)
+    return None if beta < LEAST else beta - SLACK
+
+
+def _holds(epsilon: Fraction, delta: Fraction, beta: float) -> bool:
+    """Whether δ*(ε, ½, β) ≤ δ and the proviso holds, for certain."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    if beta <= 0:
+        return False
+    iv: Any = MPIntervalContext()
+    iv.prec = _PRECISION
+    loss = iv.mpf(epsilon.numerator) / epsilon.denominator
+    b = iv.mpf(beta)
+    growth = iv.exp(b) - 1
+    near, far = (iv.exp(-(loss * half / 2 + b) / growth) for half in (1, 3))
+    divergence = (1 - iv.exp(-b)) * (near + far) / 2
+    proviso = b + loss / 2 * iv.exp(-b)
+    bound = iv.mpf(delta.numerator) / delta.denominator
+    return bool(divergence.b <= bound.a and proviso.b <= loss.a)

@@ -1,0 +1,80 @@
+"""What the statistics of tables share: an attribute, its public bounds, its numbers in steps."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.domains import Dataset, NeighbouringRelation, NumericAttribute
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers
+from mechanisms.records import Records, TableRecords
+from mechanisms.statistics.grid import real_exponent
+from mechanisms.table_candidates import attribute_named, table_domain
+
+_BLOCK = 1 << 20
+
+
+def replaces(dataset: Dataset) -> bool:
+    """Whether one change replaces a row, of which there is then a public number."""
+    table_domain(dataset)
+    return dataset.neighbouring is NeighbouringRelation.REPLACE
+
+
+def public_rows(dataset: Dataset) -> int:
+    """The number of rows of a ``replace`` table."""
+    rows = table_domain(dataset).rows
+    if rows is None:
+        raise UnsupportedQuery("rows is not fixed yet")
+    return rows
+
+
+def numeric(dataset: Dataset, name: str) -> NumericAttribute:
+    """A numeric attribute; UnsupportedQuery for any other."""
+    attribute = attribute_named(dataset, name)
+    if not isinstance(attribute, NumericAttribute):
+        names = [
+            a.name for a in table_domain(dataset).attributes if isinstance(a, NumericAttribute)
+        ]
+        raise UnsupportedQuery(
+            "this statistic is of numbers", supported={"attributes": names or "none is numeric"}
+        )
+    return attribute
+
+
+def number_exponent(attribute: NumericAttribute, epsilon_nano: int) -> int:
+    """The grid of the attribute's numbers for this loss."""
+    largest = max(abs(Fraction(attribute.lower)), abs(Fraction(attribute.upper)))
+    return real_exponent(largest, epsilon_nano)
+
+
+def bounds(attribute: NumericAttribute, exponent: int) -> tuple[int, int]:
+    """The public bounds in steps, rounded down like the numbers between them."""
+    low, high = on_grid(np.array([attribute.lower, attribute.upper]), exponent).tolist()
+    return low, high
+
+
+def on_grid(numbers: NDArray[Any], exponent: int) -> Integers:
+    """⌊x / 2^exponent⌋ exactly: a power of two changes no digit of a double."""
+    steps: Integers = np.floor(np.ldexp(numbers, -exponent)).astype(np.int64)
+    return steps
+
+
+def grid_sum(numbers: NDArray[Any], exponent: int, executor: Executor) -> int:
+    """Σ ⌊x / 2^exponent⌋, a whole number of any size."""
+
+    def part(start: int) -> int:
+        # Fewer than 2²⁰ + 1 numbers of at most 2⁴⁰ steps.
+        return int(on_grid(numbers[start : start + _BLOCK], exponent).sum())
+
+    return sum(executor.map(part, range(0, len(numbers), _BLOCK)))
+
+
+def table_records(records: Records) -> TableRecords:
+    if not isinstance(records, TableRecords):
+        raise TypeError("statistics of tables are measured on table records")
+    return records

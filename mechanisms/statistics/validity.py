@@ -1,0 +1,91 @@
+"""Which mechanism may release which statistic, under which relation, for ε alone or (ε, δ).
+
+The one source: queries are checked against it, the catalogue shows it, the documents repeat it. Of
+each statistic and relation exactly one mechanism is recommended; it is the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mechanisms.domains import NeighbouringRelation as Relation
+from mechanisms.errors import UnsupportedQuery
+
+_TABLES = (Relation.ADD_REMOVE, Relation.REPLACE)
+_GRAPHS = (Relation.EDGE,)
+_PREFIXES = (Relation.PREFIX,)
+
+
+@dataclass(frozen=True)
+class Valid:
+    """One combination; ``delta``: whether it takes (ε, δ), with δ > 0, instead of ε alone."""
+
+    statistic: str
+    mechanism: str
+    relations: tuple[Relation, ...]
+    delta: bool
+    recommended: bool = False
+
+
+VALID: tuple[Valid, ...] = (
+    Valid("count", "laplace", _TABLES, delta=False, recommended=True),
+    Valid("sum", "laplace", _TABLES, delta=False, recommended=True),
+    Valid("mean", "laplace", _TABLES, delta=False, recommended=True),
+    Valid("quantile", "exponential", _TABLES, delta=False, recommended=True),
+    Valid("quantile", "smooth_sensitivity", _TABLES, delta=True),
+    Valid("median", "exponential", _TABLES, delta=False, recommended=True),
+    Valid("median", "smooth_sensitivity", _TABLES, delta=True),
+    Valid("smallest_sum", "laplace", _PREFIXES, delta=False),
+    Valid("smallest_sum", "smooth_sensitivity", _PREFIXES, delta=True, recommended=True),
+    Valid("smallest_sum", "largest_local_sensitivities", _PREFIXES, delta=True),
+    Valid("edges", "laplace", _GRAPHS, delta=False, recommended=True),
+    Valid("edges", "smooth_sensitivity", _GRAPHS, delta=True),
+    Valid("edges", "largest_local_sensitivities", _GRAPHS, delta=True),
+    Valid("edges", "ladder", _GRAPHS, delta=False),
+    Valid("triangles", "laplace", _GRAPHS, delta=False),
+    Valid("triangles", "smooth_sensitivity", _GRAPHS, delta=True),
+    Valid("triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
+    Valid("triangles", "ladder", _GRAPHS, delta=False, recommended=True),
+    Valid("two_triangles", "laplace", _GRAPHS, delta=False),
+    Valid("two_triangles", "smooth_sensitivity", _GRAPHS, delta=True),
+    Valid("two_triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
+    Valid("two_triangles", "noisy_local_sensitivity", _GRAPHS, delta=True),
+    Valid("two_triangles", "ladder", _GRAPHS, delta=False, recommended=True),
+    Valid("stars", "laplace", _GRAPHS, delta=False),
+    Valid("stars", "smooth_sensitivity", _GRAPHS, delta=True),
+    Valid("stars", "ladder", _GRAPHS, delta=False, recommended=True),
+)
+
+
+def choose(statistic: str, mechanism: str | None, relation: Relation, delta_atto: int) -> str:
+    """The mechanism that is asked for, or the recommended one.
+
+    Raises: UnsupportedQuery for a combination that is not valid; ``supported`` says which are.
+    """
+    fitting = [row for row in VALID if row.statistic == statistic and relation in row.relations]
+    if not fitting:
+        rows = [row for row in VALID if row.statistic == statistic]
+        relations = sorted({relation for row in rows for relation in row.relations})
+        raise UnsupportedQuery(
+            f"{statistic} is not defined under {relation}", supported={"neighbouring": relations}
+        )
+    for row in fitting:
+        if row.mechanism == mechanism or (mechanism is None and row.recommended):
+            break
+    else:
+        names = [row.mechanism for row in fitting]
+        raise UnsupportedQuery(
+            f"{mechanism} does not release {statistic}", supported={"mechanism": names}
+        )
+    if row.delta and not delta_atto:
+        pure = [other.mechanism for other in fitting if not other.delta]
+        raise UnsupportedQuery(
+            f"{row.mechanism} is private with a delta above 0 only",
+            supported={"delta": "above 0", "mechanism": pure},
+        )
+    if delta_atto and not row.delta:
+        raise UnsupportedQuery(
+            f"{row.mechanism} needs no delta: it would be charged for nothing",
+            supported={"delta": "0"},
+        )
+    return row.mechanism

@@ -1,0 +1,1 @@
+"""Public decision trees: what a request may send, checked, flattened and evaluated."""

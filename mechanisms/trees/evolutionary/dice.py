@@ -1,0 +1,35 @@
+"""Uniform choices from random words, for proposals: they need no privacy, but no seed either."""
+
+from __future__ import annotations
+
+from mechanisms.noise.words import Randomness
+
+_BLOCK = 4096
+
+
+class Dice:
+    """Whole numbers from one stream of words; exactly uniform, by rejection."""
+
+    def __init__(self, randomness: Randomness) -> None:
+        self._source = randomness.stream()
+        self._words: list[int] = []
+
+    def below(self, n: int) -> int:
+        """Uniform in [0, n), 1 ≤ n ≤ 2³²."""
+        if n == 1:
+            return 0
+        bits = (n - 1).bit_length()
+        while True:
+            # The upper bits of a word; the rest is not used again.
+            drawn = self._word() >> (64 - bits)
+            if drawn < n:
+                return drawn
+
+    def coin(self) -> bool:
+        """Heads with probability one half."""
+        return self.below(2) == 1
+
+    def _word(self) -> int:
+        if not self._words:
+            self._words = self._source.words(_BLOCK).tolist()
+        return self._words.pop()

@@ -1,0 +1,147 @@
+"""What trees are selected by: their true positive and true negative rates, by an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+import numpy as np
+
+from mechanisms.candidates import Candidates
+from mechanisms.dampening import score_bound, scores
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.forests import Confusion
+from mechanisms.long_division import LIMIT
+from mechanisms.objectives import OBJECTIVES, Objective, Spread, Term, WeightedSum
+from mechanisms.objectives.sum_sensitivity import SumSensitivity
+from mechanisms.records import PrefixRecords, Records
+from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.trees.evolutionary.rates_sensitivity import walked
+from mechanisms.utilities.rates import Rate
+from mechanisms.utilities.true_negative_rate import TrueNegativeRate
+from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.utility import Grid, Measured
+
+RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}
+
+#: What the search may dampen by.
+SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """So many trees to select from; which ones, only the search knows. Implements
+    ``Candidates``."""
+
+    size: int
+    kind: str = "trees"
+
+    def count(self, dataset: Dataset) -> int:  # noqa: ARG002 - the same for every dataset
+        return self.size
+
+    def label(self, dataset: Dataset, index: int) -> int:  # noqa: ARG002 - by its place
+        return index
+
+
+@dataclass(frozen=True)
+class CountedRate:
+    """A rate of trees that were evaluated before. Implements ``Objective`` and ``Exclusive``."""
+
+    rate: Rate
+    #: Private: what was counted; None where only public facts are asked.
+    found: Confusion | None = None
+    candidates: str = "trees"
+
+    @property
+    def relations(self) -> frozenset[NeighbouringRelation]:
+        return self.rate.relations
+
+    @property
+    def direction(self) -> Literal[1, -1]:
+        return self.rate.direction
+
+    def exclusive(self, dataset: Dataset) -> tuple[str, str] | None:
+        return self.rate.exclusive(dataset)
+
+    def grid(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,  # noqa: ARG002 - the same grid for all trees
+        sensitivity: Sensitivity,  # noqa: ARG002 - and for all sensitivities
+    ) -> Grid:
+        return self.rate.rate_grid(dataset)
+
+    def measure(
+        self,
+        records: Records,  # noqa: ARG002 - counted before
+        dataset: Dataset,
+        candidates: Candidates,  # noqa: ARG002 - those that were counted
+        sensitivity: Sensitivity,
+        grid: Grid,
+    ) -> Measured:
+        assert self.found is not None, "rates are measured after the trees were counted"
+        hits, total = self.rate.counted(self.found)
+        return self.rate.of_counts(hits, np.full(hits.shape, total), dataset, sensitivity, grid)
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """``pareto``: few trees are better in both rates; ``weighted_sum``: with ``weights``.
+
+    Under ``local`` δ is that of the rates, under add/remove of the larger term only: one record is
+    of one class.
+    """
+
+    objective: Literal["pareto", "weighted_sum"]
+    weights: Mapping[str, Decimal]
+    sensitivity: Sensitivity
+
+    def grid(self, dataset: Dataset, pool: int, score_bits: int) -> Grid:
+        """The public grid for a pool of so many trees; UnsupportedQuery when none fits 64 bits."""
+        if self.sensitivity not in SENSITIVITIES:
+            raise UnsupportedQuery(
+                "trees are selected by global or local sensitivity",
+                supported={"sensitivity": [str(name) for name in SENSITIVITIES]},
+            )
+        grid = self._objective(None).grid(dataset, Pool(pool), self.sensitivity)
+        if max(grid.cap, grid.largest, score_bound(grid, score_bits)) >= LIMIT:
+            raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
+        return grid
+
+    def unit(self, dataset: Dataset, pool: int) -> tuple[Grid, float]:
+        """The grid, and how many of its units one unit of the objective is; public."""
+        objective = self._objective(None)
+        if isinstance(objective, WeightedSum):
+            found = objective.weighing(dataset, Pool(pool), self.sensitivity)
+            return found.grid, float(found.scale)
+        return objective.grid(dataset, Pool(pool), self.sensitivity), 1.0
+
+    def scores(
+        self, found: Confusion, dataset: Dataset, score_bits: int, executor: Executor
+    ) -> Integers:
+        """Private scores of sensitivity 2^score_bits, one a tree that was counted."""
+        pool = len(found.true_positives)
+        grid = self.grid(dataset, pool, score_bits)
+        objective = self._objective(found)
+        if isinstance(objective, Spread):
+            objective = objective.on(executor)
+        nothing = PrefixRecords(0)  # everything that is measured was counted before
+        measured = objective.measure(nothing, dataset, Pool(pool), self.sensitivity, grid)
+        if self.sensitivity is Sensitivity.LOCAL and isinstance(measured.delta, SumSensitivity):
+            measured = walked(measured)
+        return scores(measured, grid, self.sensitivity, score_bits, objective.direction)
+
+    def _objective(self, found: Confusion | None) -> Objective:
+        terms = [
+            Term(CountedRate(rate, found), self.weights[name] if self._weighted else None)
+            for name, rate in RATES.items()
+        ]
+        return OBJECTIVES[self.objective](terms)
+
+    @property
+    def _weighted(self) -> bool:
+        return self.objective == "weighted_sum"

@@ -1,0 +1,134 @@
+"""Proposals of the search: random trees and variations of trees, from random bits and the schema.
+
+A proposal never looks at records, so better ones than at random are free: no branch is dead, so no
+test is repeated on a path, and where a test has two leaves they have both labels. Variations are
+put right in the same way: a test with one possible answer gives way to what follows it, and a
+test whose answers lead to equal trees to that tree.
+
+Source: Differentially Private Multi-Objective Selection, section 6.2 (operators of DP-MOET).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.evolutionary.questions import ANYTHING, Possible, Questions, Test
+
+#: A leaf says whether it is labelled with the positive class; else (test, tree if yes, if no).
+Tree = bool | tuple[Test, "Tree", "Tree"]
+#: A position: the answers that lead to it from the root, 1 for yes.
+Position = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """``initial_depth``: of the trees of the first population; none ever exceeds ``max_depth``."""
+
+    questions: Questions
+    initial_depth: int
+    max_depth: int
+    dice: Dice
+
+    def random(self) -> Tree:
+        """A full tree of the initial depth, or as deep as living tests reach."""
+        return self._full(ANYTHING, self.initial_depth)
+
+    def child(self, parents: list[Tree]) -> Tree:
+        """Crossover of two uniform parents, then perhaps mutation and pruning."""
+        dice = self.dice
+        first, second = (parents[dice.below(len(parents))] for _ in range(2))
+        tree = self.crossed(first, second)
+        if dice.coin():
+            tree = self.mutated(tree)
+        if dice.below(4) == 0:
+            tree = self.pruned(tree)
+        return tree
+
+    def crossed(self, first: Tree, second: Tree) -> Tree:
+        """The first tree with the subtree of the second at a uniform position of both."""
+        other = set(positions(second))
+        common = [position for position in positions(first) if position in other]
+        at = common[self.dice.below(len(common))]
+        return self.tidied(replaced(first, at, subtree(second, at)))
+
+    def mutated(self, tree: Tree) -> Tree:
+        """Redraw the subtree at a uniform position: full, of a uniform depth that is allowed."""
+        every = positions(tree)
+        at = every[self.dice.below(len(every))]
+        least = min(max(self.initial_depth, len(at)), self.max_depth)
+        depth = least + self.dice.below(self.max_depth - least + 1)
+        fresh = self._full(self._reached(tree, at), depth - len(at))
+        return self.tidied(replaced(tree, at, fresh))
+
+    def pruned(self, tree: Tree) -> Tree:
+        """Make a uniform inner node a leaf; a tree that is one already stays."""
+        inner = [at for at in positions(tree) if not isinstance(subtree(tree, at), bool)]
+        if not inner:
+            return tree
+        at = inner[self.dice.below(len(inner))]
+        return self.tidied(replaced(tree, at, self.dice.coin()))
+
+    def tidied(self, tree: Tree, possible: Possible = ANYTHING) -> Tree:
+        """The same labels for every row without tests that cannot or do not matter."""
+        if isinstance(tree, bool):
+            return tree
+        test, yes, no = tree
+        after_yes, after_no = self.questions.answered(possible, test)
+        if after_yes is None or after_no is None:
+            return self.tidied(no if after_yes is None else yes, possible)
+        yes, no = self.tidied(yes, after_yes), self.tidied(no, after_no)
+        return yes if yes == no else (test, yes, no)
+
+    def _full(self, possible: Possible, depth: int) -> Tree:
+        test = self.questions.draw(possible, self.dice) if depth else None
+        if test is None:
+            return self.dice.coin()
+        after_yes, after_no = self.questions.answered(possible, test)
+        assert after_yes is not None  # both: the test is alive
+        assert after_no is not None
+        yes = self._full(after_yes, depth - 1)
+        no = self._full(after_no, depth - 1)
+        if isinstance(yes, bool) and isinstance(no, bool):
+            no = not yes
+        return test, yes, no
+
+    def _reached(self, tree: Tree, at: Position) -> Possible:
+        """What is possible at a position of a tidy tree."""
+        possible = ANYTHING
+        for answer in at:
+            test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
+            after = self.questions.answered(possible, test)[0 if answer else 1]
+            assert after is not None  # a tidy tree has no dead branch
+            possible, tree = after, yes if answer else no
+        return possible
+
+
+def positions(tree: Tree) -> list[Position]:
+    """All positions of a tree, the root's first."""
+    found: list[Position] = []
+    open_: list[tuple[Tree, Position]] = [(tree, ())]
+    while open_:
+        here, at = open_.pop()
+        found.append(at)
+        if not isinstance(here, bool):
+            open_ += [(here[2], (*at, 0)), (here[1], (*at, 1))]
+    return found
+
+
+def subtree(tree: Tree, at: Position) -> Tree:
+    for answer in at:
+        _, yes, no = cast("tuple[Test, Tree, Tree]", tree)
+        tree = yes if answer else no
+    return tree
+
+
+def replaced(tree: Tree, at: Position, by: Tree) -> Tree:
+    """The tree with another subtree at a position it has."""
+    if not at:
+        return by
+    test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
+    if at[0]:
+        return test, replaced(yes, at[1:], by), no
+    return test, yes, replaced(no, at[1:], by)

@@ -1,0 +1,169 @@
+"""The private evolutionary search: public proposals, private selections, one loss for all draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.noise.rate import score_bits
+from mechanisms.noise.words import Randomness
+from mechanisms.records import TableRecords
+from mechanisms.selectors import Selector
+from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.evolutionary.fitness import Fitness
+from mechanisms.trees.evolutionary.flattening import as_json, flattened
+from mechanisms.trees.evolutionary.proposals import Proposals, Tree
+from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.task import Task
+
+#: Nodes of all candidates of a search together: the work is this times the rows.
+MAX_WORK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked of the search: ``generations`` selections of ``selected``, then ``outputs``.
+
+    The first selection is among ``population`` random trees, each later one among the selected
+    and ``population`` children of them.
+    """
+
+    task: Task
+    fitness: Fitness
+    selector: Selector
+    positive_class: str
+    population: int
+    generations: int
+    selected: int
+    outputs: int
+    initial_depth: int
+    max_depth: int
+
+    def __post_init__(self) -> None:
+        if self.positive_class not in self.task.labels:
+            raise UnsupportedQuery("the positive class is not a level of the class attribute")
+        if self.initial_depth > self.max_depth:
+            raise UnsupportedQuery("the initial depth is at most the depth of all trees")
+        if self.generations and self.selected > self.population:
+            raise UnsupportedQuery("more trees are selected than there are")
+        if self.outputs > self.pools[-1]:
+            raise UnsupportedQuery(
+                "more trees are asked for than there are", supported={"outputs": self.pools[-1]}
+            )
+        if sum(self.pools) << (self.max_depth + 1) > MAX_WORK:
+            raise UnsupportedQuery(
+                "the search is too large: all its candidates at full depth have too many nodes",
+                supported={"nodes": MAX_WORK},
+            )
+
+    @cached_property
+    def questions(self) -> Questions:
+        return Questions(self.task)
+
+    @property
+    def pools(self) -> list[int]:
+        """How many candidates each selection has, the last one included; public."""
+        later = self.selected + self.population
+        return [self.population, *[later] * self.generations]
+
+    @property
+    def draws(self) -> list[int]:
+        """How many trees each selection draws."""
+        return [self.selected] * self.generations + [self.outputs]
+
+    def losses(self, loss: PrivacyLoss) -> list[PrivacyLoss]:
+        """ε of each selection, in equal shares of which the last takes the left-over nanos; its
+        draws share it again. The answer, few draws of many trees, is worth a whole share."""
+        share, last = loss.shares(self.generations + 1)
+        return [share] * self.generations + [last]
+
+    def steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        """How ``loss`` is spent: it adds up to it exactly.
+
+        Raises: UnsupportedQuery when a draw's share or a public bound is out of the range of
+            exact arithmetic, or when nothing can be asked.
+        """
+        assert self.questions.askable
+        steps: list[Step] = []
+        for call, (draws, pool, part) in enumerate(
+            zip(self.draws, self.pools, self.losses(loss), strict=True)
+        ):
+            self.fitness.grid(dataset, pool, score_bits(draws))
+            name = f"generation {call + 1}" if call < self.generations else "answer"
+            steps += [
+                Step(f"{name}: {step.what} among {pool} trees", step.loss, step.times)
+                for step in self.selector.steps(part, draws, "peeled")
+            ]
+        return tuple(steps)
+
+
+def search(
+    records: TableRecords,
+    dataset: Dataset,
+    asked: Search,
+    loss: PrivacyLoss,
+    randomness: Randomness,
+    executor: Executor,
+) -> list[dict[str, Any]]:
+    """The selected trees as nested JSON, the first drawn first.
+
+    Args:
+        records: private, of the universe of ``dataset``.
+        loss: ε of all draws of all generations together.
+        randomness: ``SystemRandomness()`` when answering analysts; proposals and draws use it.
+
+    Raises: as ``Search.steps``, before anything private is read.
+    Privacy: ε-DP under ``dataset.neighbouring``, by adaptive composition of the draws: candidates
+        are made of the public schema, random bits and earlier draws alone, and counts never leave
+        the selection.
+    Source: Differentially Private Multi-Objective Selection, Algorithm 1, with the loss shared
+        among all selections, and within each among its draws.
+    """
+    asked.steps(dataset, loss)
+    positive = asked.task.labels.index(asked.positive_class)
+    proposals = Proposals(asked.questions, asked.initial_depth, asked.max_depth, Dice(randomness))
+    evaluation = _Evaluation(records, asked.questions, positive, executor)
+    pool = [proposals.random() for _ in range(asked.population)]
+    parents: list[Tree] = []
+    for draws, part in zip(asked.draws, asked.losses(loss), strict=True):
+        if parents:
+            pool = parents + [proposals.child(parents) for _ in range(asked.population)]
+        bits = score_bits(draws)
+        found = asked.fitness.scores(evaluation.of(pool), dataset, bits, executor)
+        drawn = asked.selector.top(found, bits, part, draws, "peeled", randomness, executor)
+        parents = [pool[place] for place in drawn]
+    other = next(label for label in asked.task.labels if label != asked.positive_class)
+    return [as_json(tree, asked.questions, asked.positive_class, other) for tree in parents]
+
+
+class _Evaluation:
+    """Counts of trees, each distinct one evaluated once in the whole search."""
+
+    def __init__(
+        self, records: TableRecords, questions: Questions, positive: int, executor: Executor
+    ) -> None:
+        self._records, self._questions = records, questions
+        self._positive, self._executor = positive, executor
+        self._known: dict[Tree, tuple[int, int]] = {}
+        self._classes = (0, 0)
+
+    def of(self, pool: list[Tree]) -> Confusion:
+        """The counts of a pool, one pass over the rows for all trees that are new in it."""
+        new = list(dict.fromkeys(tree for tree in pool if tree not in self._known))
+        if new:
+            forest = flattened(new, self._questions, self._positive)
+            found = confusion(self._records, forest, self._executor)
+            counts = zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True)
+            self._known.update(zip(new, counts, strict=True))
+            self._classes = found.positives, found.negatives
+        counted = np.array([self._known[tree] for tree in pool], dtype=np.int64)
+        return Confusion(counted[:, 0].copy(), counted[:, 1].copy(), *self._classes)

@@ -1,0 +1,8 @@
+"""Private ID3: a tree grown from noisy counts and privately selected splits."""
+
+from __future__ import annotations
+
+from mechanisms.trees.id3.budget import Budget
+from mechanisms.trees.id3.growing import Id3, grow
+
+__all__ = ["Budget", "Id3", "grow"]

@@ -1,0 +1,90 @@
+"""How a private tree spends its loss: 2L + 1 shares on every path, spent from the root down.
+
+L = min(depth, number of attributes) is the most splits of a path. A node at depth k < L spends one
+share on its noisy record count and, if it is split, one on the choice of the attribute. At depth L
+no count is taken, for leaves there are forced by public facts. A leaf takes all that is left on its
+path for its class counts, so that every path spends the whole loss, to the last nano. Nodes of
+one depth hold disjoint records, and so do the classes of a leaf: they compose in parallel.
+
+Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.noise.rate import Rate, score_bits
+from mechanisms.trees.shape import MAX_NODES
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Shares of ``loss`` on a path of at most ``splits`` splits.
+
+    Raises: UnsupportedQuery when a share is less than 10⁻⁹ or out of the range of exact noise.
+    """
+
+    loss: PrivacyLoss
+    splits: int
+
+    def __post_init__(self) -> None:
+        if self.share < 1:
+            raise UnsupportedQuery("the loss is too small to be shared by so many levels")
+        # Both kinds of noise at the smallest and the largest share.
+        Rate.of(self.share, score_bits(1))
+        for depth in range(self.splits + 1):
+            Rate.of_counts(self.leaf(depth))
+        Rate.of_counts(self.share)
+
+    @property
+    def share(self) -> int:
+        """Nanos of a record count, and of the choice of a split."""
+        return self.loss.epsilon_nano // (2 * self.splits + 1)
+
+    def leaf(self, depth: int) -> int:
+        """Nanos of the class counts of a leaf at ``depth``: all that is left on its path."""
+        counts = depth if depth == self.splits else depth + 1
+        return self.loss.epsilon_nano - (counts + depth) * self.share
+
+    def steps(self, selection: str, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
+        """One step a share, root first; ``levels`` are those of all attributes.
+
+        ``times`` is how many nodes there may be at a depth, by public facts.
+        """
+        share = PrivacyLoss(self.share)
+        steps = []
+        for depth in range(self.splits):
+            nodes = most_nodes(levels, depth)
+            steps += [
+                Step(
+                    f"depth {depth}: noisy record count of each node (disjoint records), for the "
+                    "stop rule",
+                    share,
+                    nodes,
+                    "parallel",
+                ),
+                Step(
+                    f"depth {depth}: {selection} of the split of each node (disjoint records)",
+                    share,
+                    nodes,
+                    "parallel",
+                ),
+            ]
+        last = PrivacyLoss(self.leaf(self.splits), self.loss.delta_atto)
+        what = "noisy class counts of each leaf (disjoint records)"
+        if self.splits:
+            what += "; a leaf that stops early takes all that is left on its path"
+        leaves = most_nodes(levels, self.splits) * classes
+        return (*steps, Step(what, last, leaves, "parallel"))
+
+
+def most_nodes(levels: Sequence[int], depth: int) -> int:
+    """How many nodes a tree may have at ``depth``: the product of its most levels, or the limit."""
+    nodes = 1
+    for count in sorted(levels, reverse=True)[:depth]:
+        nodes = min(nodes * count, MAX_NODES)
+    return nodes

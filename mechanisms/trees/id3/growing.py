@@ -1,0 +1,192 @@
+"""Growing a private decision tree, level by level: count, stop or split, and noisy leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.contingency import level_counts
+from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.partition import Nodes, descend, node_tables
+from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.words import Randomness
+from mechanisms.records import TableRecords
+from mechanisms.selectors import Selector
+from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.trees.id3.budget import Budget
+from mechanisms.trees.id3.node import Node, as_json
+from mechanisms.trees.id3.pruning import prune
+from mechanisms.trees.id3.splitting import Splitting
+from mechanisms.trees.id3.stopping import to_split
+from mechanisms.trees.task import Task
+
+
+@dataclass(frozen=True)
+class Id3:
+    """What is asked of the algorithm; ``max_depth`` 0 is a single leaf."""
+
+    task: Task
+    max_depth: int
+    criterion: str
+    sensitivity: Sensitivity
+    selector: Selector
+    prune: bool
+
+    @property
+    def splits(self) -> int:
+        """L: the most splits of a path."""
+        return min(self.max_depth, len(self.task.attributes))
+
+    def budget(self, loss: PrivacyLoss) -> Budget:
+        return Budget(loss, self.splits)
+
+    def splitting(self, dataset: Dataset) -> Splitting:
+        """How splits are chosen; UnsupportedQuery when the dataset does not fit, from public
+        facts."""
+        if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
+            raise UnsupportedQuery(
+                "trees are private when records come or go",
+                supported={"neighbouring": [NeighbouringRelation.ADD_REMOVE.value]},
+            )
+        return Splitting.by(self.criterion, self.sensitivity, self.selector, dataset)
+
+
+def grow(
+    records: TableRecords,
+    dataset: Dataset,
+    asked: Id3,
+    loss: PrivacyLoss,
+    randomness: Randomness,
+    executor: Executor,
+) -> dict[str, Any]:
+    """A decision tree as nested JSON; leaves carry noisy class counts.
+
+    Args:
+        records: private, of the universe of ``dataset`` (add/remove, at most ``max_rows`` rows).
+        loss: ε, all of it spent on every path; see ``id3.budget``.
+        randomness: ``SystemRandomness()`` when answering analysts.
+
+    Raises: UnsupportedQuery as ``Id3.budget`` and ``Id3.splitting``, before anything private is
+        read.
+    Privacy: ε-DP under add/remove: along a path by sequential composition, across siblings and
+        the classes of a leaf by parallel composition. Stopping, pruning and labels are functions
+        of released counts.
+    Source: Local Dampening, PVLDB 14(4), 2021, section 5.2 and Algorithm 2, with the stop rule
+        √2/ε; noisy counts by discrete Laplace.
+    """
+    budget, splitting = asked.budget(loss), asked.splitting(dataset)
+    growing = _Growing(records, dataset, asked, budget, splitting, randomness, executor)
+    held = splitting.prepared(dataset)
+    root = growing.tree()
+    del held
+    if asked.prune:
+        prune(root)
+    return as_json(root, asked.task)
+
+
+@dataclass
+class _Growing:
+    records: TableRecords
+    dataset: Dataset
+    asked: Id3
+    budget: Budget
+    splitting: Splitting
+    randomness: Randomness
+    executor: Executor
+    #: How many nodes the tree has.
+    nodes: int = 1
+    #: The node of each row among those that are split now.
+    where: Nodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        task, codes = self.asked.task, self.records.codes
+        self.columns = [(codes[a.name], len(a.levels)) for a in task.attributes]
+        self.classes = codes[task.classes.name], len(task.labels)
+        self.where = np.zeros(len(self.classes[0]), dtype=np.int32)
+
+    def tree(self) -> Node:
+        counts = level_counts(*self.classes, self.executor)
+        root = Node(tuple(range(len(self.columns))), counts)
+        level, parents = [root], list[Node]()
+        for depth in range(self.budget.splits):
+            chosen = self._to_split(level)
+            kept = set(chosen)
+            self._label([node for i, node in enumerate(level) if i not in kept], depth)
+            if not chosen:
+                return root
+            if parents:
+                self._descend(parents, chosen)
+            parents = [level[i] for i in chosen]
+            level = self._split(parents)
+        self._label(level, self.budget.splits)
+        return root
+
+    def _to_split(self, level: Sequence[Node]) -> list[int]:
+        """The numbers of the nodes to split, by their noisy counts."""
+        totals = np.array([node.counts.sum() for node in level], dtype=np.int64)
+        rate = Rate.of_counts(self.budget.share)
+        noisy = discrete_laplace(totals, rate, self.randomness, self.executor)
+        levels = self.asked.task.levels
+        return to_split(
+            noisy.tolist(),
+            [max(levels[a] for a in node.left) for node in level],
+            self.classes[1],
+            self.asked.task.cells,
+            self.budget.share,
+            self.nodes,
+        )
+
+    def _descend(self, parents: Sequence[Node], chosen: Sequence[int]) -> None:
+        """Move the rows of ``parents`` to those of their children that are split."""
+        children = [len(node.children) for node in parents]
+        numbers = np.full(sum(children), -1, dtype=np.int32)
+        numbers[list(chosen)] = np.arange(len(chosen), dtype=np.int32)
+        self.where = descend(
+            [codes for codes, _ in self.columns],
+            self.where,
+            np.array([node.attribute for node in parents], dtype=np.int32),
+            np.cumsum([0, *children[:-1]], dtype=np.int32),
+            numbers,
+            self.executor,
+        )
+
+    def _split(self, nodes: Sequence[Node]) -> list[Node]:
+        """Choose an attribute for each of the nodes; their children, in order."""
+        asked = sorted({a for node in nodes for a in node.left})
+        counted = node_tables(
+            [self.columns[a] for a in asked],
+            self.classes,
+            self.where,
+            len(nodes),
+            self.executor,
+        )
+        tables = dict(zip(asked, counted, strict=True))
+        chosen = self.splitting.choose(
+            [[tables[a][i] for a in node.left] for i, node in enumerate(nodes)],
+            self.dataset,
+            PrivacyLoss(self.budget.share),
+            self.randomness,
+            self.executor,
+        )
+        for i, (node, place) in enumerate(zip(nodes, chosen, strict=True)):
+            node.split(node.left[place], tables[node.left[place]][i])
+            self.nodes += len(node.children)
+        return [child for node in nodes for child in node.children]
+
+    def _label(self, leaves: Sequence[Node], depth: int) -> None:
+        """Release the class counts of leaves at one depth."""
+        if not leaves:
+            return
+        epsilon = self.budget.leaf(depth)
+        counts: Integers = np.concatenate([leaf.counts for leaf in leaves])
+        rate = Rate.of_counts(epsilon)
+        noisy = discrete_laplace(counts, rate, self.randomness, self.executor)
+        for leaf, released in zip(leaves, noisy.reshape(len(leaves), -1).tolist(), strict=True):
+            leaf.release(released, epsilon)

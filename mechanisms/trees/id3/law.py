@@ -1,0 +1,66 @@
+"""The exact law of a whole private tree of depth one, in rationals: what certification judges.
+
+Of three shares the root spends one on its noisy count and one on the split, and each child one on
+its class counts; a root that stops has two left for its own. Two classes; r = e^−ε of one share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+#: ("leaf", label) of a root that stops; else (place of the attribute, label of each level).
+Outcome = tuple[object, ...]
+Counts = Sequence[Sequence[int]]
+
+
+def depth_one_probabilities(
+    tables: Sequence[Counts], selection: Sequence[Fraction], least: int, r: Fraction
+) -> dict[Outcome, Fraction]:
+    """P of every outcome, labels 0 and 1.
+
+    Args:
+        tables: level × class counts of each attribute, all of the same records.
+        selection: the law of the split at these records.
+        least: with how many noisy records the root is split.
+    """
+    totals = [sum(column) for column in zip(*tables[0], strict=True)]
+    grows = at_least_probability(least - sum(totals), r)
+    stopped = label_probabilities(totals, r * r)
+    law: dict[Outcome, Fraction] = {
+        ("leaf", label): (1 - grows) * share for label, share in enumerate(stopped)
+    }
+    for place, (table, chosen) in enumerate(zip(tables, selection, strict=True)):
+        levels = [label_probabilities(counts, r) for counts in table]
+        for labels in product((0, 1), repeat=len(table)):
+            share = grows * chosen
+            for level, label in zip(levels, labels, strict=True):
+                share *= level[label]
+            law[place, *labels] = share
+    return law
+
+
+def at_least_probability(noise: int, p: Fraction) -> Fraction:
+    """P(X ≥ noise) for discrete Laplace X of base p."""
+    if noise <= 0:
+        return 1 - p ** (1 - noise) / (1 + p)
+    return p**noise / (1 + p)
+
+
+def label_probabilities(counts: Sequence[int], p: Fraction) -> tuple[Fraction, Fraction]:
+    """Which of two noisy counts is larger; the first one when they are equal."""
+    first = difference_at_least(counts[1] - counts[0], p)
+    return first, 1 - first
+
+
+def difference_at_least(difference: int, p: Fraction) -> Fraction:
+    """P(X − Y ≥ difference) for independent discrete Laplace X and Y of base p.
+
+    P(X − Y = k) = ((1 − p)/(1 + p))² · p^|k| · (|k| + (1 + p²)/(1 − p²)), summed.
+    """
+    if difference <= 0:
+        return 1 - difference_at_least(1 - difference, p)
+    scale = ((1 - p) / (1 + p)) ** 2 * p**difference
+    plain = (1 + p * p) / (1 - p * p) / (1 - p)
+    return scale * (Fraction(difference) / (1 - p) + p / (1 - p) ** 2 + plain)

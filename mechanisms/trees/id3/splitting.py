@@ -1,0 +1,119 @@
+"""The choice of a split at every node of one depth, each with the share of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.dampening import score_bound, scores
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.long_division import LIMIT
+from mechanisms.noise.rate import score_bits
+from mechanisms.noise.words import Randomness
+from mechanisms.selectors import Selector
+from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.utilities.gini import Gini
+from mechanisms.utilities.information_gain import InformationGain
+from mechanisms.utilities.max import Max
+from mechanisms.utilities.tables import row_bound
+from mechanisms.utilities.utility import Grid, Measured
+
+BITS = score_bits(1)
+
+
+class Criterion(Protocol):
+    """A utility of attributes that is measured from their level × class counts."""
+
+    direction: Literal[1, -1]
+
+    def table_grid(self, rows: int) -> Grid: ...
+
+    def of_tables(
+        self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
+    ) -> Measured: ...
+
+
+CRITERIA: dict[str, Criterion] = {
+    "information_gain": InformationGain(),
+    "gini": Gini(),
+    "max": Max(),
+}
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How splits are chosen; ``grid`` is that of the public bound on all rows, at every node."""
+
+    criterion: Criterion
+    sensitivity: Sensitivity
+    selector: Selector
+    grid: Grid
+
+    @classmethod
+    def by(
+        cls, criterion: str, sensitivity: Sensitivity, selector: Selector, dataset: Dataset
+    ) -> Splitting:
+        """From names and public facts; UnsupportedQuery when no grid stays inside 64 bits."""
+        chosen = CRITERIA[criterion]
+        grid = chosen.table_grid(row_bound(dataset))
+        if max(grid.cap, grid.largest, score_bound(grid, BITS)) >= LIMIT:
+            raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
+        return cls(chosen, sensitivity, selector, grid)
+
+    def prepared(self, dataset: Dataset) -> object:
+        """What all choices of a tree read besides counts; made once when it is held meanwhile."""
+        if isinstance(self.criterion, InformationGain):
+            return self.criterion.prepared(dataset, self.grid)
+        return None
+
+    def choose(
+        self,
+        nodes: Sequence[Sequence[Integers]],
+        dataset: Dataset,
+        share: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> list[int]:
+        """The place of the chosen attribute among those of each node.
+
+        Args:
+            nodes: private level × class counts, one table an attribute that is left to the node.
+            share: ε of every single choice; nodes hold disjoint records.
+
+        Privacy: ``share`` under add/remove, by parallel composition.
+        """
+        chosen = []
+        for found in self._scores(nodes, dataset, executor):
+            if found.size == 1:
+                chosen.append(0)  # the share is spent all the same
+                continue
+            (place,) = self.selector.top(found, BITS, share, 1, "peeled", randomness, Inline())
+            chosen.append(int(place))
+        return chosen
+
+    def _scores(
+        self, nodes: Sequence[Sequence[Integers]], dataset: Dataset, executor: Executor
+    ) -> list[Integers]:
+        def score(tables: Sequence[Integers]) -> Integers:
+            return self._score(list(tables), dataset)
+
+        if self.sensitivity is Sensitivity.FLATTENED:
+            # The largest δ is that of the attributes of one node: other nodes hold other records.
+            return executor.map(score, nodes)
+        every = [table for tables in nodes for table in tables]
+        # In turns, for neighbours are of one node and cost alike; at least one table each.
+        parts = [every[i :: executor.workers] for i in range(min(executor.workers, len(every)))]
+        found = np.empty(len(every), dtype=np.int64)
+        for i, part in enumerate(executor.map(score, parts)):
+            found[i :: executor.workers] = part
+        return np.split(found, np.cumsum([len(tables) for tables in nodes])[:-1])
+
+    def _score(self, tables: list[Integers], dataset: Dataset) -> Integers:
+        measured = self.criterion.of_tables(tables, dataset, self.sensitivity, self.grid)
+        return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)

@@ -1,0 +1,116 @@
+"""The form of a decision tree as JSON, checked without recursion and before any dataset is known.
+
+A node is one of
+    {"label": class}                                              a leaf
+    {"attribute", "branches": {level: node, …}}                   one child a level
+    {"attribute", "value": level, "equal": node, "other": node}
+    {"attribute", "threshold": number, "below": node, "above": node}   value ≥ threshold: above
+A leaf may carry "counts" (a number a class), which released trees have and evaluations ignore.
+The root has depth 0. Requests are public, so messages may say what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_DEPTH = 64
+MAX_NODES = 4096
+#: All trees of one request together.
+MAX_TOTAL_NODES = 65_536
+LARGEST = 1e308
+
+Node = Mapping[str, Any]
+
+LEAF = frozenset({"label"})
+RELEASED_LEAF = frozenset({"label", "counts"})
+BRANCHES = frozenset({"attribute", "branches"})
+EQUALITY = frozenset({"attribute", "value", "equal", "other"})
+THRESHOLD = frozenset({"attribute", "threshold", "below", "above"})
+
+
+def children(node: Node) -> list[Any]:
+    """The children of a well-formed node; those of branches in the order of their levels."""
+    if "branches" in node:
+        return [child for _, child in sorted(node["branches"].items(), key=lambda way: way[0])]
+    if "value" in node:
+        return [node["equal"], node["other"]]
+    return [node["below"], node["above"]] if "threshold" in node else []
+
+
+def nodes(tree: Node) -> Iterator[tuple[Node, int]]:
+    """Every node with its depth, parents before children; ValueError at the first bad one."""
+    if not isinstance(tree, Mapping):
+        raise ValueError("a tree is a JSON object")
+    open_: list[tuple[Node, int]] = [(tree, 0)]
+    seen = 1
+    while open_:
+        node, depth = open_.pop()
+        check_node(node)
+        yield node, depth
+        below = children(node)
+        seen += len(below)
+        if below and depth == MAX_DEPTH:
+            raise ValueError(f"a tree may have a depth of at most {MAX_DEPTH}")
+        if seen > MAX_NODES:
+            raise ValueError(f"a tree may have at most {MAX_NODES} nodes")
+        open_.extend((child, depth + 1) for child in reversed(below))
+
+
+def check_tree(tree: Node) -> int:
+    """How many nodes a well-formed tree has; ValueError says what is wrong with any other."""
+    return sum(1 for _ in nodes(tree))
+
+
+def signature(tree: Node) -> tuple[object, ...]:
+    """Equal for trees that are equal but for the counts of their leaves, and for no others."""
+    return tuple(_own(node) for node, _ in nodes(tree))
+
+
+def _own(node: Node) -> tuple[object, ...]:
+    if "label" in node:
+        return (node["label"],)
+    if "branches" in node:
+        return (node["attribute"], "branches", *sorted(node["branches"]))
+    test = "value" if "value" in node else "threshold"
+    return (node["attribute"], test, node[test])
+
+
+def check_node(node: Any) -> None:
+    """ValueError unless ``node`` itself (not what hangs below it) has one of the four forms."""
+    if not isinstance(node, Mapping):
+        raise ValueError("every node of a tree is a JSON object")
+    fields = node.keys()
+    if fields not in (LEAF, RELEASED_LEAF, BRANCHES, EQUALITY, THRESHOLD):
+        raise ValueError(
+            'a node has the fields "label", or "attribute" with "branches", with "value", '
+            '"equal" and "other", or with "threshold", "below" and "above"'
+        )
+    if "label" in fields:
+        _text(node["label"], "a label")
+        counts = node.get("counts", {})
+        if not isinstance(counts, Mapping) or not all(map(_is_number, counts.values())):
+            raise ValueError('"counts" is an object with one number a class')
+        return
+    _text(node["attribute"], "an attribute")
+    if "branches" in fields:
+        if not isinstance(node["branches"], Mapping) or not node["branches"]:
+            raise ValueError('"branches" is an object with one tree a value')
+        for level in node["branches"]:
+            _text(level, "a value")
+    elif "value" in fields:
+        _text(node["value"], "a value")
+    else:
+        threshold = node["threshold"]
+        # An integer beyond the range of doubles has no double to compare with.
+        if not _is_number(threshold) or not -LARGEST <= threshold <= LARGEST:
+            raise ValueError("a threshold is a finite number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any, what: str) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{what} is named by a text")

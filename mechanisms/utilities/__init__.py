@@ -1,0 +1,28 @@
+"""The catalogue of utilities: what candidates may be selected by."""
+
+from __future__ import annotations
+
+from mechanisms.utilities.count import Count
+from mechanisms.utilities.degree import Degree
+from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
+from mechanisms.utilities.egocentric_density import EgocentricDensity
+from mechanisms.utilities.gini import Gini
+from mechanisms.utilities.information_gain import InformationGain, MutualInformation
+from mechanisms.utilities.max import Max
+from mechanisms.utilities.true_negative_rate import TrueNegativeRate
+from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.utility import Utility
+
+_CATALOGUE: tuple[Utility, ...] = (
+    Degree(),
+    EgocentricDensity(),
+    EgocentricBetweenness(),
+    InformationGain(),
+    Gini(),
+    Max(),
+    MutualInformation(),
+    Count(),
+    TruePositiveRate(),
+    TrueNegativeRate(),
+)
+UTILITIES: dict[str, Utility] = {utility.name: utility for utility in _CATALOGUE}

@@ -1,0 +1,136 @@
+"""Two sensitivity functions of egocentric betweenness, both monotone in public ranges.
+
+One edge changes degrees and co-degrees by at most one and no degree exceeds the bound D, so a
+change t + 1 away is covered by the value one step on: (A2) holds. Both reach the same cap
+Δ = g(D − 1), g(k) = max(k(k − 1)/4, k), at T = D. A node of degree D cannot gain an edge: D − 1.
+
+Source: Local Dampening, PVLDB 14(4), 2021, Lemma 5.2 and Definition 5.3, with the exact bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mechanisms.sensitivity import Integers
+
+
+def quarters(k: Integers, bits: int) -> Integers:
+    """⌈2^bits · k(k − 1) / 4⌉ for each k."""
+    return -(-((k * (k - 1)) << bits) >> 2)
+
+
+@dataclass(frozen=True)
+class DegreeForm:
+    """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree alone."""
+
+    degree: Integers
+    #: ⌈2^bits · g(k)⌉ for k = 0 … D − 1, at least one step each.
+    steps: Integers
+    horizon: int
+
+    @classmethod
+    def of(cls, degree: Integers, max_degree: int, bits: int) -> DegreeForm:
+        k = np.arange(max(max_degree, 1), dtype=np.int64)
+        steps = np.maximum(np.maximum(quarters(k, bits), k << bits), 1)
+        return cls(degree, steps, max(max_degree, 1))
+
+    @property
+    def cap(self) -> int:
+        return int(self.steps[-1])
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        steps: Integers = self.steps[np.minimum(self.degree[candidates] + t, self.steps.size - 1)]
+        return steps
+
+    def largest(self, t: int) -> int:
+        return int(self.steps[min(self._hub + t, self.steps.size - 1)])
+
+    @cached_property
+    def _hub(self) -> int:
+        return int(self.degree.max())
+
+    def shortfall(self) -> Integers:
+        # Σ_{k ≥ d} (Δ − g(k)): what is missing from degree d on, for every degree at once.
+        missing = np.zeros(self.steps.size + 1, dtype=np.int64)
+        missing[:-1] = np.cumsum((self.cap - self.steps)[::-1])[::-1]
+        short: Integers = missing[np.minimum(self.degree, self.steps.size)]
+        return short
+
+
+@dataclass(frozen=True)
+class CoDegreeForm:
+    """δ(t) = max(min(d + t, D − 1), m(m − 1)/4), m = min(κ + t, D − 1): at most the degree form.
+
+    κ is the largest number of neighbours shared with any other node: an edge to a node with k
+    shared neighbours opens at most d − k new pairs and closes at most k(k − 1)/2 by half each.
+    """
+
+    degree: Integers
+    #: κ ≤ d, for a shared neighbour is a neighbour.
+    co_degree: Integers
+    max_degree: int
+    bits: int
+    cap: int
+    horizon: int
+
+    @classmethod
+    def of(cls, degree: Integers, co_degree: Integers, max_degree: int, bits: int) -> CoDegreeForm:
+        cap = DegreeForm.of(degree, max_degree, bits).cap
+        return cls(degree, co_degree, max_degree, bits, cap, max(max_degree, 1))
+
+    @property
+    def _top(self) -> int:
+        return max(self.max_degree - 1, 0)
+
+    def _steps(self, degree: Integers, co_degree: Integers, t: int) -> Integers:
+        linear = np.minimum(degree + t, self._top) << self.bits
+        quadratic = quarters(np.minimum(co_degree + t, self._top), self.bits)
+        steps: Integers = np.maximum(np.maximum(linear, quadratic), 1)
+        return steps
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        return self._steps(self.degree[candidates], self.co_degree[candidates], t)
+
+    def largest(self, t: int) -> int:
+        # Each half grows with its own column, so the largest of each may be taken apart.
+        return int(self._steps(*self._hubs, t)[0])
+
+    @cached_property
+    def _hubs(self) -> tuple[Integers, Integers]:
+        return self.degree.max(keepdims=True), self.co_degree.max(keepdims=True)
+
+    def shortfall(self) -> Integers:
+        """The linear half holds before t*, the quadratic one from there: two prefix sums."""
+        k = np.minimum(np.arange(2 * self.horizon + 1, dtype=np.int64), self._top)
+        linear = _before(self.cap - np.maximum(k << self.bits, 1))
+        quadratic = _before(self.cap - np.maximum(quarters(k, self.bits), 1))
+        turn = self._turn()
+        early = linear[self.degree + turn] - linear[self.degree]
+        late = quadratic[self.co_degree + self.horizon] - quadratic[self.co_degree + turn]
+        short: Integers = early + late
+        return short
+
+    def _turn(self) -> Integers:
+        """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1), by bisection.
+
+        Once ahead the quadratic half stays ahead: m(m − 1)/4 > d + t ≥ m needs m > 5, and from
+        there it gains m/2 ≥ 3 a step on a half that gains one.
+        """
+        low = np.zeros(self.degree.shape, dtype=np.int64)
+        high = np.full(self.degree.shape, self.horizon, dtype=np.int64)
+        for _ in range(self.horizon.bit_length()):
+            middle = (low + high) >> 1
+            m = np.minimum(self.co_degree + middle, self._top)
+            ahead = m * (m - 1) > 4 * np.minimum(self.degree + middle, self._top)
+            high = np.where(ahead, middle, high)
+            low = np.where(ahead, low, np.minimum(middle + 1, high))
+        return high
+
+
+def _before(values: Integers) -> Integers:
+    """Sums of all earlier values: entry k is Σ_{j < k}."""
+    sums: Integers = np.cumsum(values) - values
+    return sums

@@ -1,0 +1,95 @@
+"""Egocentric betweenness: how often a node lies on the shortest paths among its neighbours."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from mechanisms.candidates import Candidates
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.facts import ByRelation, SensitivityFacts
+from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE
+from mechanisms.records import Records
+from mechanisms.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
+from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
+from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
+from mechanisms.utilities.trend import Trend
+from mechanisms.utilities.utility import Grid, Measured
+
+
+class EgocentricBetweenness:
+    """u(v) = Σ 1/(1 + |N(a) ∩ N(b) ∩ N(v)|) over the pairs a, b of neighbours without an edge."""
+
+    name = "egocentric_betweenness"
+    title = "Egocentric betweenness"
+    description = (
+        "The betweenness of a node in the graph of itself and its neighbours: the sum, over "
+        "pairs of neighbours not joined by an edge, of its share of their shortest paths."
+    )
+    source = (
+        "Local Dampening, PVLDB 14(4), 2021, Definitions 5.1 and 5.3; Δ and δ as in "
+        "mechanisms.utilities.betweenness_sensitivity."
+    )
+    candidates = "nodes"
+    relations = frozenset({NeighbouringRelation.EDGE})
+    direction: Literal[1, -1] = 1
+    sensitivity_facts: ClassVar[ByRelation] = {
+        NeighbouringRelation.EDGE: SensitivityFacts(
+            cap="g(D - 1), g(k) = max(k(k - 1)/4, k)",
+            function=(
+                "shifted: g(min(d + t, D - 1)); local, flattened: max(min(d + t, D - 1), "
+                "m(m - 1)/4), m = min(c + t, d + t, D - 1)"
+            ),
+            horizon="max(D, 1)",
+            terms=(
+                "d: the node's degree; D: max_degree; c: the largest number of neighbours it "
+                "shares with another node"
+            ),
+        )
+    }
+    trend = Trend(value=1, sensitivity=1, growth=2)
+
+    def grid(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,  # noqa: ARG002 - every node is bounded alike
+        sensitivity: Sensitivity,
+    ) -> Grid:
+        bound = graph_domain(dataset).max_degree
+        pairs = bound * (bound - 1) // 2
+        if bound > LARGEST_DEGREE:
+            raise UnsupportedQuery(
+                f"egocentric betweenness is exact up to a max_degree of {LARGEST_DEGREE}",
+                supported={"max_degree": LARGEST_DEGREE},
+            )
+        horizon = max(bound, 1)
+        top = max(bound - 1, 0)
+        quarters = max(top * (top - 1), 4 * top)
+        sums = horizon * -(-quarters // 4) if sensitivity is Sensitivity.SHIFTED else 0
+        bits = finest_bits(max(pairs, sums), GRID_BITS)
+        cap = max(1, -(-(quarters << bits) // 4))
+        return Grid(bits=bits, cap=cap, horizon=horizon, largest=pairs << bits)
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+    ) -> Measured:
+        stored = node_column(records, "egocentric_betweenness")
+        # The column obeys (A1) as it stands, each path term rounded on its own; shifting it right
+        # rounds down, which keeps that.
+        utilities = stored >> (GRID_BITS - grid.bits)
+        bound = graph_domain(dataset).max_degree
+        delta: SensitivityFunction
+        if sensitivity is Sensitivity.GLOBAL:
+            delta = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
+        elif sensitivity is Sensitivity.SHIFTED:
+            # For the shifted score δ is signal, not noise: the degree form ranks better there.
+            delta = DegreeForm.of(node_column(records, "degree"), bound, grid.bits)
+        else:
+            degree, shared = (node_column(records, name) for name in ("degree", "co_degree"))
+            delta = CoDegreeForm.of(degree, shared, bound, grid.bits)
+        return Measured(utilities, delta)

@@ -1,0 +1,118 @@
+"""Egocentric density: how many pairs of a node's neighbours are neighbours of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from mechanisms.candidates import Candidates
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.facts import ByRelation, SensitivityFacts
+from mechanisms.long_division import scaled_floor
+from mechanisms.records import Records
+from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
+from mechanisms.utilities.trend import Trend
+from mechanisms.utilities.utility import Grid, Measured
+
+FINEST = 32
+
+
+class EgocentricDensity:
+    """u(v) = 2 · E(N(v)) / (d(d − 1)), 0 where d < 2; Δ = 1, δ(t) = 2 / max(d − t, 2)."""
+
+    name = "egocentric_density"
+    title = "Egocentric density"
+    description = "The share of pairs of a node's neighbours that are joined by an edge."
+    source = (
+        "Differentially Private Multi-Objective Selection, section 7.3; δ is the smallest "
+        "admissible function of the degree, in place of Lemma 7.2 (not monotone as printed)."
+    )
+    candidates = "nodes"
+    relations = frozenset({NeighbouringRelation.EDGE})
+    direction: Literal[1, -1] = 1
+    sensitivity_facts: ClassVar[ByRelation] = {
+        NeighbouringRelation.EDGE: SensitivityFacts(
+            cap="1",
+            function="2 / max(d - t, 2)",
+            horizon="max(D - 1, 1)",
+            terms="d: the node's degree; D: max_degree; 0 at d = 0, t = 0",
+        )
+    }
+    trend = Trend(value=-1, sensitivity=-1)
+
+    def grid(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,  # noqa: ARG002 - every node is bounded alike
+        sensitivity: Sensitivity,
+    ) -> Grid:
+        bound = graph_domain(dataset).max_degree
+        horizon = max(bound - 1, 1)
+        units = horizon if sensitivity is Sensitivity.SHIFTED else 1
+        bits = finest_bits(units, FINEST)
+        # Two neighbours are needed for any pair: below that the utility is constant.
+        unit = 1 << bits if bound >= 2 else 0
+        return Grid(bits=bits, cap=max(1, unit), horizon=horizon, largest=unit)
+
+    def measure(
+        self,
+        records: Records,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+    ) -> Measured:
+        degree = node_column(records, "degree")
+        inner = node_column(records, "inner_edges")
+        # d(d − 1) = 0 has no pairs and E = 0: any divisor gives the 0 it should be.
+        pairs = np.maximum(degree * (degree - 1), 1)
+        utilities = scaled_floor(2 * inner, pairs, grid.bits)
+        if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
+            constant = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
+            return Measured(utilities, constant)
+        return Measured(utilities, DensitySensitivity.of(degree, dataset, grid))
+
+
+@dataclass(frozen=True)
+class DensitySensitivity:
+    """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉, and one step at d = 0, t = 0: no edge makes a pair.
+
+    Attained: where the neighbourhood is a star, the edge to its hub takes 2/d to 0.
+    """
+
+    degree: Integers
+    #: δ by max(d − t, 2), for every degree of the universe; the entries below 2 are never used.
+    steps: Integers
+    cap: int
+    horizon: int
+
+    @classmethod
+    def of(cls, degree: Integers, dataset: Dataset, grid: Grid) -> DensitySensitivity:
+        fewer = np.maximum(np.arange(graph_domain(dataset).max_degree + 1, dtype=np.int64), 2)
+        return cls(degree, -(-(2 << grid.bits) // fewer), grid.cap, grid.horizon)
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        degree = self.degree[candidates]
+        steps: Integers = self.steps[np.maximum(degree - t, 2)]
+        return steps if t else np.where(degree == 0, 1, steps)
+
+    def largest(self, t: int) -> int:
+        # δ falls with the degree, but for isolated nodes before the first change.
+        lowest = self._lowest[min(t, 1)]
+        return 1 if lowest is None else int(self.steps[max(lowest - t, 2)])
+
+    @cached_property
+    def _lowest(self) -> tuple[int | None, int]:
+        """The lowest degree among nodes with an edge (None without one), and among all."""
+        connected = self.degree[self.degree > 0]
+        return (int(connected.min()) if connected.size else None), int(self.degree.min())
+
+    def shortfall(self) -> Integers:
+        missing = np.cumsum(self.cap - self.steps)
+        # Entries of degrees below 2 repeat the cap: nothing is missing there.
+        short: Integers = missing[self.degree] + (self.degree == 0) * (self.cap - 1)
+        return short

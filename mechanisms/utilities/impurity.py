@@ -1,0 +1,89 @@
+"""The sensitivity function of information gain and of Gini, over pairs (m, β) of all candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mechanisms.sensitivity import Integers
+from mechanisms.utilities import impurity_kernels
+from mechanisms.utilities.rarest_class import RarestPairs
+
+#: No Φ: the curve is that of Gini.
+NO_SUMS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ImpuritySensitivity:
+    """δ(t) = min(Δ, max over a candidate's pairs of c(M(t), Q(t))), as ``impurity_kernels`` has it.
+
+    ``sums`` is Φ[0 … N] for information gain, empty for Gini; ``replace`` says which relation.
+    Admissible: c grows with m and falls with β, which one record moves by one, a replacement both.
+    """
+
+    pairs: RarestPairs
+    sums: Integers
+    bits: int
+    replace: bool
+    cap: int
+    horizon: int
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        return self._steps(self.pairs, t, candidates)
+
+    def largest(self, t: int) -> int:
+        return int(self._steps(self._merged, t, np.zeros(1, dtype=np.int64))[0])
+
+    @cached_property
+    def _merged(self) -> RarestPairs:
+        return self.pairs.merged()
+
+    def _steps(self, pairs: RarestPairs, t: int, candidates: Integers) -> Integers:
+        return impurity_kernels.steps(
+            self.sums,
+            self.bits,
+            self.replace,
+            pairs.offsets,
+            pairs.others,
+            pairs.rarest,
+            self.cap,
+            t,
+            candidates,
+        )
+
+    def shortfall(self) -> Integers:
+        return impurity_kernels.shortfalls(
+            self.sums,
+            self.bits,
+            self.replace,
+            self.pairs.offsets,
+            self.pairs.others,
+            self.pairs.rarest,
+            self.cap,
+            self.horizon,
+        )
+
+    def passed(self, goals: Integers) -> Integers:
+        return self._passed(self.pairs, goals)
+
+    def passed_by_largest(self, goals: Integers) -> Integers:
+        return self._passed(self._merged, goals)
+
+    def _passed(self, pairs: RarestPairs, goals: Integers) -> Integers:
+        found = np.empty((3, goals.size), dtype=np.int64)
+        impurity_kernels.walk(
+            self.sums,
+            self.bits,
+            self.replace,
+            pairs.offsets,
+            pairs.others,
+            pairs.rarest,
+            self.cap,
+            self.horizon,
+            goals,
+            np.argsort(goals, kind="stable"),
+            found,
+        )
+        return found

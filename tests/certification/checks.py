@@ -1,0 +1,95 @@
+"""The checks that decide: integers and rationals in, the first counterexample out.
+
+They know nothing of utilities: the same functions judge the formulas in use and the formulas as
+printed, so that passing means something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.int64]
+Law = Callable[[Sequence[int], Fraction], Sequence[Fraction]]
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Dataset x against its neighbour y: which rule fails, at which t, for which candidate."""
+
+    rule: str
+    x: int
+    y: int
+    t: int
+    candidate: int
+
+
+def admissibility_breach(utilities: Array, delta: Array, pairs: Array) -> Breach | None:
+    """The first neighbours that break (A1) or (A2); both directions of every pair are tried.
+
+    ``utilities`` (datasets, candidates), ``delta`` (datasets, t, candidates), one common unit.
+    """
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    order = np.lexsort((both.min(axis=1), both.max(axis=1)))
+    x, y = both[order].T
+    moved = np.abs(utilities[x] - utilities[y]) > delta[x, 0]
+    fell = delta[x, 1:] < delta[y, :-1]
+    for k in np.flatnonzero(moved.any(axis=1) | fell.any(axis=(1, 2)))[:1]:
+        if moved[k].any():
+            return Breach("A1", int(x[k]), int(y[k]), 0, int(np.flatnonzero(moved[k])[0]))
+        t, candidate = np.argwhere(fell[k])[0]
+        return Breach("A2", int(x[k]), int(y[k]), int(t), int(candidate))
+    return None
+
+
+def shape_breach(delta: Array, cap: int, horizon: int) -> str | None:
+    """δ ≥ 1, non-decreasing, at most the cap, and equal to it from the horizon on."""
+    if (delta < 1).any():
+        return "below one step"
+    if (np.diff(delta, axis=1) < 0).any():
+        return "decreasing in t"
+    if (delta > cap).any():
+        return "above the cap"
+    if (delta[:, horizon:] != cap).any():
+        return "the cap is not reached at the horizon"
+    return None
+
+
+def largest_change(values: Array, pairs: Array) -> int:
+    """The most that one change moves any candidate's value."""
+    return int(np.abs(values[pairs[:, 0]] - values[pairs[:, 1]]).max(initial=0))
+
+
+def privacy_breach(
+    scores: Array, pairs: Array, law: Law, base: Fraction, steps: int
+) -> tuple[list[int], list[int]] | None:
+    """Two neighbours' scores whose laws differ by more than e^ε, or None.
+
+    p = e^{−λ} is the ``base``, any rational in (0, 1): λ is the rate a grid step, and a loss ε
+    on scores of sensitivity 2^q runs at λ = ε / 2^{q + 1}, so e^ε = p^{−steps}, steps = 2^{q + 1}.
+    The comparison is P_x(r) · p^steps ≤ P_y(r), in rationals. A pair of score vectors is judged
+    once up to renaming of the candidates and a common shift, which no law notices.
+    """
+    shrink = base**steps
+    cached = cache(lambda vector: tuple(law(vector, base)))
+    for left, right in _distinct(scores, pairs):
+        p, q = cached(left), cached(right)
+        assert sum(p) == 1
+        if any(a * shrink > b or b * shrink > a for a, b in zip(p, q, strict=True)):
+            return list(left), list(right)
+    return None
+
+
+def _distinct(scores: Array, pairs: Array) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    x, y = scores[pairs[:, 0]], scores[pairs[:, 1]]
+    x, y = x - x.min(axis=1, keepdims=True), y - y.min(axis=1, keepdims=True)
+    order = np.lexsort((y, x), axis=1)
+    x, y = np.take_along_axis(x, order, axis=1), np.take_along_axis(y, order, axis=1)
+    rows = np.unique(np.concatenate([x, y], axis=1), axis=0)
+    n = scores.shape[1]
+    return [(tuple(row[:n].tolist()), tuple(row[n:].tolist())) for row in rows]

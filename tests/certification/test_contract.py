@@ -1,0 +1,150 @@
+"""What every registered utility promises, checked on every dataset of small universes.
+
+A utility joins by being registered. It needs its definition in ``DEFINITIONS`` and a family of
+universes for each relation in ``FAMILIES``: without them nothing here can be collected.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mechanisms.dampening import dampened_scores, global_scores, score_bound
+from mechanisms.domains import NeighbouringRelation
+from mechanisms.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.utilities import UTILITIES
+from tests.certification import checks
+from tests.certification.universes import (
+    DEFINITIONS,
+    FAMILIES,
+    ROUNDED,
+    Size,
+    public_grid,
+    tabulate,
+    tabulate_scores,
+    universe_of,
+)
+
+SIZES = [
+    pytest.param(name, relation, size, id=f"{name}-{relation}-{'-'.join(map(str, size))}", marks=m)
+    for name, utility in UTILITIES.items()
+    for relation in sorted(utility.relations)
+    for sizes, m in (
+        (FAMILIES[utility.candidates, relation].sizes, ()),
+        (FAMILIES[utility.candidates, relation].slow, (pytest.mark.slow,)),
+    )
+    for size in sizes
+]
+every_universe = pytest.mark.parametrize("name, relation, size", SIZES)
+every_sensitivity = pytest.mark.parametrize("sensitivity", list(Sensitivity))
+#: The grid of queries, and coarse ones, where rounding has the most to break.
+every_grid = pytest.mark.parametrize("bits", [None, 1, 2, 3])
+
+
+def test_every_registered_utility_is_certified() -> None:
+    assert set(DEFINITIONS) == set(UTILITIES)
+    for name, utility in UTILITIES.items():
+        assert utility.name == name
+        assert utility.relations
+        for relation in utility.relations:
+            assert (utility.candidates, relation) in FAMILIES
+
+
+@every_universe
+def test_utilities_follow_their_definition(
+    name: str, relation: NeighbouringRelation, size: Size
+) -> None:
+    universe = universe_of(name, relation, size)
+    grid = public_grid(name, universe, Sensitivity.GLOBAL, None)
+    candidates = range(universe.candidates.count(universe.dataset))
+    measured = tabulate(name, relation, size, Sensitivity.GLOBAL).utilities
+    for found, member in zip(measured.tolist(), universe.members, strict=True):
+        exact = [DEFINITIONS[name](member, r) * 2**grid.bits for r in candidates]
+        if name in ROUNDED:
+            steps, slack = ROUNDED[name]
+            assert found == [steps(member, r, grid.bits) for r in candidates]
+            most = slack(universe.dataset)
+            assert all(abs(u - e) <= most for u, e in zip(found, exact, strict=True))
+        else:
+            assert found == [e // 1 for e in exact]
+
+
+@every_grid
+@every_sensitivity
+@every_universe
+def test_delta_is_admissible(
+    name: str,
+    relation: NeighbouringRelation,
+    size: Size,
+    sensitivity: Sensitivity,
+    bits: int | None,
+) -> None:
+    table = tabulate(name, relation, size, sensitivity, bits)
+    pairs = universe_of(name, relation, size).pairs
+    assert checks.admissibility_breach(table.utilities, table.delta, pairs) is None
+    assert checks.shape_breach(table.delta, table.cap, table.horizon) is None
+
+
+@every_sensitivity
+@every_universe
+def test_the_cap_is_attained_and_bounds_hold(
+    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
+) -> None:
+    universe = universe_of(name, relation, size)
+    table = tabulate(name, relation, size, sensitivity)
+    grid = public_grid(name, universe, sensitivity, None)
+    attained = checks.largest_change(table.utilities, universe.pairs)
+    # Where nothing can move the cap is its floor of one step.
+    assert attained == table.cap or (attained == 0 and table.cap == 1)
+    assert np.abs(table.utilities).max() <= grid.largest
+
+
+@every_grid
+@pytest.mark.parametrize("sensitivity", [s for s in Sensitivity if s is not Sensitivity.FLATTENED])
+@every_universe
+def test_the_shortfall_is_the_sum_up_to_the_horizon(
+    name: str,
+    relation: NeighbouringRelation,
+    size: Size,
+    sensitivity: Sensitivity,
+    bits: int | None,
+) -> None:
+    table = tabulate(name, relation, size, sensitivity, bits)
+    missing = (table.cap - table.delta[:, : table.horizon]).sum(axis=1)
+    assert (table.shortfall == missing).all()
+
+
+@pytest.mark.parametrize("score_bits", [0, 1, 2, 20])
+@every_sensitivity
+@every_universe
+def test_scores_of_neighbours_differ_by_one_unit_at_most(
+    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity, score_bits: int
+) -> None:
+    universe = universe_of(name, relation, size)
+    grid = public_grid(name, universe, sensitivity, None)
+    for direction in (1, -1) if sensitivity is Sensitivity.SHIFTED else (1,):
+        found = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
+        assert checks.largest_change(found, universe.pairs) <= 1 << score_bits
+        assert np.abs(found).max() <= score_bound(grid, score_bits)
+
+
+@every_grid
+@every_universe
+def test_coarse_grids_keep_scores_within_one_unit(
+    name: str, relation: NeighbouringRelation, size: Size, bits: int | None
+) -> None:
+    pairs = universe_of(name, relation, size).pairs
+    for sensitivity in Sensitivity:
+        found = tabulate_scores(name, relation, size, sensitivity, 4, 1, bits)
+        assert checks.largest_change(found, pairs) <= 1 << 4
+
+
+@every_universe
+def test_local_with_the_constant_cap_is_global(
+    name: str, relation: NeighbouringRelation, size: Size
+) -> None:
+    table = tabulate(name, relation, size, Sensitivity.GLOBAL)
+    for utilities in np.unique(table.utilities, axis=0):
+        constant = ConstantSensitivity(table.cap, utilities.size, table.horizon)
+        wanted = global_scores(utilities, table.cap, 20)
+        assert (dampened_scores(utilities, constant, 20) == wanted).all()

@@ -1,0 +1,36 @@
+"""The keystream is ChaCha20 from block zero, and no two streams share a key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mechanisms.noise import keystream
+from mechanisms.noise.keystream import Keystream, SystemRandomness
+
+
+def test_the_stream_is_that_of_the_standard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 8439, appendix A.1, test vector 1: key and nonce of zeros."""
+    monkeypatch.setattr(keystream.os, "urandom", bytes)
+    words = Keystream().words(8)
+    expected = (
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    )
+    assert words.astype("<u8").tobytes().hex() == expected
+
+
+def test_pieces_are_read_as_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keystream.os, "urandom", bytes)
+    whole = Keystream().words((1 << 18) + 5)
+    source = Keystream()
+    pieces = [source.words(count) for count in (0, 1, 6, 1 << 17, (1 << 17) - 2)]
+    assert (np.concatenate(pieces) == whole).all()
+    assert whole.dtype == np.uint64
+    assert whole.flags.writeable
+
+
+def test_every_stream_has_a_key_of_its_own() -> None:
+    randomness = SystemRandomness()
+    firsts = {int(randomness.stream().words(1)[0]) for _ in range(1000)}
+    assert len(firsts) == 1000  # two equal words of 64 bits: below 10⁻¹³

@@ -1,0 +1,162 @@
+"""Worked numbers: each was derived by hand or with many digits, apart from this code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.selection_laws import exponential_probabilities
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.local import Walked
+from mechanisms.statistics.prefix_sum import CutOff, level_bound, local_changes
+from mechanisms.statistics.quantile import Median
+from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
+from mechanisms.statistics.release.ladder import ladder_probability, rungs
+from mechanisms.statistics.smoothness import largest_beta
+from mechanisms.statistics.stars import Stars
+from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.triangles import Triangles
+from mechanisms.statistics.two_triangles import TwoTriangles
+from tests.mechanisms.statistics.worlds import (
+    EXECUTOR,
+    REPLACE,
+    graph,
+    graph_dataset,
+    table,
+    table_dataset,
+)
+
+GRAPH = graph(5, [(0, 1), (0, 2), (1, 2), (2, 3)])
+UNIVERSE = graph_dataset(5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "beta"),
+    [
+        ("0.5", "0.000001", 0.028744),
+        ("1", "0.000001", 0.053007),
+        ("1", "0.000000001", 0.031597),
+        ("2", "0.000001", 0.097245),
+        ("5", "0.0005", 0.405565),
+    ],
+)
+def test_largest_beta(epsilon: str, delta: str, beta: float) -> None:
+    loss = PrivacyLoss.parse(epsilon, delta)
+    assert largest_beta(loss.epsilon_nano, loss.delta_atto) == pytest.approx(beta, abs=6e-7)
+
+
+def test_beta_without_delta_is_zero() -> None:
+    assert largest_beta(NANO, 0) == 0
+    assert 0 < largest_beta(10**6 * NANO, ATTO - 1) <= 64
+
+
+def at(local: object, distances: Sequence[int]) -> list[int]:
+    assert isinstance(local, Walked)
+    return local.at(np.array(distances)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "bound"),
+    [
+        (Triangles(), 1, [1, 2, 2, 3]),
+        (Stars(2), 5, [3, 4, 5, 6]),
+        (Stars(3), 1, [3, 3, 4, 6]),
+        (TwoTriangles(), 0, [1, 5, 9, 15]),
+    ],
+)
+def test_local_sensitivities_of_the_small_graph(
+    statistic: Triangles | Stars | TwoTriangles, value: int, bound: list[int]
+) -> None:
+    plan = statistic.plan(UNIVERSE, NANO)
+    measured = statistic.measure(GRAPH, UNIVERSE, plan, EXECUTOR)
+    assert (plan.exponent, measured.value) == (0, value)
+    assert at(measured.local, range(4)) == bound
+
+
+def test_the_small_graph_has_these_totals() -> None:
+    assert (GRAPH.totals["edge_maximum"][0], GRAPH.totals["harvest"][0]) == (1, 2)
+
+
+def test_ladder_of_the_small_graph() -> None:
+    measured = Triangles().measure(GRAPH, UNIVERSE, Plan(0, 3), EXECUTOR)
+    assert isinstance(measured.local, Walked)
+    widths = rungs(measured.local)
+    law = [ladder_probability(difference, widths, 1.0) for difference in range(-3, 4)]
+    expected = [0.05539667, 0.05539667, 0.09133366, 0.15058375]
+    assert law == pytest.approx([*expected, *expected[2::-1]], abs=1e-8)
+
+
+NUMBERS = (10, 20, 30, 40, 50)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers with bounds 0 and 100 beyond them."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+    def window(self, first: int, stop: int) -> Integers:
+        beyond = {0: 0, self.count + 1: 100}
+        values = [
+            self.numbers[i - 1] if 1 <= i <= self.count else beyond[min(max(i, 0), self.count + 1)]
+            for i in range(first, stop)
+        ]
+        return np.array(values, np.int64)
+
+
+def test_smooth_median() -> None:
+    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    assert replaced.smooth(0.1) == pytest.approx(60.653066, abs=1e-6)
+    # LS(0 … 3) = 10, 20, 30, 40 where rows come and go, then 100.
+    paired = ReachedByPairs(Whole(NUMBERS), Fraction(1, 2), 100)
+    by_hand = max(
+        [width * np.exp(-0.5 * s) for s, width in enumerate((10, 20, 30, 40))]
+        + [100 * np.exp(-0.5 * 4)]
+    )
+    assert paired.smooth(0.5) == pytest.approx(by_hand)
+
+
+def test_exponential_median() -> None:
+    dataset = table_dataset(REPLACE, 5)
+    scores = Median("x").rank_scores(table(NUMBERS), dataset)
+    # p = e^{−ε/2Δ}, in doubles that are near enough; the score's Δ is 2.
+    law = exponential_probabilities(scores.tolist(), Fraction(float(np.exp(-1 / 4))))
+    gaps = [float(sum(law[low:high])) for low, high in _gaps()]
+    weights = np.array([10, 10, 10, 10, 10, 50]) * np.exp(-0.5 * np.abs(np.arange(6) - 2.5))
+    assert weights / weights.sum() == pytest.approx(
+        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=1e-6
+    )
+    # On the grid of whole numbers a tied number takes one cell from the gap above it.
+    assert gaps == pytest.approx(
+        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=0.02
+    )
+
+
+def _gaps() -> list[tuple[int, int]]:
+    return [(0, 10), (10, 20), (20, 30), (30, 40), (40, 50), (50, 101)]
+
+
+def test_prefix_sums() -> None:
+    values = np.array([10, 20, 30, 100])
+    changes = local_changes(values)
+    assert changes.tolist() == [10, 20, 30, 100, 100]
+    smooth = [CutOff(changes, k).smooth(0.5) for k in range(1, 5)]
+    assert smooth == pytest.approx([36.787944, 60.653066, 100, 100])
+    levels = [
+        level_bound(changes, np.arange(4), np.arange(1, 5), np.exp(0.5), k) for k in range(1, 5)
+    ]
+    assert levels == pytest.approx(smooth)
+
+
+def test_measured_without_a_bound_is_just_a_value() -> None:
+    assert Measured(3).local is None

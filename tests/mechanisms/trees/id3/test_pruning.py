@@ -1,0 +1,67 @@
+"""Pruning reads released counts and nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from accounting.privacy_loss import NANO
+from mechanisms.trees.id3.node import Node
+from mechanisms.trees.id3.pruning import prune
+
+
+def leaf(*counts: int, epsilon: int = NANO) -> Node:
+    node = Node((), np.zeros(len(counts), np.int64))
+    node.release(counts, epsilon)
+    return node
+
+
+def inner(*children: Node) -> Node:
+    node = Node((), np.zeros(0, np.int64))
+    node.attribute, node.children = 0, list(children)
+    return node
+
+
+def test_children_of_one_label_are_one_leaf() -> None:
+    node = inner(leaf(50, 10), leaf(20, 19), leaf(500, -7))
+    prune(node)
+    assert not node.children
+    assert node.released == [570, 29]  # clamped at 0, then summed
+    assert node.variance == 12
+
+
+def test_what_noise_explains_is_pruned_and_no_more() -> None:
+    # Four counts at ε = 1: the bound is √2·√4 = 2.83 records.
+    for gain, stays in ((2, False), (3, True)):
+        node = inner(leaf(100, 0), leaf(0, gain))
+        prune(node)
+        assert bool(node.children) is stays
+
+
+def test_leaves_released_at_other_losses_count_with_their_own_noise() -> None:
+    node = inner(leaf(100, 0, epsilon=NANO // 10), leaf(0, 19, epsilon=NANO))
+    prune(node)
+    # 2·2·100 + 2·2·1 = 404, and 19² = 361.
+    assert not node.children
+    assert node.variance == Fraction(404)
+    other = inner(leaf(100, 0, epsilon=NANO // 10), leaf(0, 21, epsilon=NANO))
+    prune(other)
+    assert other.children
+
+
+def test_pruning_works_from_the_bottom_up() -> None:
+    deep = inner(inner(leaf(90, 1), leaf(80, 2)), inner(leaf(70, 0), leaf(0, 60)))
+    prune(deep)
+    assert [bool(child.children) for child in deep.children] == [False, True]
+    alike = inner(inner(leaf(90, 1), leaf(80, 2)), inner(leaf(70, 0), leaf(60, 1)))
+    prune(alike)
+    assert not alike.children
+    assert alike.released == [300, 4]
+    assert alike.variance == 16
+
+
+def test_ties_go_to_the_first_class() -> None:
+    assert leaf(3, 5, 5).label() == 1
+    assert leaf(0, 0).label() == 0
+    assert leaf(-4, -2).label() == 1
