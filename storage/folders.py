@@ -1,0 +1,37 @@
+"""Folders of mode 0700 and files of mode 0600, and what makes them survive a power cut."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+
+def make_folder(path: Path) -> None:
+    """The folder, 0700 whatever the umask says; one that exists is left as it is."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        path.chmod(0o700)
+
+
+def create_file(path: Path) -> BinaryIO:
+    """A new file of mode 0600, open for writing; FileExistsError when the name is taken."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return os.fdopen(descriptor, "wb")
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all that is in it, or do nothing where there is none."""
+    if path.exists():
+        shutil.rmtree(path)

@@ -1,0 +1,91 @@
+"""Reads an uploaded file against the public description of its dataset.
+
+Whatever the file holds, memory is bounded by the description and the published limits, and what
+is outside the description is refused with its line, for the owner's eyes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mechanisms.domains import Domain, GraphDomain, PrefixDomain
+from mechanisms.records import PrefixRecords
+from storage.errors import UnsupportedMediaType
+from storage.ingest.batches import Batch
+from storage.ingest.csv import csv_batches
+from storage.ingest.graph import ENDS, CodedGraph, EdgeCollector
+from storage.ingest.graphml import read_graphml
+from storage.ingest.limits import UploadLimits
+from storage.ingest.media import CSV, GRAPHML, NODE_LINK, PARQUET, form_of
+from storage.ingest.node_link import read_node_link
+from storage.ingest.parquet import parquet_batches
+from storage.ingest.prefix import CUTOFF, read_cutoff
+from storage.ingest.table import CodedTable, RowCollector
+
+__all__ = ["CodedGraph", "CodedTable", "UploadLimits", "read_records", "release_memory"]
+
+Coded = CodedGraph | CodedTable | PrefixRecords
+
+
+def read_records(
+    path: Path,
+    *,
+    media_type: str,
+    gzipped: bool,
+    domain: Domain,
+    limits: UploadLimits,
+    between: Callable[[], None] = lambda: None,
+) -> Coded:
+    """The records in a file, checked and coded.
+
+    Args:
+        media_type: of the request, with or without parameters.
+        gzipped: whether the request said ``Content-Encoding: gzip``; only CSV may.
+        between: called after every block of records; what it raises stops the reading.
+
+    Raises: UnsupportedMediaType, TooLarge, InvalidRecords (at most 20 errors, in file order).
+    """
+    form = form_of(media_type, gzipped)
+    if isinstance(domain, GraphDomain):
+        if form == GRAPHML:
+            return read_graphml(path, domain, limits)
+        if form == NODE_LINK:
+            return read_node_link(path, domain, limits)
+        edges = EdgeCollector(domain, limits.edges)
+        integers = domain.labels is None or isinstance(domain.labels[0], int)
+        for batch in _batches(path, form, list(ENDS), gzipped, limits, integers):
+            edges.add(batch)
+            between()
+        return edges.finish()
+    if isinstance(domain, PrefixDomain):
+        return read_cutoff(_batches(path, form, [CUTOFF], gzipped, limits), domain)
+    rows = RowCollector(domain, limits.cells)
+    names = [attribute.name for attribute in domain.attributes]
+    for batch in _batches(path, form, names, gzipped, limits):
+        rows.add(batch)
+        between()
+    return rows.finish()
+
+
+def _batches(
+    path: Path,
+    form: str,
+    names: list[str],
+    gzipped: bool,
+    limits: UploadLimits,
+    integers: bool = False,
+) -> Iterator[Batch]:
+    limit = limits.decompressed_bytes
+    if form == CSV:
+        return csv_batches(path, names, gzipped=gzipped, limit=limit, integers=integers)
+    if form == PARQUET:
+        return parquet_batches(path, names, limit=limit)
+    raise UnsupportedMediaType("tables come as CSV or Parquet")
+
+
+def release_memory() -> None:
+    """Give back to the operating system what the readers' memory pool still holds."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()

@@ -1,0 +1,157 @@
+"""CSV with a header, in blocks: pyarrow parses a block, this module says what is wrong in it.
+
+The parser's own messages quote cells, so none of them is passed on. A record is one line: cells
+may be quoted but hold no line break, and no line is blank.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from storage.ingest.batches import Batch, Numbering
+from storage.ingest.lines import Lines, line_blocks
+from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
+
+IN_INTEGERS = b'0123456789-,"\r\n'
+
+
+def csv_batches(
+    path: Path, names: Sequence[str], *, gzipped: bool, limit: int, integers: bool = False
+) -> Iterator[Batch]:
+    """The records of a CSV file whose columns are ``names``, in any order.
+
+    Args:
+        limit: bytes after decompression.
+        integers: cells are expected to be decimal integers. A batch in which all are comes as
+            integers; any other comes as strings, for the caller to say which cell is at fault.
+
+    Raises: InvalidRecords for any other header, ragged or blank lines, bytes that are not UTF-8,
+        and what ``line_blocks`` refuses; TooLarge.
+    """
+    header: list[str] | None = None
+    for lines in line_blocks(path, gzipped=gzipped, limit=limit):
+        if header is None:
+            end = lines.content.index(b"\n") + 1
+            header = _header(lines.content[:end], names)
+            lines = Lines(lines.content[end:], lines.first + 1, lines.count - 1)
+        if lines.count:
+            columns = _parse(lines, len(header), integers)
+            yield Batch(
+                dict(zip(header, columns, strict=True)), lines.count, Numbering(lines.first)
+            )
+    if header is None:
+        refuse(("line", 1), "columns", "the file is empty: a header is expected")
+
+
+def headless_column(path: Path, *, gzipped: bool, limit: int) -> Iterator[Batch]:
+    """One column of texts without a header, called ``""``; otherwise as ``csv_batches``."""
+    for lines in line_blocks(path, gzipped=gzipped, limit=limit):
+        yield Batch({"": _parse(lines, 1, False)[0]}, lines.count, Numbering(lines.first))
+
+
+def check_columns(found: Sequence[str], names: Sequence[str], unit: str = "line") -> None:
+    """Refuse columns other than exactly ``names``, in any order; none but these is repeated."""
+    described, known = set(names), set[str]()
+    faults: list[str] = []
+    for position, name in enumerate(found, 1):
+        if name not in described:
+            faults.append(f"column {position} is not a described one")
+        elif name in known:
+            faults.append(f"column {name} stands there twice")
+        known.add(name)
+        if len(faults) == MOST:  # a line may hold a million commas
+            break
+    else:
+        faults += [f"column {name} is missing" for name in names if name not in known]
+    refuse_any(((unit, 1), "columns", fault) for fault in faults[:MOST])
+
+
+def _header(line: bytes, names: Sequence[str]) -> list[str]:
+    try:
+        rows = list(csv.reader([line.decode().rstrip("\r\n")], strict=True))
+    except UnicodeDecodeError:
+        refuse(("line", 1), "encoding", "line 1 is not UTF-8")
+    except csv.Error:
+        refuse(("line", 1), "csv", "line 1 is not well-formed CSV")
+    header = rows[0] if rows else []
+    check_columns(header, names)
+    return header
+
+
+def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
+    import pyarrow as pa
+
+    if integers and not lines.content.translate(None, IN_INTEGERS):
+        try:
+            return _columns(lines, width, pa.int64())
+        except pa.ArrowInvalid:  # an empty cell, a minus inside a number, a number above 64 bits
+            pass
+    try:
+        return _columns(lines, width, pa.dictionary(pa.int32(), pa.string()))
+    except pa.ArrowInvalid:
+        _refuse_bytes(lines)
+        _refuse_lines(lines, width)
+
+
+def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
+    """The columns of a block whose every line is a record; refused when one is not."""
+    import pyarrow as pa
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
+    names = [str(i) for i in range(width)]
+    table = read_csv(
+        pa.BufferReader(lines.content),
+        read_options=ReadOptions(
+            use_threads=False, column_names=names, block_size=len(lines.content) + 1
+        ),
+        # Ragged lines are left out and so found by the count below, like blank ones.
+        parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
+        convert_options=ConvertOptions(
+            column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False
+        ),
+    )
+    if len(table) != lines.count:
+        _refuse_lines(lines, width)
+    return [column.combine_chunks() for column in table.columns]
+
+
+def _refuse_lines(lines: Lines, width: int) -> NoReturn:
+    """Say which lines of a block are no records of ``width`` cells."""
+    refusals: list[Refusal] = []
+    for line, text in enumerate(lines.content.split(b"\n")[: lines.count], lines.first):
+        fault = _fault(text, width)
+        if fault:
+            refusals.append((("line", line), "csv", f"line {line} {fault}"))
+        if len(refusals) == MOST:
+            break
+    refuse_any(refusals)
+    last = lines.first + lines.count - 1
+    refuse(("line", lines.first), "csv", f"lines {lines.first} to {last} are not well-formed CSV")
+
+
+def _fault(text: bytes, width: int) -> str | None:
+    try:
+        rows = list(csv.reader([text.decode("utf-8", "replace").rstrip("\r")], strict=True))
+    except csv.Error:
+        return "is not well-formed CSV (a cell ends on the line it begins on)"
+    if not rows or not rows[0]:
+        return "is blank"
+    if len(rows[0]) != width:
+        return f"does not have {width} cell{'s' if width > 1 else ''}"
+    return None
+
+
+def _refuse_bytes(lines: Lines) -> None:
+    """Say which lines of a block are not UTF-8, if any."""
+    refusals: list[Refusal] = []
+    for line, text in enumerate(lines.content.split(b"\n"), lines.first):
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            refusals.append((("line", line), "encoding", f"line {line} is not UTF-8"))
+        if len(refusals) == MOST:
+            break
+    refuse_any(refusals)

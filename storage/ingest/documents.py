@@ -1,0 +1,56 @@
+"""Nodes and edges of a parsed document, checked against the graph's domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mechanisms.domains import GraphDomain
+from storage.errors import TooLarge
+from storage.ingest.batches import Batch, Numbering, said
+from storage.ingest.graph import CodedGraph, EdgeCollector
+from storage.ingest.refusals import MOST, Refusal, refuse_any
+from storage.labels import node_index
+
+Names = Sequence[int] | Sequence[str]
+
+
+def graph_of(
+    domain: GraphDomain,
+    nodes: Names,
+    node_numbers: Numbering,
+    sources: Names,
+    targets: Names,
+    edge_numbers: Numbering,
+    most_edges: int,
+) -> CodedGraph:
+    """The graph that a document lists; names are all integers or all strings in each list.
+
+    Raises: InvalidRecords as ``EdgeCollector`` does, and for a node outside the domain.
+    """
+    known = node_index(domain.nodes, domain.labels).codes(_column(nodes))
+    refusals: list[Refusal] = []
+    for row in np.flatnonzero(known < 0)[:MOST]:
+        place = node_numbers.place(row)
+        refusals.append((place, "unknown_node", f"{said(place)}: not a node of this dataset"))
+    refuse_any(refusals)
+    edges = EdgeCollector(domain, most_edges)
+    columns = {"source": _column(sources), "target": _column(targets)}
+    edges.add(Batch(columns, len(sources), edge_numbers))
+    return edges.finish()
+
+
+def check_size(size: int, limit: int) -> None:
+    """Refuse a document that is too large to be parsed as a whole."""
+    if size > limit:
+        raise TooLarge(f"a document may have at most {limit} bytes; send larger graphs as CSV")
+
+
+def _column(names: Names) -> Any:
+    import pyarrow as pa
+
+    if names and isinstance(names[0], str):
+        return pa.array(names, pa.string())
+    return pa.array(names, pa.int64())

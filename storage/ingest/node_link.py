@@ -1,0 +1,99 @@
+"""Node-link JSON, the form NetworkX writes: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mechanisms.domains import GraphDomain
+from storage.ingest.batches import Numbering
+from storage.ingest.documents import Names, check_size, graph_of
+from storage.ingest.graph import CodedGraph
+from storage.ingest.limits import UploadLimits
+from storage.ingest.refusals import WHOLE, Place, refuse
+
+
+def read_node_link(path: Path, domain: GraphDomain, limits: UploadLimits) -> CodedGraph:
+    """A simple undirected graph; attributes of nodes, edges and the graph are ignored.
+
+    Ids have the type of the domain's labels. Nodes and links are numbered from 1.
+    Raises: InvalidRecords, TooLarge.
+    """
+    check_size(path.stat().st_size, limits.document_bytes)
+    document = _parse(path.read_bytes())
+    links = "links" if "links" in document else "edges"
+    nodes = _ids(document, "nodes", "node", "id", domain)
+    sources = _ids(document, links, "link", "source", domain)
+    targets = _ids(document, links, "link", "target", domain)
+    _check_simple(document, links)
+    return graph_of(
+        domain,
+        nodes,
+        Numbering(1, "node"),
+        sources,
+        targets,
+        Numbering(1, "link"),
+        limits.edges,
+    )
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        refuse(WHOLE, "encoding", "the document is not UTF-8")
+    except (ValueError, RecursionError):  # also integers of thousands of digits
+        refuse(WHOLE, "json", "the document is not JSON, or nested too deeply")
+    if not isinstance(document, dict):
+        _refuse_form()
+    return document
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    refuse(WHOLE, "json", "NaN and Infinity are not JSON")
+
+
+def _ids(document: dict[str, Any], key: str, unit: str, field: str, domain: GraphDomain) -> Names:
+    """One id of every object in a list, all of the type of the domain's labels."""
+    wanted = int if domain.labels is None else type(domain.labels[0])
+    listed = document.get(key)
+    if not isinstance(listed, list):
+        _refuse_form()
+    for number, item in enumerate(listed, 1):
+        place: Place = (unit, number, field)
+        # `type` and not `isinstance`: true is no 1.
+        if not isinstance(item, dict) or type(item.get(field)) is not wanted:
+            word = "an integer" if wanted is int else "a string"
+            refuse(place, "node_link", f"{unit} {number}: {field} is not {word}")
+        if not _storable(item[field]):
+            refuse(place, "unknown_node", f"{unit} {number}: not a node of this dataset")
+    return [item[field] for item in listed]
+
+
+def _storable(name: int | str) -> bool:
+    """Whether a name can be a label at all: 64 bits, or text without lone surrogates."""
+    if isinstance(name, int):
+        return -(2**63) <= name < 2**63
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _check_simple(document: dict[str, Any], links: str) -> None:
+    """Let NetworkX say what kind of graph the document describes."""
+    import networkx as nx
+
+    flags = {name: document.get(name, False) for name in ("directed", "multigraph")}
+    if any(type(flag) is not bool for flag in flags.values()):
+        _refuse_form()
+    # The key of the list of edges changed its name between releases.
+    bare = {"nodes": document["nodes"], "links": document[links], "edges": document[links]}
+    try:
+        graph = nx.node_link_graph({**flags, "graph": {}, **bare})
+    except (nx.NetworkXException, TypeError, ValueError, KeyError):
+        _refuse_form()
+    if graph.is_directed() or graph.is_multigraph():
+        refuse(WHOLE, "not_simple", "the graph is directed or a multigraph")
+
+
+def _refuse_form() -> NoReturn:
+    refuse(WHOLE, "node_link", "the document is not node-link data as NetworkX writes it")

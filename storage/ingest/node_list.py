@@ -1,0 +1,81 @@
+"""The nodes upload: the public list of a graph's node names, one a line, without a header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.errors import TooLarge
+from storage.ingest.batches import Batch
+from storage.ingest.csv import headless_column
+from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any
+from storage.labels import IntegerLabels, NodeLabels, TextLabels
+
+INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
+CONTROLS = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}]"
+BLANK = r"^\s*$"
+LONGEST_NAME = 256
+"""Characters of one name."""
+
+
+def read_node_list(
+    path: Path, *, gzipped: bool = False, limit: int = 2**30, most: int = 50_000_000
+) -> NodeLabels:
+    """The names in a file of at most ``limit`` bytes and ``most`` lines.
+
+    They are integers when every line is one in its usual form and fits 64 bits, else texts.
+    Raises: InvalidRecords for no names, a repeated or blank one, one with control characters or
+        above 256 characters; TooLarge.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts: list[Any] = []
+    lines = 0
+    for batch in headless_column(path, gzipped=gzipped, limit=limit):
+        lines += batch.rows
+        if lines > most:
+            raise TooLarge(f"a graph may have at most {most} nodes")
+        names = batch.columns[""].dictionary_decode().cast(pa.large_string())
+        refuse_any(_faults(batch, names))
+        parts.append(names)
+    if not parts:
+        refuse(WHOLE, "rows", "no node names: one a line is expected")
+    listed = pa.concat_arrays(parts)
+    _refuse_repeated(listed)
+    if pc.all(pc.match_substring_regex(listed, INTEGER)).as_py():
+        try:
+            return IntegerLabels.of(listed.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid:  # one of them does not fit 64 bits
+            pass
+    return TextLabels.of(listed)
+
+
+def _faults(batch: Batch, names: Any) -> Iterator[Refusal]:
+    import pyarrow.compute as pc
+
+    masks = {
+        "blank": pc.match_substring_regex(names, BLANK),
+        "holds a control character": pc.match_substring_regex(names, CONTROLS),
+        f"has more than {LONGEST_NAME} characters": pc.greater(pc.utf8_length(names), LONGEST_NAME),
+    }
+    for fault, mask in masks.items():
+        for row in np.flatnonzero(np.asarray(mask))[:MOST]:
+            place = batch.numbering.place(row)
+            verb = f"is {fault}" if fault == "blank" else fault
+            yield place, "node_name", f"line {place[1]} {verb}"
+
+
+def _refuse_repeated(names: Any) -> None:
+    # Codes are given in the order of first appearance: a new name's is above all before it.
+    codes: NDArray[Any] = names.dictionary_encode().indices.to_numpy()
+    before = np.maximum.accumulate(codes)[:-1]
+    repeated = np.flatnonzero(codes[1:] <= before)[:MOST] + 2
+    refuse_any(
+        (("line", int(line)), "node_name", f"line {line} repeats an earlier name")
+        for line in repeated
+    )

@@ -1,0 +1,39 @@
+"""The records of a prefix dataset: one column ``cutoff`` with one integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mechanisms.domains import PrefixDomain
+from mechanisms.records import PrefixRecords
+from storage.ingest.batches import Batch
+from storage.ingest.refusals import WHOLE, refuse
+from storage.labels import as_integers
+
+CUTOFF = "cutoff"
+
+
+def read_cutoff(batches: Iterable[Batch], domain: PrefixDomain) -> PrefixRecords:
+    """How many of the public values apply: one row, from 0 to their number.
+
+    Raises: InvalidRecords for anything else.
+    """
+    most = len(domain.public_values)
+    cutoffs: list[int] = []
+    for batch in batches:
+        if len(cutoffs) + batch.rows > 1:
+            refuse(WHOLE, "rows", "more than one row")
+        column = batch.columns[CUTOFF]
+        if hasattr(column, "dictionary_decode"):
+            column = column.dictionary_decode()
+        numbers, known = as_integers(column)
+        if not known.all() or not ((numbers >= 0) & (numbers <= most)).all():
+            refuse(
+                batch.numbering.place(0, CUTOFF),
+                "out_of_bounds",
+                f"cutoff is an integer from 0 to {most}, the number of public values",
+            )
+        cutoffs += [int(number) for number in numbers]
+    if not cutoffs:
+        refuse(WHOLE, "rows", "no row: a cutoff is expected")
+    return PrefixRecords(cutoffs[0])

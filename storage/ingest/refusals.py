@@ -1,0 +1,29 @@
+"""Where and why an upload is refused. Texts name lines, columns and rules, never a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from storage.errors import InvalidRecords
+
+MOST = 20
+"""How many errors an owner is shown at most; reading stops at the first block that has any."""
+
+Place = tuple[str | int, ...]
+Refusal = tuple[Place, str, str]
+
+WHOLE: Place = ("upload",)
+"""The place of what is wrong with an upload as a whole."""
+
+
+def refuse(place: Place, type: str, message: str) -> NoReturn:
+    """Refuse the upload for one reason."""
+    raise InvalidRecords([(place, type, message)])
+
+
+def refuse_any(refusals: Iterable[Refusal]) -> None:
+    """Refuse the upload when there is any reason to, the first ones in the order of the file."""
+    ordered = sorted(refusals, key=lambda refusal: [p for p in refusal[0] if isinstance(p, int)])
+    if ordered:
+        raise InvalidRecords(ordered[:MOST])

@@ -1,0 +1,102 @@
+"""From cells to level codes and numbers, refusing what is outside the table's domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.domains import Attribute, NumericAttribute, TableDomain
+from storage.errors import TooLarge
+from storage.ingest.batches import Batch, said
+from storage.ingest.cells import FAULTS, code_cells
+from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """An array of level codes an attribute, and one of numbers where it is numeric."""
+
+    rows: int
+    codes: dict[str, NDArray[Any]]
+    values: dict[str, NDArray[np.float64]]
+
+
+class RowCollector:
+    """Checks and codes rows batch by batch; stops at the first batch with a fault in it."""
+
+    def __init__(self, domain: TableDomain, most_cells: int) -> None:
+        self._domain = domain
+        self._most_rows = most_cells // max(len(domain.attributes), 1)
+        self._codes: dict[str, list[NDArray[Any]]] = {a.name: [] for a in domain.attributes}
+        self._values: dict[str, list[NDArray[np.float64]]] = {
+            a.name: [] for a in domain.attributes if isinstance(a, NumericAttribute)
+        }
+        self._rows = 0
+
+    def add(self, batch: Batch) -> None:
+        """Take the rows of a batch that has exactly the described columns.
+
+        Raises: InvalidRecords for a cell outside its attribute's domain or a row too many;
+            TooLarge for more cells than any upload may have.
+        """
+        self._check_most(batch)
+        refusals: list[Refusal] = []
+        for attribute in self._domain.attributes:
+            coded = code_cells(batch.columns[attribute.name], attribute)
+            refusals += _refusals(batch, attribute, coded.faults)
+            self._codes[attribute.name].append(coded.codes.astype(_code_type(attribute)))
+            if coded.values is not None:
+                self._values[attribute.name].append(coded.values)
+        refuse_any(refusals)
+        self._rows += batch.rows
+
+    def finish(self) -> CodedTable:
+        """The table of all rows; InvalidRecords when there are too few."""
+        fewest = self._fewest()
+        if self._rows < fewest:
+            refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
+        codes = {
+            a.name: _joined(self._codes.pop(a.name), _code_type(a)) for a in self._domain.attributes
+        }
+        values = {
+            name: _joined(self._values.pop(name), np.dtype(np.float64))
+            for name in list(self._values)
+        }
+        return CodedTable(self._rows, codes, values)
+
+    def _fewest(self) -> int:
+        if self._domain.rows is not None:
+            return self._domain.rows
+        # Without a bound the first upload fixes the number of rows for ever: not at none.
+        return max(self._domain.min_rows, 1 if self._domain.max_rows is None else 0)
+
+    def _check_most(self, batch: Batch) -> None:
+        described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
+        rows = self._rows + batch.rows
+        if described is not None and rows > described:
+            place = batch.numbering.place(described - self._rows)
+            refuse(place, "rows", f"{said(place)}: more rows than the {described} described")
+        if rows > self._most_rows:
+            raise TooLarge(f"an upload of this width may have at most {self._most_rows} rows")
+
+
+def _refusals(batch: Batch, attribute: Attribute, faults: NDArray[np.int8]) -> Iterator[Refusal]:
+    for row in np.flatnonzero(faults)[:MOST]:
+        place = batch.numbering.place(row, attribute.name)
+        type, text = FAULTS[faults[row]]
+        yield place, type, f"{said(place)}: {text}"
+
+
+def _code_type(attribute: Attribute) -> np.dtype[Any]:
+    """The smallest of the types kernels are compiled for that holds every level's code."""
+    levels = len(attribute.levels)
+    small = np.uint8 if levels <= 2**8 else np.uint16
+    return np.dtype(small if levels <= 2**16 else np.int32)
+
+
+def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)

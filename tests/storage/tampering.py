@@ -1,0 +1,73 @@
+"""What somebody who owns the database may do: no trigger or constraint is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Column, Connection, Engine, Table, and_, create_engine, event, text, update
+
+
+@contextmanager
+def tampering(url: str) -> Iterator[Callable[[Any], None]]:
+    """Executes and commits one statement after the other, past all walls."""
+    engine = create_engine(url)
+    event.listen(engine, "connect", _unguarded)
+    try:
+        if engine.dialect.name == "sqlite":
+            _drop_triggers(engine)
+
+        def run(statement: Any) -> None:
+            with engine.begin() as connection:
+                connection.execute(statement)
+
+        yield run
+    finally:
+        engine.dispose()
+
+
+def _unguarded(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    if type(connection).__module__.startswith("sqlite3"):
+        cursor.execute("PRAGMA ignore_check_constraints = ON")
+        cursor.execute("PRAGMA synchronous = OFF")
+    else:
+        cursor.execute("SET session_replication_role = replica")
+        connection.commit()
+    cursor.close()
+
+
+def _drop_triggers(engine: Engine) -> None:
+    with engine.begin() as connection:
+        wanted = text("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for name in connection.execute(wanted).scalars().all():
+            connection.execute(text(f"DROP TRIGGER {name}"))
+
+
+def other_value(column: Column[Any], value: Any) -> Any:
+    """A value of the same type that is not this one."""
+    if value is None:
+        kind = column.type.python_type if column.name != "query_id" else UUID
+        return UUID(int=1) if kind is UUID else {int: 1, bytes: bytes(32), str: "x"}[kind]
+    if isinstance(value, UUID):
+        return UUID(int=value.int ^ 1)
+    if isinstance(value, int):
+        # One more, but for what must stay unique to be accepted at all.
+        unique = column.primary_key or column.name in ("dataset_id", "analyst_id")
+        return value + (1_000_003 if unique else 1)
+    if isinstance(value, bytes):
+        return bytes([value[0] ^ 1]) + value[1:] if value else b"x"
+    return value + "x"
+
+
+def set_field(table: Table, row: Any, column: Column[Any], value: Any, key: Any = None) -> Any:
+    """An UPDATE of one field of one row; ``key`` when its primary key is another one by now."""
+    keys = key or {c.name: getattr(row, c.name) for c in table.primary_key}
+    where = and_(*(table.c[name] == found for name, found in keys.items()))
+    return update(table).where(where).values({column: value})
+
+
+def rows_of(connection: Connection, table: Table) -> list[Any]:
+    return list(connection.execute(table.select().order_by(*table.primary_key)))
