@@ -1,0 +1,373 @@
+"""The path of a query: the file to read first.
+
+    replay → look up → price → check → reserve → ── arrays are opened ── → compute → settle → reply
+
+Everything before the line reads public facts only and is free when it fails. From the line on
+every way out costs the full price and looks the same from outside: the answer or one fixed error,
+at a release instant of the one clock. The client may go away; the work goes on and its answer is
+kept under its key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from accounting.privacy_loss import PrivacyLoss
+from app.admission import InFlight
+from app.clock import next_instant, release_after
+from app.execution import Execution, quickly
+from app.ids import uuid7
+from app.problems import query_failed_body
+from app.queries.query import Price
+from app.submission import QueryRequest
+from app.visibility import visible
+from mechanisms.domains import Dataset
+from mechanisms.noise.words import Randomness
+from storage.database import Database
+from storage.datasets import Datasets, StoredDataset
+from storage.errors import NoRecords, QueryReleased, StorageError, TooLate
+from storage.ledger import Ledger, Replay, Reservation, Reserve
+from storage.preparation import open_records
+from storage.queries import Queries
+from storage.users import User
+
+PATH = "/v1/queries"
+#: Seconds between two looks at a query that another process is working on.
+POLL = 0.1
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What leaves: stored bytes go out as they are."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class UnderWay:
+    """A query of this process between its reservation and its release instant."""
+
+    reservation: Reservation
+    analyst_id: int
+    started: float
+    task: asyncio.Task[Reply] | None = None
+    _state: str = "queued"
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self) -> bool:
+        """Claim the arrays for this query; False when it was cancelled first."""
+        return self._leave_queue("opened")
+
+    def cancel(self) -> bool:
+        """Keep the arrays closed for good; False when they were opened first."""
+        # An earlier attempt may have opened them: only the first can tell that nobody did.
+        return self.reservation.attempt == 1 and self._leave_queue("cancelled")
+
+    def _leave_queue(self, state: str) -> bool:
+        # Whoever leaves the queue first decides: either records were read or the charge goes back.
+        with self._lock:
+            if self._state != "queued":
+                return False
+            self._state = state
+            return True
+
+
+class Answering:
+    """Answers queries, and knows those that are under way in this process."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        ledger: Ledger,
+        datasets: Datasets,
+        queries: Queries,
+        execution: Execution,
+        randomness: Randomness,
+        interval: float,
+        lease: float,
+        in_flight: InFlight,
+        limit: float,
+    ) -> None:
+        self._ledger, self._datasets, self._queries = ledger, datasets, queries
+        self._execution, self._randomness, self._interval = execution, randomness, interval
+        self._lease, self._database = lease, database
+        self._in_flight, self._limit = in_flight, limit
+        self._keeper: asyncio.Task[None] | None = None
+        self._under_way: dict[UUID, UnderWay] = {}
+
+    async def answer(
+        self,
+        request: QueryRequest,
+        analyst: User,
+        key: str | None,
+        wait: float,
+        admit: Callable[[], None] = lambda: None,
+    ) -> Reply:
+        """Answer one query, or replay its stored answer; ``wait`` is in seconds.
+
+        ``admit`` refuses by raising; it is asked where the contract puts the checks of load.
+        Raises: what ``app.problems`` lists, all of it before any record is read and for free.
+        """
+        body_hash = request_hash(request)
+        found = await quickly(
+            self._database, self._look_up, request.dataset, analyst, key, body_hash
+        )
+        if isinstance(found, Replay):
+            return replayed(found.status, found.body)
+        stored = found
+        public = public_facts(stored)
+        charge = request.loss()
+        price = request.query.price(public, charge)
+        # The ledger is charged what was asked for: a price that differs is a bug, never a rebate.
+        assert price.total() == charge
+        if stored.status != "ready":
+            raise NoRecords(stored.name)
+
+        admit()
+        self._in_flight.enter(analyst.id)
+        outcome: Reservation | Replay | None = None
+        try:
+            outcome = await self._ledger.reserve_async(
+                Reserve(
+                    query_id=uuid7(),
+                    analyst_id=analyst.id,
+                    dataset_id=stored.id,
+                    version=stored.version,
+                    key=key,
+                    body_hash=body_hash,
+                    charge=charge,
+                    request=canonical(request),
+                )
+            )
+        finally:
+            if not isinstance(outcome, Reservation):
+                self._in_flight.leave(analyst.id)
+        if not isinstance(outcome, Reservation):
+            return replayed(outcome.status, outcome.body)
+        under_way = UnderWay(outcome, analyst.id, time.monotonic())
+        self._under_way[outcome.query_id] = under_way
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep_all())
+        under_way.task = asyncio.create_task(
+            self._finish(under_way, request, stored, public, charge, price)
+        )
+        return await self._reply_within(under_way, request, stored, wait)
+
+    def _look_up(
+        self, dataset: str, analyst: User, key: str | None, body_hash: bytes
+    ) -> Replay | StoredDataset:
+        """The stored reply under the key, or the dataset that is asked."""
+        if key is not None:
+            replay = self._ledger.replay(analyst.id, key, body_hash)
+            if replay is not None:
+                return replay
+        return visible(self._datasets, dataset, analyst)
+
+    async def cancel(self, query_id: UUID) -> None:
+        """Give the charge back if the arrays are still closed; TooLate otherwise."""
+        under_way = self._under_way.get(query_id)
+        if under_way is None or not under_way.cancel():
+            raise TooLate(query_id)
+        if not await asyncio.to_thread(self._ledger.release, under_way.reservation):
+            raise TooLate(query_id)
+
+    async def wait_for(self, query_id: UUID, wait: float) -> None:
+        """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
+        under_way = self._under_way.get(query_id)
+        if under_way is not None and under_way.task is not None:
+            await asyncio.wait({under_way.task}, timeout=wait)
+            return
+        # It runs in another process: ask the database now and then.
+        deadline = time.monotonic() + wait
+        while time.monotonic() < deadline:
+            row = await asyncio.to_thread(self._queries.find, query_id)
+            if row is None or row.status != "running":
+                return
+            await asyncio.sleep(min(POLL, max(0.0, deadline - time.monotonic())))
+
+    def progress(self, started_ago: float) -> dict[str, float]:
+        """How long a query has run and when it may next end, in seconds: both public."""
+        expected = next_instant(started_ago, self._interval)
+        return {"elapsed": round(started_ago, 3), "expected": round(expected, 3)}
+
+    async def close(self) -> None:
+        """Wait for what is under way: its charge stands, so its answer should be kept."""
+        tasks = [u.task for u in self._under_way.values() if u.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._keeper is not None:
+            self._keeper.cancel()
+            self._keeper = None
+
+    async def _reply_within(
+        self, under_way: UnderWay, request: QueryRequest, stored: StoredDataset, wait: float
+    ) -> Reply:
+        assert under_way.task is not None
+        # The deadline is checked against instants, never against the end of the work: a reply of
+        # 202 must not tell more of a run time than the clock does.
+        done, _ = await asyncio.wait({under_way.task}, timeout=wait)
+        if done:
+            return under_way.task.result()
+        elapsed = time.monotonic() - under_way.started
+        location = f"{PATH}/{under_way.reservation.query_id}"
+        body = {
+            "id": str(under_way.reservation.query_id),
+            "status": "running",
+            "dataset": stored.name,
+            "dataset_version": under_way.reservation.version,
+            "query": request.query.model_dump(mode="json"),
+            **self.progress(elapsed),
+        }
+        return Reply(202, encode(body), {"Location": location, "Retry-After": "1"})
+
+    async def _finish(
+        self,
+        under_way: UnderWay,
+        request: QueryRequest,
+        stored: StoredDataset,
+        public: Dataset,
+        charge: PrivacyLoss,
+        price: Price,
+    ) -> Reply:
+        reservation = under_way.reservation
+        try:
+            outcome = await self._within_limit(
+                under_way,
+                self._execution.job(
+                    self._compute, under_way, request, stored, public, charge, price
+                ),
+            )
+            if outcome is None:
+                raise QueryReleased(reservation.query_id)
+            status, body = outcome
+            after = release_after(time.monotonic() - under_way.started, self._interval)
+            settled = await self._ledger.settle_async(
+                reservation,
+                status=status,
+                body=body,
+                release_us=reservation.reserved_us + round(after * 1e6),
+            )
+            late = time.monotonic() - under_way.started
+            if late > after:
+                after = next_instant(late, self._interval)
+            await asyncio.sleep(max(0.0, under_way.started + after - time.monotonic()))
+            if not settled:
+                # Another attempt won: its answer is the only one that may leave.
+                return await self._winner(reservation.query_id)
+            return Reply(status, body)
+        finally:
+            self._in_flight.leave(under_way.analyst_id)
+            # An attempt that lost the query leaves the place to the one that has it.
+            if self._under_way.get(reservation.query_id) is under_way:
+                del self._under_way[reservation.query_id]
+
+    async def _within_limit(
+        self, under_way: UnderWay, work: Coroutine[Any, Any, tuple[int, bytes] | None]
+    ) -> tuple[int, bytes] | None:
+        """What ``work`` gives, or the fixed failure once the public limit is over.
+
+        A kernel cannot be stopped: its thread works on, and what it finds is thrown away. Who is
+        still waiting for a thread by then gets the charge back.
+        """
+        job = asyncio.ensure_future(work)
+        left = under_way.started + self._limit - time.monotonic()
+        done, _ = await asyncio.wait({job}, timeout=max(0.0, left))
+        if done:
+            return job.result()
+        job.add_done_callback(lambda late: late.cancelled() or late.exception())
+        if under_way.cancel() and await asyncio.to_thread(
+            self._ledger.release, under_way.reservation
+        ):
+            return None
+        return 500, query_failed_body(under_way.reservation.query_id)
+
+    async def _keep_all(self) -> None:
+        """Renew every lease each third of it, so that nobody else runs a query that is at work."""
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            held = [under_way.reservation for under_way in self._under_way.values()]
+            # A renewal that fails is tried again; a lease that was lost shows when it settles.
+            with suppress(StorageError):
+                if held:
+                    await asyncio.to_thread(self._ledger.renew, *held)
+
+    async def _winner(self, query_id: UUID) -> Reply:
+        """The stored reply of another attempt, once it may be seen."""
+        while True:
+            row = await asyncio.to_thread(self._queries.find, query_id)
+            if row is not None and row.answer is not None and row.answer_status is not None:
+                return replayed(row.answer_status, row.answer)
+            await asyncio.sleep(POLL)
+
+    def _compute(
+        self,
+        under_way: UnderWay,
+        request: QueryRequest,
+        stored: StoredDataset,
+        public: Dataset,
+        charge: PrivacyLoss,
+        price: Price,
+    ) -> tuple[int, bytes] | None:
+        reservation = under_way.reservation
+        if not under_way.open():
+            return None
+        try:
+            folder = self._datasets.version_folder(stored.id, reservation.version)
+            records = open_records(folder, public.domain)
+            release = request.query.compute(
+                records, public, charge, self._randomness, self._execution.kernels
+            )
+            return 201, encode(
+                {
+                    "id": str(reservation.query_id),
+                    "status": "answered",
+                    "dataset": stored.name,
+                    "dataset_version": reservation.version,
+                    "query": request.query.model_dump(mode="json"),
+                    "charge": {**charge.as_dict(), "neighbouring": public.neighbouring.value},
+                    "remaining": reservation.remaining.as_dict(),
+                    "steps": [step.as_dict() for step in price.steps],
+                    "answer": release.answer,
+                    "receipt": reservation.receipt.hex(),
+                }
+            )
+        except Exception:
+            # Whatever went wrong may depend on records: one fixed text, and no word of it in logs.
+            return 500, query_failed_body(reservation.query_id)
+
+
+def public_facts(stored: StoredDataset) -> Dataset:
+    """The public description; NoRecords while the node list is still to come."""
+    if stored.public is None:
+        raise NoRecords(stored.name)
+    return stored.public
+
+
+def replayed(status: int, body: bytes) -> Reply:
+    return Reply(status, body, {"Idempotency-Replayed": "true"})
+
+
+def canonical(request: QueryRequest) -> bytes:
+    """The validated request in one fixed form: what its hash and its history are made of."""
+    return json.dumps(
+        request.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    ).encode()
+
+
+def request_hash(request: QueryRequest) -> bytes:
+    return hashlib.sha256(b"POST " + PATH.encode() + b"\n" + canonical(request)).digest()
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,41 @@
+"""Work that comes round every few seconds, in a thread of its own, until it is closed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import structlog
+
+log = structlog.get_logger("privypurse.background")
+
+
+class Repeated:
+    """Runs ``work`` every ``seconds`` and when woken; a failure is logged and tried again."""
+
+    def __init__(self, name: str, seconds: float, work: Callable[[], object]) -> None:
+        self._name, self._seconds, self._work = name, seconds, work
+        self._wake, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Run now, or as soon as what runs is over."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Run once more and end."""
+        self._closing.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+            try:
+                self._work()
+            except Exception as error:
+                log.error("background work failed", work=self._name, error=type(error).__qualname__)

@@ -1,0 +1,89 @@
+"""The command line: ``privypurse serve``, and what ``app.maintenance`` adds to it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import __version__
+from app.maintenance import COMMANDS
+from app.settings import Settings
+
+cli = typer.Typer(
+    help="Private queries over graphs and tables, under a ledger that never overspends.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@cli.callback()
+def privypurse() -> None:
+    """Private queries over graphs and tables, under a ledger that never overspends."""
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+@cli.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of everything that is kept.")] = None,
+) -> None:
+    """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""
+    import uvicorn
+
+    from app.main import create_app
+
+    given = {"host": host, "port": port, "data": data}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = Settings().model_copy(update=chosen)
+    key_file = settings.bootstrap_key_file.absolute()
+    fresh = not key_file.exists()
+
+    class Server(uvicorn.Server):
+        """Says where the first key is once the service has made it."""
+
+        async def startup(self, sockets: object = None) -> None:
+            await super().startup(sockets)  # type: ignore[arg-type]
+            if fresh and key_file.exists():
+                typer.echo(f"The first admin's key is in {key_file}")
+
+    config = uvicorn.Config(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        loop="auto",
+        http="httptools",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=30,
+    )
+    # Once stopped, uvicorn raises the signal again for its caller to die of: here a clean stop
+    # ends with status 0.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    Server(config).run()
+
+
+for command in COMMANDS:
+    cli.command()(command)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    cli()
+
+
+if __name__ == "__main__":
+    main()

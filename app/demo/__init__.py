@@ -1,0 +1,1 @@
+"""A whole session against a real service of its own: ``./run demo``."""

@@ -1,0 +1,37 @@
+"""``python -m app.demo``: start a service over a temporary folder, play the session, clean up."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from app.demo.service import ServiceDied, ServiceProcess
+from app.demo.session import session
+from app.demo.transcript import Transcript, Unexpected
+
+
+def main() -> int:
+    """Play the demonstration; 0 when every answer was as expected."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="privypurse-demo-") as name:
+        folder = Path(name)
+        service = ServiceProcess(folder / "data")
+        try:
+            with service:
+                print(f"a service of its own at {service.url}; its data go when it ends")
+                talk = Transcript(service.url, folder)
+                talk.know("ADMIN", service.admin_key)
+                session(talk, folder)
+                talk.close()
+        except (ServiceDied, Unexpected) as error:
+            print(f"\nthe demonstration failed: {error}", file=sys.stderr)
+            print(service.log_end(), file=sys.stderr)
+            return 1
+    print(f"\n## Done in {time.monotonic() - started:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""The real service in a process of its own, on a free port of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ServiceDied(Exception):
+    """The service ended, or did not answer in time; the text holds the end of its log."""
+
+
+class ServiceProcess:
+    """``app.cli serve`` over one data folder; start and stop it as often as you like.
+
+    ``settings`` are environment variables, such as ``PURSE_RELEASE_INTERVAL="0"``. The caller's
+    own ``PURSE_…`` variables and database are left out: a demonstration touches nothing else.
+    """
+
+    def __init__(self, data: Path, *, port: int | None = None, **settings: str) -> None:
+        self.data = data
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = data.parent / f"service-{self.port}.log"
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The number of the running process."""
+        return self._running().pid
+
+    @property
+    def admin_key(self) -> str:
+        """What the first start left for the first admin."""
+        return (self.data / "bootstrap-admin.key").read_text("utf-8").strip()
+
+    def start(self) -> Self:
+        """Start the process without waiting for it."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PURSE_") and name != "DATABASE_URL"
+        }
+        here = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+        serve = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*serve, "--port", str(self.port), "--data", str(self.data)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=inherited | here | self._settings,
+            )
+        return self
+
+    def wait_ready(self, seconds: float = 60) -> Self:
+        """Return when ``/readyz`` says yes; ServiceDied when it does not in time."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if (status := self._running().poll()) is not None:
+                raise ServiceDied(f"it ended with status {status}:\n{self.log_end()}")
+            try:
+                if httpx.get(self.url + "/readyz", timeout=5).status_code == 200:
+                    return self
+            except httpx.TransportError:
+                pass  # Not listening yet.
+            time.sleep(0.05)
+        raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
+
+    def stop(self, seconds: float = 30) -> int:
+        """Ask it to end, as an operator would; its exit status."""
+        process = self._running()
+        process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise ServiceDied(f"still there {seconds:g} s after SIGTERM") from None
+
+    def kill(self) -> None:
+        """End it as a crash would: no code of it runs any more."""
+        process = self._running()
+        process.kill()
+        process.wait()
+
+    def log_end(self) -> str:
+        """The last lines it wrote."""
+        return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-20:])
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise ServiceDied("it was never started")
+        return self._process
+
+    def __enter__(self) -> Self:
+        return self.start().wait_ready()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,58 @@
+"""Where work runs: threads, because compiled kernels hold no interpreter lock.
+
+Two pools, so that a query waiting for its kernels never takes the place of the kernels: *jobs*
+run whole queries and preparations, *kernels* run the equal-cost parts that jobs are cut into.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from storage.database import Database
+
+P = ParamSpec("P")
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+class ThreadExecutor:
+    """Runs the parts of one kernel on a pool of threads (``mechanisms.kernels.executor``)."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kernel")
+
+    def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+        return list(self._pool.map(kernel, parts))
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+async def quickly(
+    database: Database, look_up: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
+) -> Result:
+    """What a few ``database.look_up`` find: in place when that is quicker than to wake a thread."""
+    if database.embedded:
+        return look_up(*args, **kwargs)
+    return await asyncio.to_thread(look_up, *args, **kwargs)
+
+
+class Execution:
+    """The pools of one service process."""
+
+    def __init__(self, workers: int) -> None:
+        self.kernels = ThreadExecutor(workers)
+        self._jobs = ThreadPoolExecutor(workers, thread_name_prefix="job")
+
+    async def job(self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+        """Run a whole query or preparation; it waits for a free thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
+
+    def close(self) -> None:
+        self._jobs.shutdown(wait=True, cancel_futures=True)
+        self.kernels.close()

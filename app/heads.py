@@ -1,0 +1,49 @@
+"""Watching the ledger against its published heads while the service runs.
+
+The first look comes before the first request, so that a restored ledger is frozen from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from app.background import Repeated
+from storage.database import Database
+from storage.errors import UnusableDatabase
+from storage.heads import HeadsLog
+from storage.publishing import Publisher
+
+log = structlog.get_logger("privypurse.heads")
+
+
+@contextmanager
+def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[None]:
+    """Compare and publish now, every ``seconds``, when a connection is lost, and at the end.
+
+    Raises: UnusableDatabase when the heads cannot be written down.
+    """
+    publisher = Publisher(database, heads)
+
+    def look() -> None:
+        frozen = publisher.look()
+        if frozen:
+            log.critical("the ledger went backwards: accounts are frozen", accounts=len(frozen))
+
+    try:
+        look()
+    except OSError as error:
+        raise UnusableDatabase(
+            f"cannot write the published heads to {heads.path}: {error.strerror}"
+        ) from error
+    if heads.damaged:
+        log.error("the published heads have damaged lines", lines=heads.damaged)
+    looking = Repeated("heads", seconds, look)
+    publisher.on_disconnect(looking.wake)
+    looking.start()
+    try:
+        yield
+    finally:
+        looking.close()

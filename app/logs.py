@@ -1,0 +1,73 @@
+"""Logs as JSON lines of named fields; what is not on the list does not get out.
+
+No bodies, no paths with names in them, no query strings, no exception texts, no counts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+#: Every field that a line may have.
+ALLOWED = frozenset(
+    {"event", "level", "timestamp", "logger"}
+    | {"request_id", "method", "route", "status", "error", "version", "host", "port"}
+)
+OWN = "privypurse"
+#: Libraries whose messages are about sockets and schema versions, arguments included.
+SPEAKING = ("uvicorn", "alembic")
+
+
+def only_allowed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Drop every field that is not on the list."""
+    return {key: value for key, value in event.items() if key in ALLOWED}
+
+
+class JsonLine(logging.Formatter):
+    """One line a record: ours come rendered, those of libraries are reduced to what is safe."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if record.name.startswith(OWN):
+            return record.getMessage()
+        known = record.name.startswith(SPEAKING)
+        fields = {
+            # A message's arguments may be anything, so the others' are left out of their text.
+            "event": record.getMessage() if known else str(record.msg),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+        }
+        if record.exc_info and record.exc_info[0]:
+            fields["error"] = record.exc_info[0].__qualname__
+        return json.dumps(fields)
+
+
+def configure(level: int = logging.INFO) -> None:
+    """Send the lines of this service and of its libraries to standard error."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            only_allowed,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    # When a line cannot be written, the standard handlers print the values it was made of.
+    logging.raiseExceptions = False
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLine())
+    root = logging.getLogger()
+    for old in [h for h in root.handlers if isinstance(h.formatter, JsonLine)]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    for name in (OWN, "uvicorn"):
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,63 @@
+"""The application: middleware, routes, documentation. ``uvicorn app.main:app`` serves it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from app import __version__, docs, handlers, logs, openapi
+from app.metrics import Metrics
+from app.routes import ROUTERS
+from app.services import Services
+from app.settings import Settings
+from app.startup import opened
+
+Opener = Callable[[Settings, Metrics], AbstractContextManager[Services]]
+
+
+def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
+    """The application; its services open when it starts and close when it stops.
+
+    ``opener`` makes the services: tests of the HTTP layer alone pass their own.
+    """
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        opening = opener(settings, metrics)
+        services = await run_in_threadpool(opening.__enter__)
+        app.state.services = services
+        try:
+            yield
+        finally:
+            await services.uploads.close()
+            await services.answering.close()
+            await run_in_threadpool(opening.__exit__, None, None, None)
+
+    logs.configure()
+    app = FastAPI(
+        title="PrivyPurse",
+        version=__version__,
+        summary="Private queries over graphs and tables, under a ledger that never overspends.",
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    handlers.install(app, metrics)
+    for router in ROUTERS:
+        app.include_router(router)
+    docs.mount(app)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    return app
+
+
+def __getattr__(name: str) -> FastAPI:
+    """``app.main:app``, made from the environment when a server asks for it."""
+    if name == "app":
+        return create_app(Settings())
+    raise AttributeError(name)

@@ -1,0 +1,79 @@
+"""Around every request: its id, the headers every reply carries, one log line, one count.
+
+The outermost layer, so that no exception gets past it: a traceback quotes values, and values may
+be records. An unexpected failure is one fixed reply, and in the log the class of the exception.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+import structlog
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.metrics import Metrics
+from app.problems import INTERNAL, response
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+log = structlog.get_logger("privypurse.request")
+
+
+class Observed:
+    """Names, guards, counts and logs every request."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = scope["method"]
+        if method == "HEAD":
+            # The answer to GET without its content, which the server leaves out (RFC 9110, 9.3.2).
+            scope = {**scope, "method": "GET"}
+        request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = time.perf_counter()
+        status: int | None = None
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                headers.setdefault("Cache-Control", "no-store")
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            pass  # nobody is left to answer
+        except Exception as error:
+            log.error("failed", request_id=request_id, error=type(error).__qualname__)
+            if status is None:
+                await response(INTERNAL, request_id)(scope, receive, send_with_headers)
+        finally:
+            # The template of the path, never the path: that one carries names.
+            route = getattr(scope.get("route"), "path", "(none)")
+            self._metrics.observe(method, route, status, time.perf_counter() - started)
+            log.info("request", request_id=request_id, method=method, route=route, status=status)

@@ -1,0 +1,140 @@
+"""``clustering``: centres of the records of a table, with the encoding that they live in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.candidates import Text
+from app.queries.conversion import charge_for, mechanism_loss
+from app.queries.metric import MetricOptions, Share, exact, predicted
+from app.queries.query import Price, Query
+from app.queries.reaching import least_loss
+from app.queries.selection import significant
+from mechanisms.clustering.clustering import Clustering as Centres
+from mechanisms.clustering.clustering import cluster
+from mechanisms.clustering.initial import given_centres
+from mechanisms.clustering.plan import ClusteringPlan, participants
+from mechanisms.distances.plan import plan
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.release import Release
+
+TARGET = "count_noise_scale"
+MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000
+
+#: One possible record: a value of every attribute that takes part.
+Possible = dict[Text, Text]
+
+
+class Clustering(Query):
+    """Find centres of the records by private Lloyd iterations."""
+
+    name: ClassVar[str] = "clustering"
+    title: ClassVar[str] = "Private clustering"
+    description: ClassVar[str] = (
+        "Centres of the records, found by a public number of Lloyd iterations with noise on every "
+        "cluster. The centres come with the encoding of all values, so that clients can assign "
+        "records of their own; which private record belongs where is never released."
+    )
+
+    kind: Literal["clustering"]
+    clusters: int = Field(ge=1, le=MAX_CLUSTERS)
+    encoding: Literal["learned_distance", "one_hot"] = Field(
+        default="learned_distance",
+        description="Coordinates at the distances of a learned metric, or 0/1 codes.",
+    )
+    distance: MetricOptions = Field(
+        default=MetricOptions(), description="How the metric is learned; see `distance`."
+    )
+    distance_share: Share = Field(default=0.5, description="The part of ε spent on the metric.")
+    iterations: int = Field(default=5, ge=1, le=MAX_ITERATIONS)
+    initial_centres: Annotated[tuple[Possible, ...], Field(max_length=MAX_CLUSTERS)] | None = Field(
+        default=None,
+        description="As many possible records as clusters; drawn from the public domain unless "
+        "given.",
+    )
+
+    @model_validator(mode="after")
+    def _as_many_centres(self) -> Any:
+        if self.initial_centres is not None and len(self.initial_centres) != self.clusters:
+            raise ValueError("there are as many initial centres as clusters")
+        return self
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        share, conversion = mechanism_loss(dataset, loss)
+        public = self._plan(dataset)
+        steps = public.steps(share)
+        accuracy: dict[str, Any] = {
+            TARGET: significant(public.count_noise_scale(share)),
+            "explanation": (
+                f"In every iteration the count of every cluster carries Laplace noise of scale "
+                f"`{TARGET}` at most, in records, and so does the sum of every coordinate."
+            ),
+        }
+        if public.metric is not None:
+            accuracy["distance"] = predicted(public.metric, public.shares(share)[0])
+        return Price((*steps, *conversion), accuracy)
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        if set(target) != {TARGET}:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
+        public = self._plan(dataset)
+
+        def noise(loss: PrivacyLoss) -> float:
+            public.steps(loss)
+            return public.count_noise_scale(loss)
+
+        return charge_for(dataset, least_loss(noise, target[TARGET]))
+
+    def compute(
+        self,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Release:
+        share, _ = mechanism_loss(dataset, loss)
+        found = cluster(records, self._plan(dataset), share, randomness, executor)
+        return Release({"centres": found.centres.tolist(), "encoding": self._encoding(found)})
+
+    def _plan(self, dataset: Dataset) -> ClusteringPlan:
+        names = self.distance.attributes
+        metric = None
+        if self.encoding == "learned_distance":
+            metric = plan(dataset, self.distance.options(), None, names)
+        attributes = participants(dataset, names)
+        initial = None
+        if self.initial_centres is not None:
+            initial = tuple(given_centres(attributes, self.initial_centres))
+        return ClusteringPlan(
+            dataset=dataset,
+            attributes=attributes,
+            metric=metric,
+            distance_share=exact(self.distance_share),
+            clusters=self.clusters,
+            iterations=self.iterations,
+            initial=initial,
+        )
+
+    def _encoding(self, found: Centres) -> dict[str, Any]:
+        """A record's point is the vectors of its values, one after another in this order."""
+        pairs = zip(found.encoding.attributes, found.encoding.points, strict=True)
+        return {
+            "kind": self.encoding,
+            "attributes": [
+                {
+                    "name": attribute.name,
+                    "values": list(attribute.levels),
+                    "vectors": points.tolist(),
+                }
+                for attribute, points in pairs
+            ],
+        }

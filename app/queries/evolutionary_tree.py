@@ -1,0 +1,149 @@
+"""``tree`` by the ``evolutionary`` search: proposals in public, selections in private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import ldexp
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.candidates import STRICT, Text
+from app.queries.conversion import charge_for, mechanism_loss
+from app.queries.growing_tree import TreeQuery, of_table
+from app.queries.query import Price
+from app.queries.selection import CONFIDENCE, TARGET, significant
+from app.queries.utilities import Weight
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.release import Release
+from mechanisms.sensitivity import Sensitivity
+from mechanisms.trees.evolutionary import Search, search
+from mechanisms.trees.evolutionary.fitness import Fitness
+
+#: A full tree of this depth has as many nodes as any tree may have.
+MAX_DEPTH = 11
+
+
+class Weights(BaseModel):
+    """The weights of the two rates in a weighted sum."""
+
+    model_config = STRICT
+
+    true_positive_rate: Weight = 1.0
+    true_negative_rate: Weight = 1.0
+
+
+class EvolutionaryTree(TreeQuery):
+    """Trees of high true positive and true negative rate for one class against all others."""
+
+    title: ClassVar[str] = "Private evolutionary search"
+    description: ClassVar[str] = (
+        "Random trees over the public schema, crossed, mutated and pruned; each generation selects "
+        "privately by the rates of the positive class against all others."
+    )
+    source: ClassVar[str] = (
+        "Differentially Private Multi-Objective Selection, Algorithm 1 (DP-MOET), with the loss "
+        "shared among all selections"
+    )
+
+    algorithm: Literal["evolutionary"]
+    positive_class: Text
+    objective: Literal["weighted_sum", "pareto"] = "weighted_sum"
+    weights: Weights | None = None
+    sensitivity: Literal["local", "global"] = "local"
+    population: int = Field(default=100, ge=1, le=10_000)
+    generations: int = Field(default=2, ge=0, le=100)
+    selected: int = Field(default=20, ge=1, le=1000)
+    outputs: int = Field(default=1, ge=1, le=1000)
+    initial_depth: int = Field(default=3, ge=0, le=MAX_DEPTH)
+    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+
+    @model_validator(mode="after")
+    def _weights_of_a_sum(self) -> Self:
+        if self.weights is not None and self.objective != "weighted_sum":
+            raise ValueError("weights belong to the objective weighted_sum")
+        return self
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        share, conversion = mechanism_loss(dataset, loss)
+        asked = self._asked(dataset)
+        steps = asked.steps(dataset, share)
+        return Price((*steps, *conversion), self._accuracy(asked, dataset, share))
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        if set(target) != {TARGET}:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
+        asked = self._asked(dataset)
+        last = asked.draws[-1]
+        loss = self._selector().loss_for(asked.pools[-1], target[TARGET], last, CONFIDENCE)
+        return charge_for(dataset, loss * len(asked.draws))
+
+    def compute(
+        self,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Release:
+        share, _ = mechanism_loss(dataset, loss)
+        asked = self._asked(dataset)
+        return Release(
+            {"trees": search(of_table(records), dataset, asked, share, randomness, executor)}
+        )
+
+    def _asked(self, dataset: Dataset) -> Search:
+        weights = self.weights or Weights()
+        fitness = Fitness(
+            self.objective,
+            {
+                "true_positive_rate": Decimal(repr(weights.true_positive_rate)),
+                "true_negative_rate": Decimal(repr(weights.true_negative_rate)),
+            },
+            Sensitivity(self.sensitivity),
+        )
+        return Search(
+            task=self._task(dataset),
+            fitness=fitness,
+            selector=self._selector(),
+            positive_class=self.positive_class,
+            population=self.population,
+            generations=self.generations,
+            selected=self.selected,
+            outputs=self.outputs,
+            initial_depth=self.initial_depth,
+            max_depth=self.max_depth,
+        )
+
+    def _accuracy(self, asked: Search, dataset: Dataset, share: PrivacyLoss) -> dict[str, Any]:
+        pool, last = asked.pools[-1], asked.draws[-1]
+        final = asked.losses(share)[-1]
+        if pool == 1:
+            return {"explanation": "There is one tree to select from: proposals decide alone."}
+        error = self._selector().accuracy(pool, final, last, CONFIDENCE)
+        accuracy: dict[str, Any] = {
+            "confidence": CONFIDENCE,
+            TARGET: significant(error),
+            "candidates": pool,
+            "explanation": (
+                "With this probability every tree of the answer scores at most "
+                f"`{TARGET}` below the best that was left to select, among the candidates of the "
+                "last selection. One unit of score is one step of the sensitivity: under `global` "
+                "a fixed amount of the objective (`objective_below_best`), otherwise an amount "
+                "that depends on the records. How good the candidates are depends on proposals."
+            ),
+        }
+        if self.sensitivity == "global":
+            accuracy["objective_below_best"] = significant(error * self._unit(asked, dataset, pool))
+        return accuracy
+
+    def _unit(self, asked: Search, dataset: Dataset, pool: int) -> float:
+        """Δ of the objective: trees that dominate, or Σ w · rate."""
+        grid, scale = asked.fitness.unit(dataset, pool)
+        return ldexp(grid.cap, -grid.bits) / scale

@@ -1,0 +1,42 @@
+"""What the queries of both tree algorithms have in common."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from app.queries.candidates import Text, class_of
+from app.queries.query import Query
+from mechanisms.domains import Dataset
+from mechanisms.records import Records, TableRecords
+from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.trees.task import Task
+
+
+class TreeQuery(Query):
+    """A query for decision trees.
+
+    ``attributes``: what a tree may ask, all but the class attribute unless they are named;
+    ``class_attribute``: what it tells, the registered one unless it is named.
+    """
+
+    name: ClassVar[str] = "tree"
+    source: ClassVar[str]
+
+    kind: Literal["tree"]
+    attributes: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=1000)
+    class_attribute: Text | None = None
+    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
+
+    def _task(self, dataset: Dataset) -> Task:
+        return Task.of(dataset, self.attributes, class_of(dataset, self.class_attribute))
+
+    def _selector(self) -> Selector:
+        return SELECTORS[self.selector]
+
+
+def of_table(records: Records) -> TableRecords:
+    """The records of a table: a tree was priced on no other dataset."""
+    assert isinstance(records, TableRecords)
+    return records

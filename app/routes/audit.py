@@ -1,0 +1,48 @@
+"""The audit trail: who changed users, keys, grants, uploads, withdrawals and limits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from app.auth import allow
+from app.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
+from app.models import Listing, Reply
+from app.problems import problems
+from app.routing import router
+from app.times import moment
+from storage.audit import page_of_lines
+from storage.errors import InvalidCursor
+
+api = router(prefix="/v1", tags=["ledger"])
+
+
+class AuditLine(Reply):
+    """One change: ``subject`` names what was changed, ``detail`` says to what."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    detail: dict[str, Any]
+
+
+@api.get("/audit", dependencies=[allow("auditor")], responses=problems(InvalidCursor))
+def audit_trail(
+    services: ServicesDep, limit: PageLimit = DEFAULT_LIMIT, cursor: PageCursor = None
+) -> Listing[AuditLine]:
+    """Changes by people and by the operator, newest first."""
+    page = page_of_lines(services.database, limit, cursor)
+    items = [
+        AuditLine(
+            id=row.id,
+            at=moment(row.at_us),
+            actor=row.actor,
+            action=row.action,
+            subject=row.subject,
+            detail=row.detail,
+        )
+        for row in page.items
+    ]
+    return Listing(items=items, next=page.next)

@@ -1,0 +1,73 @@
+"""How an analyst's budget went: by day, or by kind of query; made for plots."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from fastapi import Query
+
+from accounting.privacy_loss import PrivacyLoss
+from app.amounts import Limit
+from app.auth import CurrentUser, allow
+from app.dependencies import ServicesDep
+from app.models import Listing, Reply
+from app.problems import problems
+from app.routing import router
+from app.services import Services
+from app.times import moment
+from storage.errors import NotFound
+from storage.queries import QueryRow
+
+api = router(prefix="/v1", tags=["budgets"])
+
+PAGE = 1000
+
+
+class Point(Reply):
+    """What was charged on one day (``YYYY-MM-DD``, UTC) or for one kind of query."""
+
+    label: str
+    queries: int
+    charged: Limit
+
+
+@api.get(
+    "/budgets/{dataset}/history", dependencies=[allow("analyst")], responses=problems(NotFound)
+)
+def budget_history(
+    dataset: str,
+    analyst: CurrentUser,
+    services: ServicesDep,
+    by: Annotated[Literal["day", "kind"], Query(description="What one point stands for.")] = "day",
+) -> Listing[Point]:
+    """The caller's charges on one dataset, latest day first or by kind; released ones left out."""
+    stored = services.datasets.find(dataset)
+    if stored is None or services.ledger.account(stored.id, analyst.id) is None:
+        raise NotFound
+    counts: dict[str, int] = defaultdict(int)
+    sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
+    for row in _charged(services, analyst.id, dataset):
+        label = moment(row.created_us).date().isoformat() if by == "day" else _kind(row)
+        counts[label] += 1
+        sums[label] += row.charge
+    labels = sorted(counts, reverse=by == "day")
+    items = [Point(label=label, queries=counts[label], charged=sums[label]) for label in labels]
+    return Listing(items=items, next=None)
+
+
+def _charged(services: Services, analyst_id: int, dataset: str) -> Iterator[QueryRow]:
+    cursor: str | None = None
+    while True:
+        page = services.queries.page(
+            analyst_id=analyst_id, dataset=dataset, limit=PAGE, cursor=cursor
+        )
+        yield from (row for row in page.items if row.status != "cancelled")
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _kind(row: QueryRow) -> str:
+    return str(row.request["query"]["kind"])

@@ -1,0 +1,40 @@
+"""Where the ``type`` of a problem leads: what it means and whether anything was charged."""
+
+from __future__ import annotations
+
+from app.auth import anyone
+from app.models import Listing, Reply
+from app.problems import BY_SLUG, ProblemType
+from app.routing import router
+from storage.errors import NotFound
+
+api = router(prefix="/problems", tags=["problems"])
+
+
+class ProblemTypeOut(Reply):
+    """One kind of problem."""
+
+    type: str
+    title: str
+    status: int
+    explanation: str
+
+    @classmethod
+    def of(cls, kind: ProblemType) -> ProblemTypeOut:
+        return cls(
+            type=kind.uri, title=kind.title, status=kind.status, explanation=kind.explanation
+        )
+
+
+@api.get("", dependencies=[anyone])
+async def list_problem_types() -> Listing[ProblemTypeOut]:
+    """Every problem that a reply may name."""
+    return Listing(items=[ProblemTypeOut.of(kind) for kind in BY_SLUG.values()], next=None)
+
+
+@api.get("/{slug}", dependencies=[anyone])
+async def explain_problem_type(slug: str) -> ProblemTypeOut:
+    """What one problem means."""
+    if slug not in BY_SLUG:
+        raise NotFound
+    return ProblemTypeOut.of(BY_SLUG[slug])

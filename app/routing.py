@@ -1,0 +1,255 @@
+"""The route class that every router uses: who may call, then how much, then what.
+
+FastAPI reads and parses a body before any dependency runs, so a stranger could make the service
+parse 16 MB. Here the order is that of the contract: 401, 403, 406, 413 and 415, 422, and only
+then the route function.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from fastapi import APIRouter, Request
+from fastapi.datastructures import DefaultPlaceholder
+from fastapi.exceptions import RequestValidationError
+from fastapi.params import Depends as DependsMarker
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from app import strict_json
+from app.auth import Access, authenticate
+from app.dependencies import services_of
+from app.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    Forbidden,
+    InvalidRequest,
+    NotAcceptable,
+    RateLimited,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
+from app.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented
+from app.settings import MEGABYTE
+from storage.errors import NotFound
+
+JSON = "application/json"
+#: What a part of a path may stand for: names, ids of keys and queries, problem types.
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+#: Bodies longer than this are parsed off the event loop.
+LONG = 64 * 1024
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """Declares, as a dependency, how many bytes of body a route reads (1 MB otherwise)."""
+
+    limit: int
+
+    async def __call__(self) -> None:
+        """Enforced by the route itself."""
+
+
+def body_limit(limit: int) -> DependsMarker:
+    return DependsMarker(BodyLimit(limit))
+
+
+@dataclass(frozen=True)
+class CountsItself:
+    """Declares, as a dependency, that the route counts its requests where its contract says."""
+
+    async def __call__(self) -> None:
+        """Enforced by the route itself."""
+
+
+counts_itself = DependsMarker(CountsItself())
+
+
+@dataclass(frozen=True)
+class Formats:
+    """Declares, as a dependency, the media types that ``?format=`` chooses between, beside JSON."""
+
+    media_types: tuple[tuple[str, str], ...]
+
+    async def __call__(self) -> None:
+        """Enforced by the route itself."""
+
+    def chosen(self, request: Request) -> str:
+        wanted = request.query_params.get("format")
+        return dict(self.media_types).get(wanted or "", JSON).partition(";")[0]
+
+
+def formats(**media_types: str) -> DependsMarker:
+    return DependsMarker(Formats(tuple(media_types.items())))
+
+
+class Route(APIRoute):
+    """A route that declares its callers; building one that does not is a TypeError."""
+
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        responses: dict[int | str, dict[str, Any]] | None = None,
+        dependencies: Sequence[DependsMarker] | None = None,
+        **options: Any,
+    ) -> None:
+        access = _declared(dependencies or (), Access)
+        if access is None:
+            raise TypeError(f"{path} does not say who may call it")
+        self.access: Access = access
+        limit = _declared(dependencies or (), BodyLimit)
+        self.body_limit = limit.limit if limit else MEGABYTE
+        self._formats: Formats | None = _declared(dependencies or (), Formats)
+        self._counted = _declared(dependencies or (), CountsItself) is None
+        # What a person reads in the documentation is a sentence, not the name of a function.
+        if options.get("summary") is None and endpoint.__doc__:
+            options["summary"] = endpoint.__doc__.strip().splitlines()[0].rstrip(".")
+        super().__init__(path, endpoint, responses=responses, dependencies=dependencies, **options)
+        self._body: TypeAdapter[Any] | None = None
+        if self.body_field is not None:
+            if self._embed_body_fields:
+                raise TypeError(f"{path} takes its body in more than one parameter")
+            hints = get_type_hints(endpoint, include_extras=True)
+            self._body = TypeAdapter[Any](hints[self.body_field.name])
+        self.responses = {**self._own_problems(), **self.responses}
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            if not self.access.public:
+                user = await authenticate(request)
+                if not self.access.admits(user):
+                    raise Forbidden
+                request.state.user = user
+            self._check_accept(request)
+            if self._body is not None:
+                body = await self._read(request)
+                value: Any = None
+                if body:
+                    long, check = len(body) > LONG, self._validate
+                    value = await run_in_threadpool(check, body) if long else check(body)
+                request = _ReadRequest(request.scope, request.receive, body, value)
+            if self._counted and not self.access.public:
+                services_of(request).rate.count(request.state.key_id)
+            # Nothing bears another name, and not every database takes every character.
+            if not all(NAME.fullmatch(str(name)) for name in request.path_params.values()):
+                raise NotFound
+            return await handle(request)
+
+        return guarded
+
+    def _check_accept(self, request: Request) -> None:
+        accept = request.headers.get("accept")
+        media_type = self._formats.chosen(request) if self._formats else self._media_type()
+        if accept and not _admits(accept, media_type):
+            raise NotAcceptable
+
+    def _media_type(self) -> str:
+        kind = self.response_class
+        if isinstance(kind, DefaultPlaceholder):
+            kind = kind.value
+        return str(kind.media_type or JSON).partition(";")[0]
+
+    async def _read(self, request: Request) -> bytes:
+        """The whole body, at most ``body_limit`` bytes of it ever in memory."""
+        declared = request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared[:20]) > self.body_limit:
+            raise BodyTooLarge(self.body_limit)
+        if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise UnsupportedMediaType("bodies without Content-Encoding")
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(services_of(request).settings.body_timeout):
+                # A chunked body has no length in advance, so what arrives is counted too.
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > self.body_limit:
+                        raise BodyTooLarge(self.body_limit)
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise BodyTooSlow from None
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if size and media_type != JSON:
+            raise UnsupportedMediaType(JSON)
+        return b"".join(chunks)
+
+    def _validate(self, body: bytes) -> Any:
+        """The validated model. It is read from the text, where strictness means JSON's types."""
+        assert self._body is not None
+        strict_json.parse(body)
+        try:
+            return self._body.validate_json(body)
+        except ValidationError as error:
+            raise RequestValidationError(
+                [
+                    {**e, "loc": ("body", *e["loc"])}
+                    for e in error.errors(include_url=False, include_input=False)
+                ]
+            ) from None
+
+    def _own_problems(self) -> dict[int | str, dict[str, Any]]:
+        """What this class itself may answer, for OpenAPI."""
+        kinds = [PROBLEMS[NotAcceptable], INTERNAL]
+        if not self.access.public:
+            kinds += [PROBLEMS[Unauthenticated], PROBLEMS[Forbidden], PROBLEMS[RateLimited]]
+        if self._body is not None:
+            kinds += [PROBLEMS[kind] for kind in (BodyTooSlow, BodyTooLarge, UnsupportedMediaType)]
+        dependant = self.dependant
+        if dependant.path_params:
+            kinds += [NOT_FOUND]
+        # FastAPI adds a 422 of its own shape to whatever has a parameter and none declared.
+        if self._body or dependant.path_params or dependant.query_params or dependant.header_params:
+            kinds += [PROBLEMS[InvalidRequest]]
+        return documented(kinds)
+
+
+class _ReadRequest(Request):
+    """A request whose body has been read and validated: FastAPI finds the model in its place."""
+
+    def __init__(self, scope: Scope, receive: Receive, body: bytes, value: Any) -> None:
+        super().__init__(scope, receive)
+        self._body = body
+        self._json = value
+
+
+def router(**options: Any) -> APIRouter:
+    """A router whose routes are of this class."""
+    return APIRouter(route_class=Route, **options)
+
+
+def _declared(dependencies: Sequence[DependsMarker], kind: type[Any]) -> Any:
+    for dependency in dependencies:
+        if isinstance(dependency.dependency, kind):
+            return dependency.dependency
+    return None
+
+
+def _admits(accept: str, media_type: str) -> bool:
+    """Whether an Accept header admits ``media_type`` (RFC 9110, 12.5.1)."""
+    main = media_type.partition("/")[0]
+    quality: dict[str, float] = {}
+    for part in accept.lower().split(","):
+        span, *parameters = (piece.strip() for piece in part.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            name, _, number = parameter.partition("=")
+            if name.strip() == "q":
+                try:
+                    weight = float(number)
+                except ValueError:
+                    weight = 0.0
+        quality[span] = max(weight, quality.get(span, 0.0))
+    for span in (media_type, f"{main}/*", "*/*"):
+        if span in quality:
+            return quality[span] > 0
+    return False

@@ -1,0 +1,85 @@
+"""How an operator configures the service: environment variables, ``PURSE_`` before each name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from limits import parse
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEGABYTE = 2**20
+
+
+class Settings(BaseSettings):
+    """Everything that may differ between two installations; nothing here depends on records."""
+
+    model_config = SettingsConfigDict(env_prefix="PURSE_", frozen=True, extra="ignore")
+
+    data: Path = Path("data")
+    """Folder of the database, the prepared records and the first admin's key."""
+    database_url: str | None = Field(
+        default=None,
+        # The constructor takes the field's own name too, in tests and from the command line.
+        validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
+    )
+    """Where the ledger lives; SQLite in the data folder when unset."""
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+
+    release_interval: float = Field(default=0.1, ge=0, le=60, allow_inf_nan=False)
+    """Seconds. Answers leave at reservation + interval · 2^j; 0 switches that off, for tests."""
+    workers: int | None = Field(default=None, ge=1, le=1024)
+    """Threads that run kernels; one a processor when unset."""
+    lease: float = Field(default=60.0, ge=1, le=86_400, allow_inf_nan=False)
+    """Seconds after a crash from which on the key of a running query runs it again."""
+
+    heads: Path | None = None
+    """File of published heads, best on another disk; ``heads.log`` in the data folder if unset."""
+    heads_interval: float = Field(default=5.0, gt=0, le=3600, allow_inf_nan=False)
+    """Seconds between two publications: what a crash of both places may forget."""
+
+    in_flight_per_analyst: int = Field(default=256, ge=1)
+    """Queries of one analyst that run, or wait for their release instant, at the same time."""
+    in_flight_total: int = Field(default=1024, ge=1)
+    """The same for all analysts together."""
+    rate_limit: str | None = "180000/minute"
+    """Requests of one key; a number and a window such as ``100/second``."""
+    body_timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)
+    """Seconds a body may take to arrive; of an upload, seconds in which nothing arrives."""
+    query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds after which a query ends as failed, whatever it is doing; public."""
+
+    upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
+    """Bytes of one upload as it arrives, compressed or not."""
+    decompressed_limit: int = Field(default=8 * 1024 * MEGABYTE, ge=1)
+    """Bytes of one upload after decompression."""
+    preparation_limit: int = Field(default=4 * 10**9, ge=1)
+    """Units of work one version's preparation may take; published, part of the universe."""
+    upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
+    """Seconds an upload waits for its preparation before it answers 202."""
+
+    metrics_token: SecretStr | None = None
+    """Bearer token of GET /metrics; without it the route does not exist."""
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _is_a_rate(cls, value: str | None) -> str | None:
+        if value is not None:
+            parse(value)
+        return value or None
+
+    def heads_file(self) -> Path:
+        """The file of published heads in effect."""
+        return (self.heads or self.data / "heads.log").absolute()
+
+    def url(self) -> str:
+        """The database URL in effect."""
+        if self.database_url:
+            return self.database_url
+        return f"sqlite:///{(self.data / 'privypurse.db').absolute()}"
+
+    @property
+    def bootstrap_key_file(self) -> Path:
+        """Where the first start leaves the first admin's key."""
+        return self.data / "bootstrap-admin.key"

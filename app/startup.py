@@ -1,0 +1,89 @@
+"""How the parts of one service are made, in the order in which they stand on each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import structlog
+
+from app import __version__
+from app.admission import InFlight, Rate
+from app.answering import Answering
+from app.background import Repeated
+from app.execution import Execution
+from app.heads import watched
+from app.metrics import Metrics
+from app.problems import query_failed_body
+from app.services import Services
+from app.settings import Settings
+from app.uploads import Uploads
+from mechanisms.noise.keystream import SystemRandomness
+from storage.database import Database
+from storage.datasets import Datasets
+from storage.files import Files
+from storage.heads import HeadsLog
+from storage.ledger import Ledger
+from storage.queries import Queries
+from storage.refusals import Refusals
+from storage.users import Users
+
+log = structlog.get_logger("privypurse.startup")
+
+#: Seconds between two writes of what was refused.
+REFUSALS_SECONDS = 10.0
+
+
+@contextmanager
+def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
+    """The services on one data folder; the first start makes the first admin and its key."""
+    with ExitStack() as closing:
+        files = Files(settings.data.absolute())
+        files.sweep()
+        database = Database.open(settings.url(), settings.data.absolute())
+        closing.callback(database.close)
+        heads = HeadsLog(settings.heads_file())
+        closing.enter_context(watched(database, heads, settings.heads_interval))
+        users = Users(database)
+        users.bootstrap(settings.bootstrap_key_file)
+        datasets = Datasets(database, files)
+        ledger = Ledger(
+            database, failure_body=query_failed_body, lease_us=round(settings.lease * 1e6)
+        )
+        queries = Queries(database)
+        execution = Execution(settings.workers or os.cpu_count() or 1)
+        closing.callback(execution.close)
+        answering = Answering(
+            database=database,
+            ledger=ledger,
+            datasets=datasets,
+            queries=queries,
+            execution=execution,
+            randomness=SystemRandomness(),
+            interval=settings.release_interval,
+            lease=settings.lease,
+            in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
+            limit=settings.query_limit,
+        )
+        refusals = Refusals(database)
+        counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
+        counting.start()
+        closing.callback(counting.close)
+        uploads = Uploads(settings=settings, files=files, datasets=datasets, execution=execution)
+        log.info("started", version=__version__)
+        yield Services(
+            settings=settings,
+            database=database,
+            users=users,
+            files=files,
+            datasets=datasets,
+            ledger=ledger,
+            queries=queries,
+            execution=execution,
+            answering=answering,
+            uploads=uploads,
+            refusals=refusals,
+            rate=Rate(settings.rate_limit),
+            metrics=metrics,
+        )

@@ -1,0 +1,12 @@
+"""Moments as clients see them: UTC, ISO 8601, from microseconds of the database's clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(us: int) -> datetime:
+    """The moment ``us`` microseconds after 1970, exactly."""
+    return EPOCH + timedelta(microseconds=us)

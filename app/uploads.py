@@ -1,0 +1,226 @@
+"""The path of an upload: received → checked → coded → prepared → published, or refused.
+
+Whatever an upload's records make happen is told to their owner alone. Analysts go on seeing the
+version that was ready before, until the new one is published.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from app.errors import BodyTooSlow
+from app.execution import Execution
+from app.settings import MEGABYTE, Settings
+from mechanisms.domains import Dataset
+from storage.datasets import Datasets, StoredDataset
+from storage.errors import InvalidRecords, NoRecords, NotFound, StorageError
+from storage.files import Files, IncomingFile
+from storage.folders import remove_folder
+from storage.ingest.limits import UploadLimits
+from storage.preparation import prepare_upload
+from storage.users import User
+
+log = structlog.get_logger("privypurse.uploads")
+
+#: Seconds between two signs of life; the lease of an upload is a minute.
+HEARTBEAT = 5.0
+#: An upload keeps this many threads busy reading; its kernels run on those of all queries.
+READERS = 1
+
+
+@dataclass(frozen=True)
+class Published:
+    """A new version, there for queries from now on."""
+
+    version: int
+
+
+@dataclass(eq=False)
+class _Progress:
+    """What the preparation reported last, and whether it should go on."""
+
+    share: float = 0.0
+    stopped: bool = False
+
+    def __call__(self, share: float) -> None:
+        if self.stopped:
+            raise Stopped
+        self.share = share
+
+
+class Stopped(Exception):
+    """The service is being stopped: the upload is given up, nothing is published."""
+
+
+class Uploads:
+    """Receives and prepares uploads; at most ``READERS`` at a time, the others wait."""
+
+    def __init__(
+        self, *, settings: Settings, files: Files, datasets: Datasets, execution: Execution
+    ) -> None:
+        self._settings, self._files = settings, files
+        self._datasets, self._execution = datasets, execution
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
+        self._running: set[asyncio.Task[Published]] = set()
+        self._progress: set[_Progress] = set()
+
+    async def receive(self, stream: AsyncIterator[bytes], kept: ExitStack) -> Path:
+        """Write a body to a file that lives as long as ``kept``.
+
+        Raises: TooLarge past the limit; BodyTooSlow when nothing arrives for long.
+        """
+        file = kept.enter_context(self._files.incoming(self._settings.upload_limit))
+        await _write(file, stream, self._settings.body_timeout)
+        return file.path
+
+    async def publish(
+        self,
+        stored: StoredDataset,
+        public: Dataset,
+        path: Path,
+        kept: ExitStack,
+        *,
+        media_type: str,
+        gzipped: bool,
+        actor: User,
+    ) -> Published | None:
+        """Prepare and publish the records in ``path``; None when that takes longer than a wait.
+
+        The work then goes on; its owner follows it in the dataset's status. ``kept`` is closed
+        when the work is over.
+
+        Raises: UploadRunning, and as long as somebody waits InvalidRecords, TooLarge, and
+            NoRecords when they were withdrawn in the meantime.
+        """
+        with kept:
+            upload = await run_in_threadpool(self._datasets.begin_upload, stored.name, actor=actor)
+            kept = kept.pop_all()
+        work = self._finish(stored, public, path, kept, upload, media_type, gzipped, actor)
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        # Nobody may be left to take the exception: it is in the upload's state by then.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({task}, timeout=self._settings.upload_wait)
+        return task.result() if task.done() else None
+
+    async def close(self) -> None:
+        """Give up what is under way. Nothing of it was published, and its owner is told."""
+        for progress in self._progress:
+            progress.stopped = True
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._readers.shutdown()
+
+    async def _finish(
+        self,
+        stored: StoredDataset,
+        public: Dataset,
+        path: Path,
+        kept: ExitStack,
+        upload: int,
+        media_type: str,
+        gzipped: bool,
+        actor: User,
+    ) -> Published:
+        progress = _Progress()
+        self._progress.add(progress)
+        folder = self._files.staging_folder(stored.id)
+        beating = asyncio.create_task(self._keep(upload, progress))
+        try:
+            prepared = await asyncio.get_running_loop().run_in_executor(
+                self._readers,
+                lambda: prepare_upload(
+                    path,
+                    media_type=media_type,
+                    gzipped=gzipped,
+                    dataset=public,
+                    folder=folder,
+                    executor=self._execution.kernels,
+                    limits=self.limits(),
+                    progress=progress,
+                ),
+            )
+            try:
+                version = await run_in_threadpool(
+                    self._datasets.publish, upload, prepared.folder, actor=actor, rows=prepared.rows
+                )
+            except NotFound:
+                # The owner withdrew the records while they were being prepared.
+                raise NoRecords("the records were withdrawn") from None
+            await run_in_threadpool(self.tidy, stored.name)
+            return Published(version)
+        except Exception as error:
+            if not isinstance(error, StorageError | Stopped):
+                log.error("upload failed", error=type(error).__qualname__)
+            await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(error))
+            raise
+        finally:
+            beating.cancel()
+            self._progress.discard(progress)
+            await run_in_threadpool(kept.close)
+            await run_in_threadpool(remove_folder, folder)
+
+    def tidy(self, name: str) -> None:
+        """Delete the arrays of versions that no query will open again."""
+        try:
+            self._datasets.remove_unused(name)
+        except (OSError, StorageError) as error:
+            # They are in nobody's way: the next upload tries again.
+            log.error("cannot remove old versions", error=type(error).__qualname__)
+
+    def limits(self) -> UploadLimits:
+        """The published limits of every upload to this service."""
+        return UploadLimits(
+            decompressed_bytes=self._settings.decompressed_limit,
+            preparation_work=self._settings.preparation_limit,
+        )
+
+    async def _keep(self, upload: int, progress: _Progress) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            detail = {"progress": round(progress.share, 3)}
+            await run_in_threadpool(self._datasets.keep_upload, upload, detail)
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    """What the owner is told of an upload that did not become a version."""
+    if isinstance(error, InvalidRecords):
+        return {
+            "errors": [
+                {"loc": list(loc), "type": kind, "msg": msg} for loc, kind, msg in error.errors
+            ]
+        }
+    if isinstance(error, Stopped):
+        kind, msg = "stopped", "the service was stopped: upload the records again"
+    elif isinstance(error, StorageError):
+        kind, msg = "refused", str(error)
+    else:
+        kind, msg = "internal-error", "the service failed: upload the records again"
+    return {"errors": [{"loc": ["upload"], "type": kind, "msg": msg}]}
+
+
+async def _write(file: IncomingFile, stream: AsyncIterator[bytes], patience: float) -> None:
+    buffer = bytearray()
+    while True:
+        try:
+            async with asyncio.timeout(patience):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise BodyTooSlow from None
+        if chunk is None:
+            break
+        buffer += chunk
+        if len(buffer) >= MEGABYTE:
+            await run_in_threadpool(file.write, bytes(buffer))
+            buffer.clear()
+    await run_in_threadpool(file.write, bytes(buffer))
+    await run_in_threadpool(file.close)

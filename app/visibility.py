@@ -1,0 +1,23 @@
+"""Which dataset a caller may see; what they may not see does not exist, as far as they can tell."""
+
+from __future__ import annotations
+
+from storage.datasets import Datasets, StoredDataset
+from storage.errors import NotFound
+from storage.users import User
+
+
+def visible(datasets: Datasets, name: str, user: User) -> StoredDataset:
+    """The dataset of that name. Raises NotFound when there is none or the caller may not see it."""
+    stored = datasets.find(name)
+    if stored is None or not datasets.visible_to(stored, user):
+        raise NotFound
+    return stored
+
+
+def owned(datasets: Datasets, name: str, user: User) -> StoredDataset:
+    """The same for what only its owner may do."""
+    stored = datasets.find(name)
+    if stored is None or stored.owner_id != user.id:
+        raise NotFound
+    return stored

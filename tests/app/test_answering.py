@@ -1,0 +1,185 @@
+"""The one clock, waiting, cancelling and fencing, on a whole service."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from app.services import Services
+from app.settings import Settings
+from tests.app.conftest import Service
+
+INTERVAL = 0.4
+#: The instants that a reply may leave at; on a busy machine work misses the first ones.
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
+BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"release_interval": INTERVAL, "workers": 1})
+
+
+@pytest.fixture
+def shop(people: Service) -> Service:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana", "1")
+    return people
+
+
+def ask(service: Service, prefer: str | None = None, key: str | None = None) -> httpx.Response:
+    headers = {"Prefer": prefer} if prefer else {}
+    if key:
+        headers["Idempotency-Key"] = key
+    return service("ana", "POST", "/v1/queries", json=BODY, headers=headers)
+
+
+def services(service: Service) -> Services:
+    found: Services = service.client.app.state.services  # type: ignore[attr-defined]
+    return found
+
+
+def spent(service: Service) -> str:
+    (account,) = service("ana", "GET", "/v1/budgets").json()["items"]
+    return str(account["spent"]["epsilon"])
+
+
+def status(service: Service, path: str, **sent: Any) -> str:
+    return str(service("ana", "GET", path, **sent).json()["status"])
+
+
+def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
+    started = time.monotonic()
+    reply = ask(shop)
+    took = time.monotonic() - started
+    assert reply.status_code == 201
+    assert released_after(shop) in POWERS
+    assert took >= released_after(shop) * INTERVAL
+
+
+def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> None:
+    held = hold(services(shop))
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(ask, shop)
+        time.sleep(INTERVAL * 1.2)
+        held.set()
+        assert reply.result().status_code == 201
+    assert released_after(shop) in POWERS[1:]
+
+
+def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
+    reply = ask(shop, "respond-async", "k")
+    assert reply.status_code == 202
+    assert reply.headers["Retry-After"]
+    path = reply.headers["Location"]
+    body = reply.json()
+    assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
+    assert 0 <= body["elapsed"] < body["expected"]
+    # The work takes milliseconds, so what follows is after its end and before its instant.
+    time.sleep(INTERVAL / 2)
+    shown = shop("ana", "GET", path).json()
+    assert (shown["status"], shown["released"]) == ("running", None)
+    assert "answer" not in shown
+    assert shown["expected"] == INTERVAL
+    assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
+    assert ask(shop, key="k").json()["type"].endswith("still-running")
+    assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
+    assert spent(shop) == "0.1"
+    waited = shop("ana", "GET", path, headers={"Prefer": "wait=5"})
+    assert waited.json()["status"] == "answered"
+    replay = ask(shop, key="k")
+    assert (replay.status_code, replay.content) == (201, waited.content)
+
+
+def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
+    held = hold(services(shop))
+    reply = ask(shop, "wait=0")
+    assert reply.status_code == 202
+    held.set()
+    path = reply.headers["Location"]
+    assert status(shop, path, headers={"Prefer": "wait=10"}) == "answered"
+
+
+def test_a_query_that_waits_for_a_thread_can_be_cancelled(shop: Service) -> None:
+    held = hold(services(shop))
+    path = ask(shop, "respond-async", "k").headers["Location"]
+    assert spent(shop) == "0.1"
+    assert shop("ana", "DELETE", path).status_code == 204
+    held.set()
+    assert spent(shop) == "0"
+    assert status(shop, path, headers={"Prefer": "wait=5"}) == "cancelled"
+    again = ask(shop, key="k")
+    assert again.status_code == 409
+    assert again.json()["type"].endswith("query-released")
+    kinds = [e["kind"] for e in shop("ana", "GET", "/v1/ledger").json()["items"]]
+    assert kinds[:2] == ["release", "charge"]
+
+
+def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
+    held = hold(services(shop))
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(ask, shop)
+        items: list[dict[str, Any]] = []
+        while not items:
+            items = shop("ana", "GET", "/v1/queries").json()["items"]
+        assert shop("ana", "DELETE", f"/v1/queries/{items[0]['id']}").status_code == 204
+        held.set()
+        assert reply.result().status_code == 409
+        assert reply.result().json()["type"].endswith("query-released")
+    assert spent(shop) == "0"
+
+
+def test_an_attempt_that_lost_replies_with_the_stored_answer(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another attempt settles first: its answer is the only one that leaves."""
+    ledger = services(shop).ledger
+    settle = ledger.settle_async
+    stored = b'{"status":"answered","answer":{"selected":"of the other attempt"}}'
+
+    async def second(reservation: Any, *, status: int, body: bytes, release_us: int) -> bool:
+        assert await settle(reservation, status=201, body=stored, release_us=release_us)
+        return await settle(reservation, status=status, body=body, release_us=release_us)
+
+    monkeypatch.setattr(ledger, "settle_async", second)
+    reply = ask(shop)
+    assert (reply.status_code, reply.content) == (201, stored)
+    assert reply.headers["Idempotency-Replayed"] == "true"
+    assert spent(shop) == "0.1"
+
+
+def test_a_service_that_stops_answers_what_is_under_way(shop: Service) -> None:
+    reply = ask(shop, "respond-async", "k")
+    shop.client.__exit__(None, None, None)
+    shop.client.__enter__()
+    replay = ask(shop, key="k")
+    assert replay.status_code == 201
+    assert replay.json()["id"] == reply.json()["id"]
+    assert spent(shop) == "0.1"
+
+
+def released_after(service: Service) -> float:
+    """Intervals from reservation to release instant of the latest query, as everyone sees them."""
+    latest = service("ana", "GET", "/v1/queries").json()["items"][0]
+    created, released = (datetime.fromisoformat(latest[at]) for at in ("created", "released"))
+    return (released - created).total_seconds() / INTERVAL
+
+
+def hold(found: Services) -> threading.Event:
+    """Keep the only job thread busy until the event is set."""
+    release, busy = threading.Event(), threading.Event()
+
+    def work() -> None:
+        busy.set()
+        release.wait(30)
+
+    found.execution._jobs.submit(work)
+    assert busy.wait(10)
+    return release

@@ -1,0 +1,146 @@
+"""What happens to an upload when it is not alone, or not allowed to end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app import uploads
+from app.main import create_app
+from app.settings import Settings
+from storage.preparation import prepare_upload
+from tests.app.conftest import EDGES, Service
+from tests.app.test_datasets import problem
+
+
+class Held:
+    """A preparation that waits, and reports, until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        self.begun.set()
+        while not self.go.wait(0.01):
+            options["progress"](0.5)
+        return prepare_upload(*args, **options)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    preparation = Held()
+    monkeypatch.setattr(uploads, "prepare_upload", preparation)
+    yield preparation
+    preparation.go.set()
+
+
+def leftovers(settings: Settings) -> list[str]:
+    folders = (*settings.data.glob("incoming/*"), *settings.data.glob("datasets/*/staging-*"))
+    return [path.name for path in folders]
+
+
+def test_one_upload_at_a_time_to_one_dataset(people: Service, held: Held) -> None:
+    name = people.dataset("olga", records=None)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(people.upload, "olga", name, EDGES)
+        assert held.begun.wait(10)
+        assert people("olga", "GET", f"/v1/datasets/{name}").json()["status"] == "preparing"
+        assert people("otto", "GET", f"/v1/datasets/{name}").json()["status"] == "empty"
+        second = people.upload("olga", name, EDGES)
+        assert problem(second) == (409, "upload-running")
+        assert int(second.headers["retry-after"]) > 0
+        held.go.set()
+        assert first.result().json()["version"] == 1
+    assert leftovers(people.settings) == []
+
+
+def test_a_withdrawal_stops_what_is_being_prepared(people: Service, held: Held) -> None:
+    name = people.dataset("olga", records=None)
+    with ThreadPoolExecutor(1) as pool:
+        upload = pool.submit(people.upload, "olga", name, EDGES)
+        assert held.begun.wait(10)
+        assert people("olga", "DELETE", f"/v1/datasets/{name}/records").status_code == 204
+        held.go.set()
+        assert problem(upload.result()) == (409, "no-records")
+    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (shown["status"], shown["version"]) == ("refused", 0)
+    assert leftovers(people.settings) == []
+
+
+def test_a_stopped_service_gives_its_uploads_up_and_says_so(settings: Settings, held: Held) -> None:
+    impatient = settings.model_copy(update={"upload_wait": 0})
+    with TestClient(create_app(impatient)) as client:
+        service = Service(client, impatient)
+        service.user("olga", "owner")
+        name = service.dataset("olga", records=None)
+        assert service.upload("olga", name, EDGES).status_code == 202
+        assert held.begun.wait(10)
+        keys = service.keys
+    assert leftovers(settings) == []
+    with TestClient(create_app(impatient)) as client:
+        service = Service(client, impatient)
+        service.keys = keys
+        shown = service("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (shown["status"], shown["version"]) == ("refused", 0)
+    assert shown["upload"]["errors"][0]["type"] == "stopped"
+
+
+def test_a_failure_of_the_service_is_no_fault_of_the_records(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("secret record")
+
+    name = people.dataset("olga", records=None)
+    monkeypatch.setattr(uploads, "prepare_upload", broken)
+    reply = people.upload("olga", name, EDGES)
+    assert problem(reply) == (500, "internal-error")
+    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert shown["upload"]["errors"][0]["type"] == "internal-error"
+    assert "secret" not in reply.text + str(shown["upload"])
+    assert leftovers(people.settings) == []
+
+
+def test_a_client_that_goes_away_leaves_nothing(people: Service) -> None:
+    name = people.dataset("olga", records=None)
+    messages = [
+        {"type": "http.request", "body": b"source,target\n0,1\n" * 100_000, "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": f"/v1/datasets/{name}/records",
+        "raw_path": b"",
+        "query_string": b"",
+        "headers": [
+            (b"authorization", f"Bearer {people.keys['olga']}".encode()),
+            (b"content-type", b"text/csv"),
+        ],
+    }
+    portal = people.client.portal
+    assert portal is not None
+    portal.call(people.client.app, scope, receive, send)
+    assert sent == []
+    assert leftovers(people.settings) == []
+    assert people("olga", "GET", f"/v1/datasets/{name}").json()["status"] == "empty"
+
+
+def test_head_is_get_without_content(people: Service) -> None:
+    for path in ("/healthz", "/v1/me"):
+        got, asked = (people("olga", method, path) for method in ("GET", "HEAD"))
+        assert asked.status_code == got.status_code == 200
+        assert asked.headers["content-length"] == got.headers["content-length"]

@@ -1,0 +1,64 @@
+"""The documents name what the code has, no more and no less."""
+
+from __future__ import annotations
+
+import re
+
+from app.problems import BY_SLUG
+from app.queries.candidates import CANDIDATES
+from app.settings import Settings
+from mechanisms.objectives import OBJECTIVES
+from mechanisms.selectors import NOT_OFFERED, SELECTORS
+from mechanisms.sensitivity import Sensitivity
+from mechanisms.utilities import UTILITIES
+from tests.architecture.imports import ROOT
+
+
+def test_every_problem_is_documented_with_its_status() -> None:
+    text = (ROOT / "docs/problems.md").read_text("utf-8")
+    documented = dict(re.findall(r"^### ([\w-]+)\n\n(\d{3})", text, re.MULTILINE))
+    assert documented == {slug: str(kind.status) for slug, kind in BY_SLUG.items()}
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs/operating.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    assert documented == {f"PURSE_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_every_part_of_a_selection_is_documented() -> None:
+    text = (ROOT / "docs/mechanisms.md").read_text("utf-8")
+    sections = {
+        part.partition("\n")[0]: re.findall(r"^### `(\w+)`$", part, re.MULTILINE)
+        for part in re.split(r"^## ", text, flags=re.MULTILINE)
+    }
+    assert sorted(sections["Utilities"]) == sorted(UTILITIES)
+    assert sorted(sections["Objectives"]) == sorted(OBJECTIVES)
+    assert sections["Sensitivities"] == [str(name) for name in Sensitivity]
+    assert sorted(sections["Selectors"]) == sorted(SELECTORS)
+    for body, _ in CANDIDATES.values():
+        assert any(f'"{member}":' in text for member in body.model_fields)
+    assert all(f"**{noise.title()} noise**" in text for noise in NOT_OFFERED)
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        for target, anchor in re.findall(r"\]\((\w+\.md)(?:#([\w-]+))?\)", path.read_text("utf-8")):
+            text = (path.parent / target).read_text("utf-8")
+            titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert not anchor or anchor in anchors
+
+
+def test_every_erratum_of_privacy_names_its_counterexample() -> None:
+    """Rows: the place, the formula, an example, what follows, what is done here."""
+    text = (ROOT / "docs/privacy.md").read_text("utf-8")
+    table = text.partition("| place |")[2].partition("\n\n")[0]
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()[2:]]
+    assert len(rows) >= 19
+    assert all(len(row) == 5 and all(cell.strip() for cell in row) for row in rows)
+    places = " ".join(row[0] for row in rows)
+    for place in ("Lemma 3.5", "Definition 3.6", "Definition 3.8", "Definition 4.3", "Lemma 5.2",
+                  "Definition 5.3", "equation 2", "Algorithm 3", "Algorithm 2", "Definition 4.5",
+                  "section 6.2.3", "Lemma 6.1", "Lemma 7.2", "MO Algorithm 1"):  # fmt: skip
+        assert place in places
