@@ -1,0 +1,198 @@
+"""The bare drivers that the ledger is measured against: its own statements, nothing around them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import cycle
+from os import urandom
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+
+from benchmarks import accounts
+from benchmarks.accounts import ANSWER, BODY_HASH, REQUEST, Pair
+from storage.batch_postgresql import RESERVE, SETTLE
+from storage.database import Database
+from storage.reserving import CHARGE, ENTRY, NEW_QUERY
+from storage.settling import SETTLE as SETTLE_SQLITE
+from storage.settling import SETTLEMENT
+from storage.sqlite import clock_us
+from storage.statements import Hot
+
+ANSWER_HASH = sha256(ANSWER).digest()
+
+
+class SqliteRival:
+    """One thread of ``sqlite3`` that charges and settles queries in groups."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        with accounts.opened(f"sqlite:///{path}", folder) as (database, _):
+            self._pair = accounts.hot_account(database)
+        # A second engine: the connection must have the functions that the statements call.
+        self._database = Database.open(f"sqlite:///{path}", folder)
+        self._lent = self._database.engine.raw_connection()
+        self._driver: Any = self._lent.driver_connection
+        ids = self._driver.execute("SELECT id FROM budget_account ORDER BY rank").fetchall()
+        self._accounts = [id for (id,) in ids]
+        dialect = sqlite_dialect.dialect(paramstyle="qmark")
+        self._new, self._charge, self._entry, self._settle, self._settlement = (
+            prepared(one, dialect) for one in (NEW_QUERY, CHARGE, ENTRY, SETTLE_SQLITE, SETTLEMENT)
+        )
+
+    def run(self, group: int, seconds: float) -> tuple[int, float]:
+        """(pairs, seconds): ``group`` reserves a commit, then as many settles a commit."""
+        execute = self._driver.execute
+        started = time.perf_counter()
+        done = 0
+        while time.perf_counter() - started < seconds:
+            execute("BEGIN IMMEDIATE")
+            ids = [self._reserve(execute) for _ in range(group)]
+            execute("COMMIT")
+            execute("BEGIN IMMEDIATE")
+            for id in ids:
+                self._settle_one(execute, id)
+            execute("COMMIT")
+            done += group
+        return done, time.perf_counter() - started
+
+    def close(self) -> None:
+        self._lent.close()
+        self._database.close()
+
+    def _reserve(self, execute: Any) -> bytes:
+        id, at_us, digest = uuid4().bytes, clock_us(), urandom(32)
+        analyst, dataset = self._pair
+        execute("SAVEPOINT member")
+        sql, order, values = self._new
+        row = {
+            "id": id,
+            "analyst_id": analyst,
+            "dataset_id": dataset,
+            "dataset_version": 1,
+            "idem_key": id.hex(),
+            "body_hash": BODY_HASH,
+            "request": REQUEST,
+            "eps_n": 1,
+            "delta_a": 0,
+            "state": 0,
+            "attempt": 1,
+            "attempt_us": at_us,
+            "lease_until": at_us,
+            "created_us": at_us,
+        }
+        execute(sql, [row[name] for name in order]).fetchall()
+        for account in self._accounts:
+            sql, order, values = self._charge
+            moved = {**values, "account": account, "digest": digest, "eps": 1, "delta": 0}
+            changed = execute(sql, [moved[name] for name in order]).fetchall()[0]
+            sql, order, values = self._entry
+            row = {
+                "account_id": account,
+                "seq": changed[0],
+                "kind": 1,
+                "query_id": id,
+                "actor": analyst,
+                "d_eps_n": 1,
+                "d_delta_a": 0,
+                "at_us": at_us,
+                "digest": digest,
+                "head": changed[1],
+                "subject": digest,
+            }
+            execute(sql, [row[name] for name in order])
+        execute("RELEASE member")
+        return id
+
+    def _settle_one(self, execute: Any, id: bytes) -> None:
+        sql, order, values = self._settle
+        asked = {
+            **values,
+            "query": id,
+            "mine": 1,
+            "lapsed_at": -1,
+            "body": ANSWER,
+            "hash": ANSWER_HASH,
+            "status": 201,
+            "release": 0,
+        }
+        at_us = execute(sql, [asked[name] for name in order]).fetchall()[0][0]
+        sql, order, values = self._settlement
+        row = {
+            "query_id": id,
+            "attempt": 1,
+            "answer_hash": ANSWER_HASH,
+            "at_us": at_us,
+            "digest": ANSWER_HASH,
+        }
+        execute(sql, [row[name] for name in order])
+
+
+def prepared(hot: Hot, dialect: Any) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    """The text of a statement, the order of its parameters, and those it brings itself."""
+    sql, constants, order = hot.compiled(dialect)
+    return sql, order, constants
+
+
+class PostgresRival:
+    """As many threads as clients, each with a connection in autocommit."""
+
+    def __init__(self, url: str, clients: int) -> None:
+        plain = url.replace("postgresql+psycopg", "postgresql")
+        self._connections = [psycopg.connect(plain, autocommit=True) for _ in range(clients)]
+
+    def run(self, pairs: Sequence[Pair], seconds: float) -> tuple[int, float]:
+        """(pairs, seconds): one statement a reserve, one a settle."""
+        done: list[int] = []
+        turns = cycle(pairs)
+        started = time.perf_counter()
+        threads = [
+            threading.Thread(target=self._one, args=(c, turns, started + seconds, done))
+            for c in self._connections
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(done), time.perf_counter() - started
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    def _one(self, connection: Any, turns: cycle[Pair], ends: float, done: list[int]) -> None:
+        count = 0
+        while time.perf_counter() < ends:
+            analyst, dataset = next(turns)
+            id, digest = uuid4(), urandom(32)
+            columns = {
+                "ids": [id],
+                "analysts": [analyst],
+                "datasets": [dataset],
+                "versions": [1],
+                "keys": [id.hex],
+                "hashes": [BODY_HASH],
+                "requests": [REQUEST],
+                "subjects": [digest],
+                "eps": [1],
+                "deltas": [0],
+                "lease": 60_000_000,
+            }
+            (row,) = connection.execute(RESERVE, columns).fetchall()
+            assert row[0] == 0, "charged"
+            columns = {
+                "ids": [id],
+                "attempts": [1],
+                "bodies": [ANSWER],
+                "hashes": [ANSWER_HASH],
+                "statuses": [201],
+                "releases": [0],
+            }
+            assert connection.execute(SETTLE, columns).fetchall()
+            count += 1
+        done.append(count)

@@ -1,0 +1,159 @@
+"""What benchmarks of selections share: real graphs under public bounds, scores, repeated draws.
+
+The draws are the service's own. Candidates whose score is so far below the best k that all of
+them together are drawn with probability below 10⁻⁹ are left out of a repetition's draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accounting.privacy_loss import PrivacyLoss
+from benchmarks.graphs import read_edge_list
+from mechanisms.candidates import AllNodes
+from mechanisms.dampening import scores
+from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.kernels.executor import Inline
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.noise.keystream import SystemRandomness
+from mechanisms.noise.rate import score_bits
+from mechanisms.objectives import OBJECTIVES, Objective, Term
+from mechanisms.records import GraphRecords
+from mechanisms.selectors import SELECTORS
+from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.top_k import plan
+from mechanisms.utilities import UTILITIES
+
+RESULTS = Path(__file__).parent / "results"
+#: Public bounds on degrees, chosen round.
+BOUNDS = {"github": 10_000, "enron": 2_000, "dblp": 500}
+
+Floats = NDArray[np.float64]
+#: One line of values by what it shows, one value an ε.
+Lines = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One graph under one public degree bound."""
+
+    name: str
+    dataset: Dataset
+    records: GraphRecords
+
+    @property
+    def bound(self) -> int:
+        assert isinstance(self.dataset.domain, GraphDomain)
+        return self.dataset.domain.max_degree
+
+    def scores(self, objective: Objective, sensitivity: Sensitivity, k: int) -> Integers:
+        """The scores of all nodes for k draws, on the grid of ``score_bits(k)``."""
+        public = plan(self.dataset, AllNodes(), objective, sensitivity, k)
+        found = objective.measure(self.records, self.dataset, AllNodes(), sensitivity, public.grid)
+        assert public.score_bits == score_bits(k)
+        return scores(found, public.grid, sensitivity, public.score_bits, objective.direction)
+
+    def utilities(self, objective: Objective) -> Integers:
+        """The true utilities of all nodes, in steps of the grid of ``global``."""
+        whole = Sensitivity.GLOBAL
+        grid = objective.grid(self.dataset, AllNodes(), whole)
+        return objective.measure(self.records, self.dataset, AllNodes(), whole, grid).utilities
+
+
+def cases(folder: Path, names: Sequence[str], unbounded: bool = False) -> Iterator[Case]:
+    """Each graph under its bound; with ``unbounded`` also under none, nodes − 1."""
+    for name in names:
+        sources, targets, nodes = read_edge_list(folder, name)
+        indptr, indices = compressed_rows(sources, targets, nodes)
+        records = GraphRecords(indptr, indices, prepare_graph(indptr, indices, Inline()))
+        for bound in (BOUNDS[name], nodes - 1) if unbounded else (BOUNDS[name],):
+            domain = GraphDomain(nodes, bound)
+            yield Case(name, Dataset(name, NeighbouringRelation.EDGE, domain), records)
+
+
+def objective_of(name: str, weights: Mapping[str, str | None]) -> Objective:
+    """An objective of registered utilities, each with its weight where it has one."""
+    return OBJECTIVES[name](
+        [
+            Term(UTILITIES[utility], None if weight is None else Decimal(weight))
+            for utility, weight in weights.items()
+        ]
+    )
+
+
+def repeated_draws(found: Integers, k: int, epsilon: float, times: int) -> Integers:
+    """The k candidates of each of ``times`` private selections, in order drawn, (times, k)."""
+    bits = score_bits(k)
+    kept = likely(found, bits, k, epsilon)
+    loss = PrivacyLoss.parse(repr(epsilon))
+    selector, randomness = SELECTORS["permute_and_flip"], SystemRandomness()
+    drawn = [
+        kept[selector.top(found[kept], bits, loss, k, "peeled", randomness, Inline())]
+        for _ in range(times)
+    ]
+    return np.array(drawn, dtype=np.int64)
+
+
+def likely(found: Integers, bits: int, k: int, epsilon: float) -> Integers:
+    """Indices of candidates that can be drawn but with probability 10⁻⁹ in all."""
+    rate = epsilon / k / 2 ** (bits + 1)
+    floor = np.partition(found, -k)[-k] - np.log(found.size * k * 1e9) / rate
+    return np.flatnonzero(found >= floor)
+
+
+def interval(values: Floats, confidence: float = 0.99) -> float:
+    """Half the width of the two-sided interval around the mean of independent repetitions."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    return z * float(values.std(ddof=1)) / len(values) ** 0.5
+
+
+@dataclass
+class Verdicts:
+    """Expectations, printed as they are held; one fails when its interval is all on the wrong
+    side."""
+
+    ok: bool = True
+
+    def hold(self, what: str, good: bool) -> None:
+        self.ok &= good
+        print(f"{'holds' if good else 'FAILS'}  {what}", flush=True)
+
+
+def print_header(title: str, epsilons: Sequence[float]) -> None:
+    print(f"\n{title} at ε")
+    print(f"{'':10}" + "".join(f"{epsilon:>8g}" for epsilon in epsilons))
+
+
+def print_line(name: str, line: Sequence[float], places: int = 2) -> None:
+    print(f"{name:10}" + "".join(f"{value:8.{places}f}" for value in line), flush=True)
+
+
+def plot(panels: Sequence[Mapping[str, Lines]], epsilons: Sequence[float], path: Path) -> None:
+    """One row of panels a mapping, one panel an entry, one curve a line, against log ε."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    columns = max(map(len, panels))
+    figure, axes = pyplot.subplots(
+        len(panels), columns, figsize=(3.5 * columns, 3 * len(panels)), squeeze=False, sharey=True
+    )
+    for row, by_title in zip(axes, panels, strict=True):
+        for axis, (title, lines) in zip(row, by_title.items(), strict=True):
+            for name, line in lines.items():
+                axis.semilogx(epsilons, line, marker=".", label=name)
+            axis.set_title(title, fontsize=8)
+            axis.set_xlabel("ε")
+    axes[0][0].legend()
+    figure.tight_layout()
+    figure.savefig(path)
+    print(f"wrote {path}")

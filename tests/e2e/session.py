@@ -1,0 +1,90 @@
+"""A client's shortest way to a paid query: people, a graph, records, an allowance."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from app.demo.service import ServiceProcess
+
+EDGES = "source,target\n" + "".join(f"0,{leaf}\n" for leaf in range(1, 9))
+QUERY: dict[str, Any] = {
+    "dataset": "star",
+    "epsilon": "0.5",
+    "query": {
+        "kind": "top_k",
+        "k": 2,
+        "utilities": [{"name": "degree"}],
+        "sensitivity": "global",
+    },
+}
+
+
+@dataclass
+class Session:
+    """One service and the keys of one person of each kind."""
+
+    service: ServiceProcess
+    admin: str
+    owner: str
+    analyst: str
+
+    @classmethod
+    def open(cls, service: ServiceProcess) -> Session:
+        """Make an owner and an analyst with a granted allowance of ε = 2 on a ready graph."""
+        session = cls(service, service.admin_key, "", "")
+        people = {}
+        for name, role in (("olympe", "owner"), ("ada", "analyst")):
+            body = {"name": name, "roles": [role]}
+            people[role] = session.ok("POST", "/v1/users", session.admin, json=body)["key"]
+        session.owner, session.analyst = people["owner"], people["analyst"]
+        graph = {
+            "name": "star",
+            "kind": "graph",
+            "neighbouring": "edge",
+            "nodes": {"count": 12},
+            "max_degree": 10,
+            "cap": {"epsilon": "5", "delta": "0"},
+        }
+        session.ok("POST", "/v1/datasets", session.owner, json=graph)
+        session.upload("star", EDGES.encode())
+        allowance = {"epsilon": "2", "delta": "0"}
+        session.ok("PUT", "/v1/datasets/star/budgets/ada", session.owner, json=allowance)
+        return session
+
+    def send(self, method: str, path: str, key: str, **request: Any) -> httpx.Response:
+        headers = request.pop("headers", {}) | {"Authorization": f"Bearer {key}"}
+        return httpx.request(
+            method, self.service.url + path, headers=headers, timeout=60, **request
+        )
+
+    def ok(self, method: str, path: str, key: str, **request: Any) -> Any:
+        """The JSON of a reply that must be a success."""
+        reply = self.send(method, path, key, **request)
+        assert reply.is_success, f"{method} {path}: {reply.status_code} {reply.text}"
+        return reply.json()
+
+    def upload(self, name: str, content: bytes, **headers: str) -> None:
+        """Send records as CSV and return when they can be queried."""
+        headers = {"Content-Type": "text/csv"} | headers
+        path = f"/v1/datasets/{name}"
+        reply = self.ok("PUT", f"{path}/records", self.owner, content=content, headers=headers)
+        deadline = time.monotonic() + 120
+        while reply["status"] != "ready":
+            assert reply["status"] == "preparing", reply
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+            reply = self.ok("GET", path, self.owner)
+
+    def query(self, idempotency_key: str) -> httpx.Response:
+        """Send QUERY under a key."""
+        headers = {"Idempotency-Key": idempotency_key}
+        return self.send("POST", "/v1/queries", self.analyst, json=QUERY, headers=headers)
+
+    def spent(self) -> str:
+        """ε that the analyst has spent on the graph."""
+        [account] = self.ok("GET", "/v1/budgets", self.analyst)["items"]
+        return str(account["spent"]["epsilon"])
