@@ -1,0 +1,32 @@
+# Build: locked packages in a virtual environment, kernels compiled into a cache of their own.
+FROM python:3.11-slim AS build
+WORKDIR /srv
+RUN python -m venv /opt/venv
+COPY requirements.lock ./
+RUN /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
+COPY accounting ./accounting
+COPY mechanisms ./mechanisms
+COPY storage ./storage
+COPY app ./app
+ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv PYTHONDONTWRITEBYTECODE=1
+RUN /opt/venv/bin/python -m compileall -q /srv && /opt/venv/bin/python -m mechanisms.kernels.warm
+
+# Run: no compiler, no package cache, code that the service user cannot write.
+FROM python:3.11-slim
+LABEL org.opencontainers.image.title="PrivyPurse" org.opencontainers.image.licenses="Apache-2.0"
+RUN useradd --system --uid 999 --no-create-home --shell /usr/sbin/nologin privypurse \
+    && install -d -o 999 -m 0700 /data
+WORKDIR /srv
+COPY --from=build /opt/venv /opt/venv
+COPY --from=build /srv /srv
+COPY --from=build --chown=999 /opt/kernels /opt/kernels
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    NUMBA_CACHE_DIR=/opt/kernels
+USER 999
+# /opt/kernels is a volume because a processor unlike the builder's compiles its own kernels there:
+# the root file system may then be read-only.
+VOLUME ["/data", "/opt/kernels"]
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+CMD ["python", "-m", "app.cli", "serve", "--host", "0.0.0.0", "--port", "8000", "--data", "/data"]
