@@ -23,6 +23,7 @@ GRANTS = {
     "users": "SELECT, INSERT, UPDATE",
     "user_role": "SELECT, INSERT, DELETE",
     "api_key": "SELECT, INSERT, UPDATE",
+    "web_session": "SELECT, INSERT, DELETE",
     "dataset": "SELECT, INSERT, UPDATE",
     "dataset_version": "SELECT, INSERT, UPDATE",
     "upload": "SELECT, INSERT, UPDATE",

@@ -67,6 +67,17 @@ api_key = Table(
     **STRICT,
 )
 
+# Who is signed in at the dashboard. A row ends when it expires, at sign-out, and with its key.
+web_session = Table(
+    "web_session",
+    metadata,
+    Column("token_hash", Bytes, primary_key=True),
+    Column("key_id", String, ForeignKey("api_key.id"), nullable=False, index=True),
+    Column("expires_us", Big, nullable=False),
+    CheckConstraint("length(token_hash) = 32", name="hash"),
+    **STRICT,
+)
+
 dataset = Table(
     "dataset",
     metadata,

@@ -28,7 +28,7 @@ from storage.expressions import USERS_LOCK, insert_once, lock_for_transaction, n
 from storage.keys import IssuedKey, matches, new_key, parse_key, write_key_file
 from storage.pages import Page, decode_cursor, page_of
 from storage.statements import Hot
-from storage.tables import api_key, user_role, users
+from storage.tables import api_key, user_role, users, web_session
 
 FIRST_ADMIN = "admin"
 #: How exactly the last use of a key is known.
@@ -59,14 +59,16 @@ class KeyInfo:
 _u, _k, _r = users.c, api_key.c, user_role.c
 # In the text itself: a separator that is a parameter would be filled in at every execution.
 _COMMA: Any = literal_column("','")
-_ROLES = (
+ROLES_OF_USER = (
     select(func.aggregate_strings(_r.role, _COMMA))
     .where(_r.user_id == _u.id)
     .correlate(users)
     .scalar_subquery()
 )
 _SIGN_IN = Hot(
-    select(*_u, _ROLES.label("roles"), _k.secret_hash, _k.last_used_us, now_us().label("now"))
+    select(
+        *_u, ROLES_OF_USER.label("roles"), _k.secret_hash, _k.last_used_us, now_us().label("now")
+    )
     .join_from(api_key, users, _u.id == _k.user_id)
     .where(_k.id == bindparam("key_id"), _k.revoked_us.is_(None), _u.disabled == 0)
 )
@@ -191,6 +193,10 @@ class Users:
                 changed = update(users).where(_u.id == user_id).values(disabled=int(disabled))
                 connection.execute(changed)
                 detail["disabled"] = disabled
+            if disabled:
+                # Who is enabled again later signs in again.
+                theirs = select(_k.id).where(_k.user_id == user_id)
+                connection.execute(delete(web_session).where(web_session.c.key_id.in_(theirs)))
             if connection.execute(_ENABLED_ADMINS).scalar_one() == 0:
                 raise Conflict("the service would be left without an enabled admin")
             audit.record(connection, actor.id, "user.update", name, detail)
