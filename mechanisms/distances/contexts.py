@@ -21,17 +21,15 @@ from mechanisms.distances.dampening import (
     merged_purest,
     unit_steps,
 )
-from mechanisms.distances.entropies import entropy_steps
+from mechanisms.distances.entropy_contexts import mean_su, target_entropies
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import PairTables, columns, count_pairs
-from mechanisms.distances.uncertainty import at_least_mean, projected, symmetric_uncertainty
 from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.long_division import scaled_floor
-from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import score_bits
 from mechanisms.noise.words import Randomness
 from mechanisms.records import TableRecords
@@ -54,43 +52,14 @@ def draw_contexts(
     Privacy: ``loss`` under the dataset's relation, shared equally among the targets.
     """
     if plan.options.context is Context.MEAN_SU:
-        return mean_su(records, plan, loss, randomness, executor)
+        exact = target_entropies(records, plan, executor)
+        return mean_su(exact, plan, loss, randomness, executor)
     drawing = Drawing(records, plan, executor)
     shares = loss.split(len(plan.targets))
     return {
         target: drawing.draw(target, share, randomness)
         for target, share in zip(plan.targets, shares, strict=True)
     }
-
-
-def mean_su(
-    records: TableRecords,
-    plan: Plan,
-    loss: PrivacyLoss,
-    randomness: Randomness,
-    executor: Executor,
-) -> Contexts:
-    """Attributes whose noisy symmetric uncertainty with the one target reaches the mean.
-
-    Noise goes on every entropy, those of the denominators too; whatever is read afterwards is
-    noisy. The 2m − 1 entropies move together by 2m − 1 sensitivities, which is attained.
-    """
-    (target,) = plan.targets
-    others = plan.others(target)
-    pairs = [(min(x, target), max(x, target)) for x in others]
-    private = count_pairs(records, plan, pairs, executor)
-    tables = [private.of(x, target) for x in others]
-    listed = [tables[0].sum(axis=0), *(table.sum(axis=1) for table in tables), *tables]
-    grid = plan.entropy_grid()
-    exact = entropy_steps(listed, plan.rows, grid)
-    noisy = discrete_laplace(exact, plan.entropy_rate(loss), randomness, executor)
-    h = np.ldexp(noisy.astype(np.float64), -grid.bits).tolist()
-    levels = plan.levels
-    scores = {}
-    for i, x in enumerate(others):
-        three = projected(h[1 + i], h[0], h[1 + len(others) + i], levels[x], levels[target])
-        scores[x] = symmetric_uncertainty(*three)
-    return {target: at_least_mean(scores, plan.options.threshold)}
 
 
 class Drawing:
@@ -120,18 +89,34 @@ class Drawing:
 
     def draw(self, target: int, loss: PrivacyLoss, randomness: Randomness) -> tuple[int, ...]:
         """The context of one target."""
-        plan = self._plan
+        return self.choose(self.scored(target), loss, randomness)
+
+    def scored(self, target: int) -> tuple[list[tuple[int, ...]], Integers]:
+        """What may become the context of one target, or part of it; and, private, the scores."""
         candidates, _ = listed = self._candidates(target)
-        draws = plan.size if plan.options.context is Context.MAX_RELEVANCE else 1
-        bits = score_bits(draws)
-        scores = self._scores(target, listed, bits)
-        if plan.options.sensitivity is Sensitivity.GLOBAL and not plan.replace:
+        return candidates, self._scores(target, listed, score_bits(self._draws))
+
+    def choose(
+        self,
+        scored: tuple[list[tuple[int, ...]], Integers],
+        loss: PrivacyLoss,
+        randomness: Randomness,
+    ) -> tuple[int, ...]:
+        """One context, drawn by its scores."""
+        candidates, scores = scored
+        options, draws = self._plan.options, self._draws
+        if options.sensitivity is Sensitivity.GLOBAL and not self._plan.replace:
             # Every score moves one way: P ∝ exp(ε·score) instead of exp(ε·score / 2).
             loss = loss * 2
-        chosen = plan.options.selector.top(
-            scores, bits, loss, draws, "one_shot", randomness, self._executor
+        chosen = options.selector.top(
+            scores, score_bits(draws), loss, draws, "one_shot", randomness, self._executor
         )
         return tuple(x for index in chosen for x in candidates[index])
+
+    @property
+    def _draws(self) -> int:
+        plan = self._plan
+        return plan.size if plan.options.context is Context.MAX_RELEVANCE else 1
 
     def candidates(self, target: int) -> tuple[list[tuple[int, ...]], Integers]:
         """What may become the context of one target, or part of it; and, private, each one's q."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.contexts import draw_contexts
 from mechanisms.distances.metric import Floats, distance_matrix, embedding
-from mechanisms.distances.plan import Plan
+from mechanisms.distances.plan import Pair, Plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
 from mechanisms.domains import Attribute
@@ -50,10 +50,14 @@ def learn(
         noisy = release_pairs(counted, plan, for_tables, randomness, executor)
         return metrics(plan, read_contexts(plan, noisy), noisy)
     contexts = draw_contexts(private, plan, for_contexts, randomness, executor)
-    pairs = sorted({(min(x, y), max(x, y)) for y, context in contexts.items() for x in context})
-    counted = count_pairs(private, plan, pairs, executor)
+    counted = count_pairs(private, plan, needed_pairs(contexts), executor)
     noisy = release_pairs(counted, plan, for_tables, randomness, executor)
     return metrics(plan, contexts, noisy)
+
+
+def needed_pairs(contexts: Contexts) -> list[Pair]:
+    """The pairs i < j of a target and an attribute of its context, each once."""
+    return sorted({(min(x, y), max(x, y)) for y, context in contexts.items() for x in context})
 
 
 def metrics(plan: Plan, contexts: Contexts, tables: PairTables) -> list[TargetMetric]:

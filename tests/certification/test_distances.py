@@ -17,7 +17,8 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import Encoding, one_hot
 from mechanisms.clustering.lloyd import Rates, exact_sums
 from mechanisms.distances.dampening import largest_change
-from mechanisms.distances.entropies import entropy_grid, entropy_steps
+from mechanisms.distances.entropies import entropy_grid
+from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.kernels.executor import Inline
 from mechanisms.selectors import SELECTORS
 from mechanisms.selectors.selector import Selector
@@ -58,15 +59,8 @@ every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=lam
 
 def entropies(found: Universe) -> checks.Array:
     """The 2m − 1 entropies of ``mean_su`` for every member, in steps."""
-    grid = entropy_grid(found.dataset)
     plan = plan_of(found, "mean_su", Sensitivity.GLOBAL)
-    target = len(found.levels) - 1
-    listed = []
-    for tables in all_pairs(found):
-        joint = [tables.of(x, target) for x in range(target)]
-        whole = [joint[0].sum(axis=0), *(t.sum(axis=1) for t in joint), *joint]
-        listed.append(entropy_steps(whole, plan.rows, grid))
-    return np.array(listed)
+    return np.array([target_entropies(records, plan, Inline()) for records in found.records])
 
 
 @pytest.mark.parametrize("rows", range(1, 8))

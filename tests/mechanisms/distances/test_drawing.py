@@ -43,8 +43,9 @@ def test_contexts_are_drawn_by_their_law(
     public = planned(dataset, context=context, context_size=k, sensitivity=sensitivity,
                      selector=SELECTORS["exponential"])  # fmt: skip
     drawing = Drawing(records, public, Inline())
-    randomness = SeededRandomness(7)
-    drawn = Counter(drawing.draw(4, SHARE, randomness) for _ in range(4000))
+    randomness, scored = SeededRandomness(7), drawing.scored(4)
+    assert drawing.draw(4, SHARE, SeededRandomness(7)) in scored[0]
+    drawn = Counter(drawing.choose(scored, SHARE, randomness) for _ in range(4000))
     halved = 1 if sensitivity is Sensitivity.GLOBAL and relation == "add_remove" else 2
     if sensitivity is Sensitivity.GLOBAL:
         bound = ROWS if relation == "replace" else 2 * ROWS
