@@ -14,6 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+import psycopg
+from sqlalchemy import make_url
+
+#: Seconds within which a server starts or stops, however busy the machine is.
+PATIENCE = 120
+
 
 def binaries() -> Path | None:
     """Where initdb and postgres are: PG_BIN, Debian's, or those of a Python package."""
@@ -58,33 +64,59 @@ class Server:
             self.stop()
 
     def start(self) -> Self:
+        """Return when it answers; it is started again where a dying one was still in the way."""
         options = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1"
-        start = ("pg_ctl", "-D", self._data, "-w", "-l", f"{self._folder}/log", "-o", options)
-        for left in reversed(range(20)):
-            try:
-                self._do(*start, "start")
-                break
-            except subprocess.CalledProcessError:
-                if left == 0:
-                    raise RuntimeError((self._folder / "log").read_text()[-2000:]) from None
-                time.sleep(0.25)  # the last of its processes holds port or memory for a moment
+        start = ("pg_ctl", "-D", self._data, "-W", "-l", f"{self._folder}/log", "-o", options)
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            if time.monotonic() > deadline:
+                raise RuntimeError((self._folder / "log").read_text()[-2000:])
+            if not self._runs():
+                # The last of its processes may hold port or memory: then it ends, and is next.
+                self._do(*start, "start", check=False)
+            time.sleep(0.1)
         return self
 
     def stop(self) -> None:
         """``stop -m immediate``: every process of the server dies where it is."""
-        self._do("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+        deadline = time.monotonic() + PATIENCE
+        while self._runs():
+            if time.monotonic() > deadline:
+                raise RuntimeError("the server does not stop")
+            self._do("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop", check=False)
+
+    def new_database(self, name: str) -> str:
+        """The URL of a new, empty database."""
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    @property
+    def _address(self) -> str:
+        return self.url.replace("+psycopg", "")
+
+    def _runs(self) -> bool:
+        return self._do("pg_ctl", "-D", self._data, "status", check=False) == 0
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self._address, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     @property
     def _data(self) -> str:
         return str(self._folder / "data")
 
-    def _do(self, name: str, *arguments: str) -> None:
+    def _do(self, name: str, *arguments: str, check: bool = True) -> int:
         command = [str(self._bin / name), *arguments]
         if os.getuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
-        subprocess.run(
-            command, check=True, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        done = subprocess.run(
+            command, check=check, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        return done.returncode
 
 
 class SwallowingProxy:

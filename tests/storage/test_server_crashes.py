@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +11,13 @@ from sqlalchemy import make_url
 from storage.database import Database
 from storage.errors import CommitUnknown, StillRunning
 from storage.ledger import Ledger, Reservation
+from tests.storage import scenes
+from tests.storage.scenes import Scene
 from tests.storage.servers import Server, SwallowingProxy, binaries
-from tests.storage.test_kills import Scene
 from tests.storage.victims import Nursery
 from tests.storage.world import MINUTE, World, check_invariants, failure_body, loss, request
 
-# Slow: a server is started again and again, which a busy machine does not always manage in time.
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
@@ -37,23 +36,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_the_server_is_stopped_at_once(server: Server, tmp_path: Path) -> None:
     database = Database.open(server.url, tmp_path)
-    scene = Scene(World(database, tmp_path), server.url, tmp_path, room=200)
-    keys = [f"key {n}" for n in range(90)]
+    scene = Scene(World(database, tmp_path), server.url, tmp_path)
     with Nursery() as nursery:
-        for start in range(0, 90, 15):
-            asking = threading.Thread(
-                target=nursery.run, args=(scene.job(*keys[: start + 15], clients=6, seconds=0.6),)
-            )
-            asking.start()
-            # Somewhere in the middle of what the victim does.
-            threading.Event().wait(0.25 + 0.01 * (start % 7))
-            server.stop()
-            asking.join()
-            server.start()
-            scene.check()
-            scene.world.lapse()
-        assert not nursery.run(scene.job(*keys, clients=6))
-        assert scene.check() == 90
+        scenes.stop_the_server(scene, nursery, server.stop, server.start, 4)
     database.close()
 
 
