@@ -62,27 +62,34 @@ def _supports(
     indptr: Offsets, indices: Ranks, split: Offsets, starts: Offsets, first: int, last: int
 ) -> Supports:
     supports = np.zeros(starts[-1], np.int32)
-    # The number, from one, of a lower neighbour of the node at hand; zero for all others.
+    # The number, from one, of a lower neighbour met so far of the node at hand; zero for others.
     place = np.zeros(last, np.int32)
+    widest = 0
+    for v in range(last):
+        widest = max(widest, split[v] - indptr[v])
+    hits = np.empty(widest + 1, np.int32)
     for w in range(first, last):
         low = split[w] - indptr[w]
         if low < 2:
             continue
         own = supports[starts[w] : starts[w] + low]
-        for i in range(low):
-            place[indices[indptr[w] + i]] = i + 1
+        place[indices[indptr[w]]] = 1
         for i in range(1, low):
             v = indices[indptr[w] + i]
             across = supports[starts[v] : starts[v + 1]]
             row = indices[indptr[v] : split[v]]
             found = 0
+            # No branch on a look-up: as many hit as miss, and a wrong guess costs several steps.
             for k in range(len(row)):
                 j = place[row[k]]
-                if j != 0:
-                    own[j - 1] += 1
-                    across[k] += 1
-                    found += 1
+                hits[found] = j
+                hit = 1 if j != 0 else 0
+                across[k] += hit
+                found += hit
+            for k in range(found):
+                own[hits[k] - 1] += 1
             own[i] += found
+            place[v] = i + 1
         for i in range(low):
             place[indices[indptr[w] + i]] = 0
     return supports
