@@ -18,6 +18,10 @@ class Forbidden(HttpRefusal):
     """No role of the caller may ever use this route."""
 
 
+class CrossSite(HttpRefusal):
+    """A form was sent from elsewhere than a page of this service and of the session it names."""
+
+
 class NotAcceptable(HttpRefusal):
     """The ``Accept`` header admits nothing that this route can send."""
 

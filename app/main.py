@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from app import __version__, docs, handlers, logs, openapi
+from app.dashboard import serving
 from app.metrics import Metrics
 from app.routes import ROUTERS
 from app.services import Services
@@ -52,6 +53,7 @@ def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     docs.mount(app)
+    serving.mount(app)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
 

@@ -15,7 +15,14 @@ from app import __version__
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 #: Their duration is that of reading and preparing records.
-UNTIMED = frozenset({"/v1/datasets/{name}/records", "/v1/datasets/{name}/nodes"})
+UNTIMED = frozenset(
+    {
+        "/v1/datasets/{name}/records",
+        "/v1/datasets/{name}/nodes",
+        "/ui/datasets/{name}/records",
+        "/ui/datasets/{name}/nodes",
+    }
+)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

@@ -60,8 +60,12 @@ class Observed:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers.setdefault("Cache-Control", "no-store")
+                referrer = headers.get("Referrer-Policy")
                 for name, value in HEADERS.items():
                     headers[name] = value
+                # Pages may let their own forms say where they come from, and no more than that.
+                if referrer == "same-origin":
+                    headers["Referrer-Policy"] = referrer
             await send(message)
 
         try:

@@ -22,6 +22,7 @@ from app.errors import (
     BodyTooLarge,
     BodyTooSlow,
     Busy,
+    CrossSite,
     Forbidden,
     InvalidRequest,
     NodesMissing,
@@ -177,6 +178,13 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     ),
     Forbidden: ProblemType(
         403, "forbidden", "Not allowed", "No role of the caller may ever use this route."
+    ),
+    CrossSite: ProblemType(
+        403,
+        "cross-site",
+        "Not from this page",
+        "The form did not come from a page of this service in the session that is open now: open "
+        "the page again and send it from there. Nothing was changed.",
     ),
     BudgetExhausted: ProblemType(
         403,

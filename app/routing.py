@@ -39,6 +39,7 @@ from app.errors import (
 from app.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented
 from app.settings import MEGABYTE
 from storage.errors import NotFound
+from storage.users import User
 
 JSON = "application/json"
 #: What a part of a path may stand for: names, ids of keys and queries, problem types.
@@ -127,18 +128,11 @@ class Route(APIRoute):
 
         async def guarded(request: Request) -> Response:
             if not self.access.public:
-                user = await authenticate(request)
+                user = await self.caller(request)
                 if not self.access.admits(user):
                     raise Forbidden
                 request.state.user = user
-            self._check_accept(request)
-            if self._body is not None:
-                body = await self._read(request)
-                value: Any = None
-                if body:
-                    long, check = len(body) > LONG, self._validate
-                    value = await run_in_threadpool(check, body) if long else check(body)
-                request = _ReadRequest(request.scope, request.receive, body, value)
+            request = await self.received(request)
             if self._counted and not self.access.public:
                 services_of(request).rate.count(request.state.key_id)
             # Nothing bears another name, and not every database takes every character.
@@ -147,6 +141,22 @@ class Route(APIRoute):
             return await handle(request)
 
         return guarded
+
+    async def caller(self, request: Request) -> User:
+        """Who is asking: by the key in the request's header and by nothing else, no cookie."""
+        return await authenticate(request)
+
+    async def received(self, request: Request) -> Request:
+        """The request with its body, once that is read and found to be what the route takes."""
+        self._check_accept(request)
+        if self._body is None:
+            return request
+        body = await self.read(request, JSON)
+        value: Any = None
+        if body:
+            long, check = len(body) > LONG, self._validate
+            value = await run_in_threadpool(check, body) if long else check(body)
+        return _ReadRequest(request.scope, request.receive, body, value)
 
     def _check_accept(self, request: Request) -> None:
         accept = request.headers.get("accept")
@@ -160,8 +170,11 @@ class Route(APIRoute):
             kind = kind.value
         return str(kind.media_type or JSON).partition(";")[0]
 
-    async def _read(self, request: Request) -> bytes:
-        """The whole body, at most ``body_limit`` bytes of it ever in memory."""
+    async def read(self, request: Request, wanted: str) -> bytes:
+        """The whole body, at most ``body_limit`` bytes of it ever in memory.
+
+        Raises: UnsupportedMediaType for a body that is not of the type ``wanted``.
+        """
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared[:20]) > self.body_limit:
             raise BodyTooLarge(self.body_limit)
@@ -179,8 +192,8 @@ class Route(APIRoute):
         except TimeoutError:
             raise BodyTooSlow from None
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if size and media_type != JSON:
-            raise UnsupportedMediaType(JSON)
+        if size and media_type != wanted:
+            raise UnsupportedMediaType(wanted)
         return b"".join(chunks)
 
     def _validate(self, body: bytes) -> Any:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from storage.ledger import Ledger
     from storage.queries import Queries
     from storage.refusals import Refusals
+    from storage.sessions import Sessions
     from storage.users import Users
 
 
@@ -29,6 +30,7 @@ class Services:
     settings: Settings
     database: Database
     users: Users
+    sessions: Sessions
     files: Files
     datasets: Datasets
     ledger: Ledger

@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
     """Seconds an upload waits for its preparation before it answers 202."""
 
+    session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
+    """Seconds after which people at the dashboard sign in again."""
+
     metrics_token: SecretStr | None = None
     """Bearer token of GET /metrics; without it the route does not exist."""
 

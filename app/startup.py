@@ -27,6 +27,7 @@ from storage.heads import HeadsLog
 from storage.ledger import Ledger
 from storage.queries import Queries
 from storage.refusals import Refusals
+from storage.sessions import Sessions
 from storage.users import Users
 
 log = structlog.get_logger("privypurse.startup")
@@ -76,6 +77,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             settings=settings,
             database=database,
             users=users,
+            sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,
             ledger=ledger,

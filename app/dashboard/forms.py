@@ -1,0 +1,85 @@
+"""What a form sends: names with texts, and the models they are read into.
+
+Models are validated from JSON text as everywhere else, so a form is held to the rules of the API.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+
+from app import strict_json
+from app.errors import InvalidRequest
+
+URLENCODED = "application/x-www-form-urlencoded"
+MAX_FIELDS = 10_000
+
+Model = TypeVar("Model")
+
+
+class Form:
+    """The fields of one form, each with one or several texts."""
+
+    def __init__(self, fields: Mapping[str, list[str]]) -> None:
+        self._fields = fields
+
+    @classmethod
+    def parse(cls, body: bytes) -> Form:
+        """Raises: InvalidRequest for what no browser sends."""
+        fields: dict[str, list[str]] = {}
+        try:
+            pairs = parse_qsl(
+                body.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=MAX_FIELDS,
+            )
+        except ValueError:
+            raise InvalidRequest.at("body", type="form", msg="not a form") from None
+        for name, text in pairs:
+            if "\0" in text:
+                raise InvalidRequest.at("body", type="form", msg="a text contains U+0000")
+            fields.setdefault(name, []).append(text)
+        return cls(fields)
+
+    def get(self, name: str) -> str:
+        """The first text under the name without surrounding blanks; empty when there is none."""
+        return next((text.strip() for text in self._fields.get(name, ())), "")
+
+    def all(self, name: str) -> list[str]:
+        return self._fields.get(name, [])
+
+    def names(self) -> list[str]:
+        return list(self._fields)
+
+
+def read(kind: TypeAdapter[Model], body: Any) -> Model:
+    """The model in ``body``. Raises RequestValidationError, as a route does."""
+    return read_json(kind, json.dumps(body))
+
+
+def read_json(kind: TypeAdapter[Model], text: str) -> Model:
+    """The model in a JSON text that came from a browser, held to the rules for bodies."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    strict_json.parse(encoded)
+    try:
+        return kind.validate_json(encoded)
+    except ValidationError as error:
+        raise RequestValidationError(
+            list(error.errors(include_url=False, include_input=False))
+        ) from None
+
+
+async def _form(request: Request) -> Form:
+    form: Form = request.state.form
+    return form
+
+
+#: The form that was sent, for views.
+SentForm = Annotated[Form, Depends(_form)]

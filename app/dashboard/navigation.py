@@ -1,0 +1,29 @@
+"""Where one can go: the links at the top of every page, by role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.auth import ROLES, Role
+from storage.users import User
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page in the navigation and who finds it there."""
+
+    title: str
+    path: str
+    roles: frozenset[Role]
+
+
+def _link(title: str, path: str, *roles: Role) -> Link:
+    return Link(title, path, frozenset(roles) or ROLES)
+
+
+#: In the order in which they are shown; the first of a user's links is where they start.
+LINKS = (_link("Keys", "/ui/keys"),)
+
+
+def links_for(user: User) -> list[Link]:
+    return [link for link in LINKS if link.roles & user.roles]

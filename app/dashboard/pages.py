@@ -1,0 +1,108 @@
+"""The route class of pages: the caller is known by a session, refusals are pages too.
+
+A page that changes something takes a form, and takes it from a page of the same session alone:
+the origin is checked before anything else and the token in the form before it is acted upon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from fastapi import APIRouter, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse, Response
+
+from app.dashboard.alerts import Alert, alert_of, internal
+from app.dashboard.forms import URLENCODED, Form
+from app.dashboard.sessions import check_csrf, check_origin, signed_in
+from app.dashboard.templating import HEADERS, render
+from app.errors import Unauthenticated
+from app.problems import problem_type
+from app.routing import Route
+from storage.users import User
+
+SIGN_IN = "/ui/sign-in"
+
+log = structlog.get_logger("privypurse.dashboard")
+
+
+class Page(Route):
+    """A route whose caller has a session; building one that does not say who may call fails."""
+
+    async def caller(self, request: Request) -> User:
+        if request.method == "POST":
+            check_origin(request)
+        return await signed_in(request)
+
+    async def received(self, request: Request) -> Request:
+        if request.method != "POST":
+            return request
+        if self.access.public:
+            check_origin(request)
+        request.state.form = Form.parse(await self.read(request, URLENCODED))
+        if not self.access.public:
+            check_csrf(request, request.state.form.get("csrf"))
+        return request
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except ClientDisconnect:
+                raise
+            except Unauthenticated:
+                return to_sign_in(request)
+            except Exception as error:
+                return error_page(request, error)
+
+        return shown
+
+
+class UploadPage(Page):
+    """A page that takes a file: it reads the form itself, as it arrives."""
+
+    async def received(self, request: Request) -> Request:
+        return request
+
+
+def pages(**options: Any) -> APIRouter:
+    """A router whose routes are pages."""
+    return APIRouter(route_class=Page, include_in_schema=False, **options)
+
+
+def to(path: str) -> Response:
+    """Send the browser on, so that loading the next page again repeats nothing."""
+    return RedirectResponse(path, 303, HEADERS)
+
+
+def to_sign_in(request: Request) -> Response:
+    """Where one signs in, and from there back to the page that was asked for."""
+    here = request.url.path
+    if request.method == "GET" and here != "/ui":
+        query = f"?{request.url.query}" if request.url.query else ""
+        here = f"{SIGN_IN}?next={quote(here + query, safe='')}"
+    else:
+        here = SIGN_IN
+    if "hx-request" in request.headers:
+        # A part of a page: it is the page around it that has to go.
+        return Response(status_code=401, headers={**HEADERS, "HX-Redirect": SIGN_IN})
+    return to(here)
+
+
+def error_page(request: Request, error: Exception) -> Response:
+    """The page of a refusal; of what was not foreseen only the class is written down."""
+    if isinstance(error, RequestValidationError) or problem_type(error) is not None:
+        alert: Alert = alert_of(error)
+    else:
+        request_id = request.state.request_id
+        log.error("failed", request_id=request_id, error=type(error).__qualname__)
+        alert = internal()
+    return render(
+        request, "error.html", alert.status, alert=alert, request_id=request.state.request_id
+    )

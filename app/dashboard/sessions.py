@@ -1,0 +1,116 @@
+"""The cookie of a session, and what shows that a form came from a page of that session.
+
+The cookie is for ``/ui`` alone: no route of the API looks at it. Its name begins with ``__Host-``,
+which browsers take from this very host over TLS only. A browser on this machine itself may use
+plain HTTP, and there, and only there, another name without that protection is used.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from hmac import compare_digest
+from ipaddress import ip_address
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.dependencies import services_of
+from app.errors import CrossSite, Unauthenticated
+from app.execution import quickly
+from storage.users import User
+
+COOKIE = "__Host-privypurse"
+LOOPBACK_COOKIE = "privypurse-loopback"
+
+
+def on_loopback(request: Request) -> bool:
+    """Whether this is plain HTTP from a browser on this machine to this machine by name.
+
+    A proxy in front has a public name, which it must pass on in ``Host``: then this is False.
+    """
+    client = request.client.host if request.client else ""
+    return request.url.scheme == "http" and _is_loopback(client) and _is_loopback(_host(request))
+
+
+def _host(request: Request) -> str:
+    return request.url.hostname or ""
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def cookie_name(request: Request) -> str:
+    return LOOPBACK_COOKIE if on_loopback(request) else COOKIE
+
+
+def token_of(request: Request) -> str:
+    """The session token that came with the request; empty when there is none."""
+    return request.cookies.get(cookie_name(request), "")
+
+
+async def signed_in(request: Request) -> User:
+    """Whose session it is. Raises Unauthenticated, the same for all causes."""
+    token = token_of(request)
+    services = services_of(request)
+    found = await quickly(services.database, services.sessions.find, token)
+    if found is None:
+        raise Unauthenticated
+    request.state.key_id = found.key_id  # for what is counted by key
+    request.state.csrf = csrf_token(token)
+    if found.stale:
+        await run_in_threadpool(services.users.note_use, found.key_id)
+    return found.user
+
+
+def remember(response: Response, request: Request, token: str) -> None:
+    """Give the browser the session; it ends with the browser, or with its lifetime here."""
+    response.set_cookie(
+        cookie_name(request),
+        token,
+        path="/",
+        secure=not on_loopback(request),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def forget(response: Response, request: Request) -> None:
+    response.delete_cookie(
+        cookie_name(request),
+        path="/",
+        secure=not on_loopback(request),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def csrf_token(token: str) -> str:
+    """What pages of a session put into their forms: it follows from the token, not back."""
+    return sha256(b"form of " + token.encode()).hexdigest()
+
+
+def check_csrf(request: Request, sent: str) -> None:
+    """Raises CrossSite unless ``sent`` is what this session's pages put into their forms."""
+    if not compare_digest(sent.encode("utf-8", "replace"), request.state.csrf.encode()):
+        raise CrossSite
+
+
+def check_origin(request: Request) -> None:
+    """Raises CrossSite unless the browser says that a page of this very address sent the form.
+
+    Over plain HTTP only this machine itself is served: anybody on the way could take the session.
+    """
+    origin = request.headers.get("origin", "").lower()
+    scheme, _, place = origin.partition("://")
+    same = bool(place) and place == request.headers.get("host", "").lower()
+    if not same or scheme not in ("http", "https"):
+        raise CrossSite
+    if scheme == "http" and not on_loopback(request):
+        raise CrossSite

@@ -1,0 +1,58 @@
+"""From a template to a page: everything is escaped, and a name that is missing is an error."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from app import __version__
+from app.dashboard.navigation import links_for
+
+HERE = Path(__file__).parent
+
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+ENVIRONMENT.globals["version"] = __version__
+
+#: Pages tell no other site where they are, but their own forms say where they come from:
+#: without that, browsers send them with the origin "null".
+HEADERS = {"Referrer-Policy": "same-origin"}
+
+
+def _moment(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _words(name: str) -> str:
+    """A name of the API as words: ``noise_scale`` is "noise scale"."""
+    return name.replace("_", " ")
+
+
+ENVIRONMENT.filters["moment"] = _moment
+ENVIRONMENT.filters["words"] = _words
+
+
+def render(
+    request: Request, template: str, /, status_code: int = 200, **context: Any
+) -> HTMLResponse:
+    """The page that ``template`` makes of ``context`` for whoever is signed in."""
+    user = getattr(request.state, "user", None)
+    page = ENVIRONMENT.get_template(template).render(
+        user=user,
+        links=[] if user is None else links_for(user),
+        here=request.url.path,
+        csrf=getattr(request.state, "csrf", ""),
+        **context,
+    )
+    return HTMLResponse(page, status_code, HEADERS)

@@ -1,0 +1,64 @@
+"""The way in and the way out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.auth import MAX_KEY_LENGTH, CurrentUser, any_key, anyone
+from app.dashboard.forms import SentForm
+from app.dashboard.navigation import links_for
+from app.dashboard.pages import SIGN_IN, to
+from app.dashboard.pages import pages as pages_router
+from app.dashboard.sessions import forget, remember, token_of
+from app.dashboard.templating import render
+from app.dependencies import ServicesDep
+
+pages = pages_router()
+
+Next = Annotated[str, Query(max_length=2000)]
+
+
+@pages.get("/ui", dependencies=[any_key])
+async def front(user: CurrentUser) -> Response:
+    """Everybody starts at the first page of their roles."""
+    return to(links_for(user)[0].path)
+
+
+@pages.get(SIGN_IN, dependencies=[anyone])
+async def sign_in_page(request: Request, next: Next = "") -> Response:
+    """Where a key is exchanged for a session."""
+    return render(request, "sign_in.html", next=next, refused=False)
+
+
+@pages.post(SIGN_IN, dependencies=[anyone])
+async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Response:
+    """Open a session with a key; which of the many reasons a key has to fail is not told."""
+    key, next = form.get("key"), form.get("next")
+    token = None
+    if len(key) <= MAX_KEY_LENGTH and key.isascii():
+        token = await run_in_threadpool(services.sessions.open, key)
+    if token is None:
+        # Not 401: that asks for a header, and browsers write it down as an error of the page.
+        return render(request, "sign_in.html", next=next, refused=True)
+    response = to(next if _is_own(next) else "/ui")
+    remember(response, request, token)
+    return response
+
+
+@pages.post("/ui/sign-out", dependencies=[any_key])
+async def sign_out(request: Request, services: ServicesDep) -> Response:
+    """End this session, here and at once."""
+    await run_in_threadpool(services.sessions.close, token_of(request))
+    response = to(SIGN_IN)
+    forget(response, request)
+    return response
+
+
+def _is_own(path: str) -> bool:
+    """Whether it is a page of this dashboard, and nothing that a browser reads as another site."""
+    inside = path == "/ui" or path.startswith("/ui/")
+    return inside and path.isprintable() and path.isascii() and "\\" not in path

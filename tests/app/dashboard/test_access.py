@@ -1,0 +1,84 @@
+"""Who may see which page: every role on every page, by walking the routes of the application."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from app.auth import ROLES
+from app.dashboard.navigation import LINKS
+from app.dashboard.pages import Page
+from app.openapi import routes_of
+from tests.app.dashboard.conftest import SignIn
+
+PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
+
+#: Method and path → who may use it; "session" is anybody signed in, "" is everybody.
+CONTRACT = {
+    "GET /ui": "session",
+    "GET /ui/sign-in": "",
+    "POST /ui/sign-in": "",
+    "POST /ui/sign-out": "session",
+    "GET /ui/keys": "session",
+    "POST /ui/keys": "session",
+    "POST /ui/keys/{id}/revoke": "session",
+    "GET /ui/{path:path}": "",
+}
+
+
+def pages(application: FastAPI) -> dict[str, Page]:
+    return {
+        f"{method} {route.path}": route
+        for route in routes_of(application)
+        if route.path.startswith("/ui")
+        for method in route.methods or ()
+        if isinstance(route, Page)
+    }
+
+
+def test_the_pages_are_those_of_the_table(application: FastAPI) -> None:
+    below = [route for route in routes_of(application) if route.path.startswith("/ui")]
+    assert all(isinstance(route, Page) for route in below)
+    served = {
+        name: ""
+        if route.access.public
+        else ("session" if route.access.roles == ROLES else " ".join(sorted(route.access.roles)))
+        for name, route in pages(application).items()
+    }
+    assert served == {name: " ".join(sorted(who.split())) for name, who in CONTRACT.items()}
+
+
+def test_every_role_on_every_page(application: FastAPI, sign_in: SignIn) -> None:
+    wrong: list[Any] = []
+    browsers = {who: sign_in(who) for who in PEOPLE}
+    nobody = sign_in(None)
+    for name, route in pages(application).items():
+        method, path = name.split()[0], route.path.split(":")[0].replace("{path", "x")
+        path = path.format(**dict.fromkeys(route.param_convertors, "absent"))
+        if path in ("/ui/sign-in", "/ui/sign-out"):
+            continue  # test_sessions.py
+        for who, browser in ({None: nobody} | browsers).items():
+            if method == "GET":
+                reply = browser.client.get(path)
+            else:
+                reply = browser.post(path)
+            at_entrance = reply.status_code == 303 and "sign-in" in reply.headers["location"]
+            allowed = route.access.public or (who is not None and PEOPLE[who] in route.access.roles)
+            if reply.status_code >= 500:
+                wrong.append((name, who, reply.status_code))
+            if who is None and not route.access.public:
+                wrong += [(name, who, reply.status_code)] * (not at_entrance)
+            else:
+                wrong += [(name, who, reply.status_code)] * (
+                    at_entrance or (reply.status_code == 403) == allowed
+                )
+    assert wrong == []
+
+
+def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) -> None:
+    served = pages(application)
+    assert {link.path: link.roles for link in LINKS} == {
+        link.path: served[f"GET {link.path}"].access.roles for link in LINKS
+    }
+    assert all(any(role in link.roles for link in LINKS) for role in ROLES)
