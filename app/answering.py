@@ -4,7 +4,8 @@
 
 Everything before the line reads public facts only and is free when it fails. From the line on
 every way out costs the full price and looks the same from outside: the answer or one fixed error,
-at a release instant of the one clock. The client may go away; the work goes on and its answer is
+at a release instant of the one clock. Until it has a place to work in, which is free at such an
+instant too, a query can be cancelled. The client may go away; the work goes on and its answer is
 kept under its key.
 """
 
@@ -13,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ from app.admission import InFlight
 from app.clock import next_instant, release_after
 from app.execution import Execution, quickly
 from app.ids import uuid7
+from app.places import Places
 from app.problems import query_failed_body
 from app.queries.query import Price
 from app.submission import QueryRequest
@@ -34,10 +35,10 @@ from mechanisms.domains import Dataset
 from mechanisms.noise.words import Randomness
 from storage.database import Database
 from storage.datasets import Datasets, StoredDataset
-from storage.errors import NoRecords, QueryReleased, StorageError, TooLate
+from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
 from storage.ledger import Ledger, Replay, Reservation, Reserve
 from storage.preparation import open_records
-from storage.queries import Queries
+from storage.queries import Queries, QueryRow
 from storage.users import User
 
 PATH = "/v1/queries"
@@ -56,31 +57,21 @@ class Reply:
 
 @dataclass
 class UnderWay:
-    """A query of this process between its reservation and its release instant."""
+    """A query of this process between its reservation and its release instant.
+
+    ``begun`` has a result from when it has a place: the arrays are opened only then.
+    """
 
     reservation: Reservation
     analyst_id: int
     started: float
+    begun: asyncio.Future[float]
     task: asyncio.Task[Reply] | None = None
-    _state: str = "queued"
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def open(self) -> bool:
-        """Claim the arrays for this query; False when it was cancelled first."""
-        return self._leave_queue("opened")
 
     def cancel(self) -> bool:
-        """Keep the arrays closed for good; False when they were opened first."""
+        """Keep the arrays closed for good; False when it has begun."""
         # An earlier attempt may have opened them: only the first can tell that nobody did.
-        return self.reservation.attempt == 1 and self._leave_queue("cancelled")
-
-    def _leave_queue(self, state: str) -> bool:
-        # Whoever leaves the queue first decides: either records were read or the charge goes back.
-        with self._lock:
-            if self._state != "queued":
-                return False
-            self._state = state
-            return True
+        return self.reservation.attempt == 1 and self.begun.cancel()
 
 
 class Answering:
@@ -98,12 +89,13 @@ class Answering:
         interval: float,
         lease: float,
         in_flight: InFlight,
+        places: Places,
         limit: float,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._execution, self._randomness, self._interval = execution, randomness, interval
         self._lease, self._database = lease, database
-        self._in_flight, self._limit = in_flight, limit
+        self._in_flight, self._places, self._limit = in_flight, places, limit
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
 
@@ -125,7 +117,7 @@ class Answering:
             self._database, self._look_up, request.dataset, analyst, key, body_hash
         )
         if isinstance(found, Replay):
-            return replayed(found.status, found.body)
+            return self._replayed(found)
         stored = found
         public = public_facts(stored)
         charge = request.loss()
@@ -155,14 +147,17 @@ class Answering:
             if not isinstance(outcome, Reservation):
                 self._in_flight.leave(analyst.id)
         if not isinstance(outcome, Reservation):
-            return replayed(outcome.status, outcome.body)
-        under_way = UnderWay(outcome, analyst.id, time.monotonic())
+            return self._replayed(outcome)
+        now = time.monotonic()
+        under_way = UnderWay(outcome, analyst.id, now, self._places.enter(now))
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
         under_way.task = asyncio.create_task(
             self._finish(under_way, request, stored, public, charge, price)
         )
+        # Nobody may be left to take the exception: that it was cancelled stands in its row.
+        under_way.task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await self._reply_within(under_way, request, stored, wait)
 
     def _look_up(
@@ -175,13 +170,25 @@ class Answering:
                 return replay
         return visible(self._datasets, dataset, analyst)
 
+    def as_seen(self, row: QueryRow) -> QueryRow:
+        """The row as it may be shown: what was stored late for its instant waits for the next."""
+        return row.as_running() if row.id in self._under_way and row.is_settled else row
+
+    def _replayed(self, found: Replay) -> Reply:
+        if found.query_id in self._under_way:
+            raise StillRunning(found.query_id)
+        return replayed(found.status, found.body)
+
     async def cancel(self, query_id: UUID) -> None:
-        """Give the charge back if the arrays are still closed; TooLate otherwise."""
+        """Give the charge back if the query has not begun; TooLate otherwise."""
         under_way = self._under_way.get(query_id)
-        if under_way is None or not under_way.cancel():
+        if under_way is None or under_way.task is None or not under_way.cancel():
             raise TooLate(query_id)
-        if not await asyncio.to_thread(self._ledger.release, under_way.reservation):
-            raise TooLate(query_id)
+        try:
+            await asyncio.shield(under_way.task)
+        except QueryReleased:
+            return
+        raise TooLate(query_id)
 
     async def wait_for(self, query_id: UUID, wait: float) -> None:
         """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
@@ -242,16 +249,14 @@ class Answering:
     ) -> Reply:
         reservation = under_way.reservation
         try:
-            outcome = await self._within_limit(
-                under_way,
-                self._execution.job(
-                    self._compute, under_way, request, stored, public, charge, price
-                ),
-            )
-            if outcome is None:
-                raise QueryReleased(reservation.query_id)
-            status, body = outcome
-            after = release_after(time.monotonic() - under_way.started, self._interval)
+            begun = await self._begin(under_way)
+            if begun is None:
+                status, body = 500, query_failed_body(reservation.query_id)
+                after = release_after(time.monotonic() - under_way.started, self._interval)
+            else:
+                work = (under_way, request, stored, public, charge, price)
+                status, body, instant = await self._within_limit(reservation.query_id, begun, work)
+                after = next_instant(instant - under_way.started, self._interval)
             settled = await self._ledger.settle_async(
                 reservation,
                 status=status,
@@ -272,25 +277,40 @@ class Answering:
             if self._under_way.get(reservation.query_id) is under_way:
                 del self._under_way[reservation.query_id]
 
-    async def _within_limit(
-        self, under_way: UnderWay, work: Coroutine[Any, Any, tuple[int, bytes] | None]
-    ) -> tuple[int, bytes] | None:
-        """What ``work`` gives, or the fixed failure once the public limit is over.
+    async def _begin(self, under_way: UnderWay) -> float | None:
+        """When the query begins; None when its charge stands and it has waited for too long.
 
-        A kernel cannot be stopped: its thread works on, and what it finds is thrown away. Who is
-        still waiting for a thread by then gets the charge back.
+        Raises: QueryReleased when it was cancelled, or has waited for too long: nothing is charged.
         """
-        job = asyncio.ensure_future(work)
-        left = under_way.started + self._limit - time.monotonic()
+        begun = under_way.begun
+        if not begun.done():
+            await asyncio.wait({begun}, timeout=self._limit)
+        if begun.done() and not begun.cancelled():
+            return begun.result()
+        begun.cancel()
+        reservation = under_way.reservation
+        if await asyncio.to_thread(self._ledger.release, reservation):
+            raise QueryReleased(reservation.query_id)
+        return None
+
+    async def _within_limit(
+        self, query_id: UUID, begun: float, work: tuple[Any, ...]
+    ) -> tuple[int, bytes, float]:
+        """Status and body of the reply, and the instant at which the place of the work is free.
+
+        Once the public limit is over, that is the fixed failure. A kernel cannot be stopped: it
+        works on in its place, and what it finds is thrown away.
+        """
+        job = asyncio.ensure_future(self._execution.job(self._compute, *work))
+        left = begun + self._limit - time.monotonic()
         done, _ = await asyncio.wait({job}, timeout=max(0.0, left))
-        if done:
-            return job.result()
-        job.add_done_callback(lambda late: late.cancelled() or late.exception())
-        if under_way.cancel() and await asyncio.to_thread(
-            self._ledger.release, under_way.reservation
-        ):
-            return None
-        return 500, query_failed_body(under_way.reservation.query_id)
+        if not done:
+            job.add_done_callback(lambda late: late.cancelled() or late.exception())
+            job.add_done_callback(lambda _: self._places.leave(begun))
+            instant = begun + release_after(time.monotonic() - begun, self._interval)
+            return 500, query_failed_body(query_id), instant
+        instant = self._places.leave(begun)
+        return *job.result(), instant
 
     async def _keep_all(self) -> None:
         """Renew every lease each third of it, so that nobody else runs a query that is at work."""
@@ -318,10 +338,8 @@ class Answering:
         public: Dataset,
         charge: PrivacyLoss,
         price: Price,
-    ) -> tuple[int, bytes] | None:
+    ) -> tuple[int, bytes]:
         reservation = under_way.reservation
-        if not under_way.open():
-            return None
         try:
             folder = self._datasets.version_folder(stored.id, reservation.version)
             records = open_records(folder, public.domain)

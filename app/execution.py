@@ -1,7 +1,7 @@
 """Where work runs: threads, because compiled kernels hold no interpreter lock.
 
 Two pools, so that a query waiting for its kernels never takes the place of the kernels: *jobs*
-run whole queries and preparations, *kernels* run the equal-cost parts that jobs are cut into.
+run whole queries, *kernels* run the equal-cost parts that queries and preparations are cut into.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ async def quickly(
 class Execution:
     """The pools of one service process."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, places: int) -> None:
         self.kernels = ThreadExecutor(workers)
-        self._jobs = ThreadPoolExecutor(workers, thread_name_prefix="job")
+        self._jobs = ThreadPoolExecutor(places, thread_name_prefix="job")
 
     async def job(self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
-        """Run a whole query or preparation; it waits for a free thread."""
+        """Run a whole query, whose place (``app.places``) is a thread of its own."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from limits import parse
@@ -31,6 +32,8 @@ class Settings(BaseSettings):
     """Seconds. Answers leave at reservation + interval · 2^j; 0 switches that off, for tests."""
     workers: int | None = Field(default=None, ge=1, le=1024)
     """Threads that run kernels; one a processor when unset."""
+    places: int | None = Field(default=None, ge=1, le=4096)
+    """Queries that are worked on at the same time, the others wait; eight a worker when unset."""
     lease: float = Field(default=60.0, ge=1, le=86_400, allow_inf_nan=False)
     """Seconds after a crash from which on the key of a running query runs it again."""
 
@@ -48,7 +51,7 @@ class Settings(BaseSettings):
     body_timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)
     """Seconds a body may take to arrive; of an upload, seconds in which nothing arrives."""
     query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
-    """Seconds after which a query ends as failed, whatever it is doing; public."""
+    """Seconds a query may wait for a place, then released, and work, then failed; public."""
 
     upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
     """Bytes of one upload as it arrives, compressed or not."""
@@ -71,6 +74,14 @@ class Settings(BaseSettings):
         if value is not None:
             parse(value)
         return value or None
+
+    def kernel_threads(self) -> int:
+        """``workers`` in effect."""
+        return self.workers or os.cpu_count() or 1
+
+    def places_in_effect(self) -> int:
+        """How many queries are worked on at the same time."""
+        return self.places or 8 * self.kernel_threads()
 
     def heads_file(self) -> Path:
         """The file of published heads in effect."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -15,6 +14,7 @@ from app.background import Repeated
 from app.execution import Execution
 from app.heads import watched
 from app.metrics import Metrics
+from app.places import Places
 from app.problems import query_failed_body
 from app.services import Services
 from app.settings import Settings
@@ -53,7 +53,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             database, failure_body=query_failed_body, lease_us=round(settings.lease * 1e6)
         )
         queries = Queries(database)
-        execution = Execution(settings.workers or os.cpu_count() or 1)
+        places = settings.places_in_effect()
+        execution = Execution(settings.kernel_threads(), places)
         closing.callback(execution.close)
         answering = Answering(
             database=database,
@@ -65,6 +66,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             interval=settings.release_interval,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
+            places=Places(places, settings.release_interval),
             limit=settings.query_limit,
         )
         refusals = Refusals(database)

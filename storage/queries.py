@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -43,6 +43,15 @@ class QueryRow:
     answer: bytes | None
     created_us: int
     release_us: int | None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has a reply that may be seen."""
+        return self.status in ("answered", "failed")
+
+    def as_running(self) -> QueryRow:
+        """The same row, telling nothing of how it ended."""
+        return replace(self, status="running", answer_status=None, answer=None, release_us=None)
 
 
 _q = query.c

@@ -146,7 +146,8 @@ async def history(
     page = await run_in_threadpool(
         services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
     )
-    return Listing(items=[shown(row) for row in page.items], next=page.next)
+    items = [shown(services.answering.as_seen(row)) for row in page.items]
+    return Listing(items=items, next=page.next)
 
 
 @api.get(
@@ -182,10 +183,12 @@ async def look_up(
     row = await run_in_threadpool(services.queries.find, id)
     if row is None or not may_see(row, user):
         raise NotFound
+    row = services.answering.as_seen(row)
     if row.status == "running" and prefer is not None:
         await services.answering.wait_for(id, waiting(prefer))
-        row = await run_in_threadpool(services.queries.find, id)
-        assert row is not None
+        found = await run_in_threadpool(services.queries.find, id)
+        assert found is not None
+        row = services.answering.as_seen(found)
     if format != "json":
         return rendered(row, user, format)
     if row.status == "answered" and row.analyst_id == user.id and row.answer is not None:
@@ -204,7 +207,7 @@ async def look_up(
     responses=problems(NotFound, TooLate),
 )
 async def cancel(query_id: str, user: CurrentUser, services: ServicesDep) -> None:
-    """Cancel before the records were opened: the charge goes back; later it is too late."""
+    """Cancel before the query has begun: the charge goes back; later it is too late."""
     id = known_form(query_id)
     row = await run_in_threadpool(services.queries.find, id)
     if row is None or row.analyst_id != user.id:

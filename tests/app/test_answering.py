@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"release_interval": INTERVAL, "workers": 1})
+    return settings.model_copy(update={"release_interval": INTERVAL, "workers": 1, "places": 1})
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
 
 
 def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> None:
-    held = hold(services(shop))
+    held = hold(shop)
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
         time.sleep(INTERVAL * 1.2)
@@ -99,7 +100,7 @@ def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
 
 
 def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
-    held = hold(services(shop))
+    held = hold(shop)
     reply = ask(shop, "wait=0")
     assert reply.status_code == 202
     held.set()
@@ -107,8 +108,8 @@ def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
     assert status(shop, path, headers={"Prefer": "wait=10"}) == "answered"
 
 
-def test_a_query_that_waits_for_a_thread_can_be_cancelled(shop: Service) -> None:
-    held = hold(services(shop))
+def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
+    held = hold(shop)
     path = ask(shop, "respond-async", "k").headers["Location"]
     assert spent(shop) == "0.1"
     assert shop("ana", "DELETE", path).status_code == 204
@@ -123,7 +124,7 @@ def test_a_query_that_waits_for_a_thread_can_be_cancelled(shop: Service) -> None
 
 
 def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
-    held = hold(services(shop))
+    held = hold(shop)
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
         items: list[dict[str, Any]] = []
@@ -134,6 +135,48 @@ def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
         assert reply.result().status_code == 409
         assert reply.result().json()["type"].endswith("query-released")
     assert spent(shop) == "0"
+
+
+def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
+    """Whether a query can be cancelled tells nothing of when the work before it ended."""
+    ask(shop, "respond-async", "first")
+    second = ask(shop, "respond-async", "k").headers["Location"]
+    time.sleep(INTERVAL / 4)  # the first was computed long ago
+    assert shop("ana", "DELETE", second).status_code == 204
+    third = ask(shop, "respond-async").headers["Location"]
+    waited = shop("ana", "GET", third, headers={"Prefer": "wait=60"}).json()
+    assert waited["status"] == "answered"
+    # It began at an instant of the first, and left at one of its own.
+    assert released_after(shop) in POWERS[1:]
+    assert shop("ana", "DELETE", third).json()["type"].endswith("too-late")
+
+
+def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that misses its instant must not show when it ended."""
+    ledger = services(shop).ledger
+    settle, stored, go = ledger.settle_async, threading.Event(), threading.Event()
+
+    async def slow(reservation: Any, **reply: Any) -> bool:
+        done = await settle(reservation, **{**reply, "release_us": reservation.reserved_us})
+        stored.set()
+        await asyncio.to_thread(go.wait, 30)
+        return done
+
+    monkeypatch.setattr(ledger, "settle_async", slow)
+    path = ask(shop, "respond-async", "k").headers["Location"]
+    assert stored.wait(30)
+    try:
+        shown = shop("ana", "GET", path).json()
+        assert (shown["status"], shown["released"]) == ("running", None)
+        assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
+        assert ask(shop, key="k").json()["type"].endswith("still-running")
+        assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
+    finally:
+        go.set()
+    assert status(shop, path, headers={"Prefer": "wait=60"}) == "answered"
+    assert ask(shop, key="k").status_code == 201
 
 
 def test_an_attempt_that_lost_replies_with_the_stored_answer(
@@ -172,14 +215,19 @@ def released_after(service: Service) -> float:
     return (released - created).total_seconds() / INTERVAL
 
 
-def hold(found: Services) -> threading.Event:
-    """Keep the only job thread busy until the event is set."""
-    release, busy = threading.Event(), threading.Event()
+class Held:
+    """A place that another query has, until it is ``set`` free."""
 
-    def work() -> None:
-        busy.set()
-        release.wait(30)
+    def __init__(self, service: Service) -> None:
+        self._places = services(service).answering._places
+        self._portal = service.client.portal
+        assert self._portal is not None
+        self._begun: float = self._portal.call(self._places.enter, time.monotonic())
 
-    found.execution._jobs.submit(work)
-    assert busy.wait(10)
-    return release
+    def set(self) -> None:
+        assert self._portal is not None
+        self._portal.call(self._places.leave, self._begun)
+
+
+def hold(service: Service) -> Held:
+    return Held(service)

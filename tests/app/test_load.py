@@ -19,7 +19,7 @@ from app.main import create_app
 from app.queries.selection import Selection
 from app.settings import Settings
 from tests.app.conftest import Service
-from tests.app.test_answering import hold, services
+from tests.app.test_answering import hold
 from tests.app.test_ledger import QUERY, ask
 
 BODY = {"dataset": "triangle", "epsilon": "0.001", "query": QUERY}
@@ -27,7 +27,7 @@ BODY = {"dataset": "triangle", "epsilon": "0.001", "query": QUERY}
 
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
-    return settings.model_copy(update={"workers": 1, **getattr(request, "param", {})})
+    return settings.model_copy(update={"workers": 1, "places": 1, **getattr(request, "param", {})})
 
 
 def configured(**settings: Any) -> pytest.MarkDecorator:
@@ -50,7 +50,7 @@ def later(shop: Service, who: str = "ana") -> httpx.Response:
 
 @configured(in_flight_per_analyst=2, in_flight_total=3)
 def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Service) -> None:
-    held = hold(services(shop))
+    held = hold(shop)
     assert [later(shop).status_code for _ in range(2)] == [202, 202]
     refused = later(shop)
     assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
@@ -78,6 +78,18 @@ def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
     while later(shop).status_code == 429:
         time.sleep(0.02)
     assert time.monotonic() - started >= 1.0
+
+
+@configured(in_flight_per_analyst=1)
+def test_a_cancelled_query_gives_its_place_in_flight_back_at_once(shop: Service) -> None:
+    held = hold(shop)
+    for _ in range(3):
+        waiting = later(shop)
+        assert waiting.status_code == 202
+        assert later(shop).status_code == 429
+        assert shop("ana", "DELETE", waiting.headers["Location"]).status_code == 204
+    held.set()
+    assert ask(shop, "triangle").status_code == 201
 
 
 @configured(in_flight_per_analyst=1)
