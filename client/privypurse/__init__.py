@@ -1,0 +1,105 @@
+"""Ask a PrivyPurse service: one call, one answer, one charge.
+
+Start with ``PrivyPurse(url, key)``. Queries to quote before they are asked are made by
+``selection``, ``top_k``, ``tree``, ``distance``, ``clustering`` and ``statistic``.
+"""
+
+from privypurse.accounts import Account, Budgets, Dataset, Entry, Key, Standing, User, Verification
+from privypurse.administration import IssuedKey
+from privypurse.amounts import Amount
+from privypurse.answers import Answer, Selected, TopK, Value
+from privypurse.client import PrivyPurse
+from privypurse.clusters import Clusters
+from privypurse.distances import Distance, Distances
+from privypurse.kinds import Query, clustering, distance, selection, statistic, top_k, tree
+from privypurse.problems import (
+    AlreadyExists,
+    BelowSpent,
+    BudgetExhausted,
+    Busy,
+    CapExhausted,
+    Forbidden,
+    InvalidRecords,
+    InvalidRequest,
+    KeyReused,
+    LedgerFrozen,
+    NoRecords,
+    NotFound,
+    PreconditionFailed,
+    Problem,
+    PurseError,
+    QueryFailed,
+    QueryReleased,
+    RateLimited,
+    StillRunning,
+    TooLarge,
+    TooLate,
+    Unanswered,
+    Unauthenticated,
+    Unreachable,
+    UnsupportedQuery,
+    UploadRunning,
+)
+from privypurse.quotes import Quote
+from privypurse.trees import Tree, Trees
+from privypurse.uploads import RecordsRefused
+from privypurse.version import __version__
+
+__all__ = [
+    "Account",
+    "AlreadyExists",
+    "Amount",
+    "Answer",
+    "BelowSpent",
+    "BudgetExhausted",
+    "Budgets",
+    "Busy",
+    "CapExhausted",
+    "Clusters",
+    "Dataset",
+    "Distance",
+    "Distances",
+    "Entry",
+    "Forbidden",
+    "InvalidRecords",
+    "InvalidRequest",
+    "IssuedKey",
+    "Key",
+    "KeyReused",
+    "LedgerFrozen",
+    "NoRecords",
+    "NotFound",
+    "PreconditionFailed",
+    "PrivyPurse",
+    "Problem",
+    "PurseError",
+    "Query",
+    "QueryFailed",
+    "QueryReleased",
+    "Quote",
+    "RateLimited",
+    "RecordsRefused",
+    "Selected",
+    "Standing",
+    "StillRunning",
+    "TooLarge",
+    "TooLate",
+    "TopK",
+    "Tree",
+    "Trees",
+    "Unanswered",
+    "Unauthenticated",
+    "Unreachable",
+    "UnsupportedQuery",
+    "UploadRunning",
+    "User",
+    "Value",
+    "Verification",
+    "__version__",
+    "clustering",
+    "distance",
+    "selection",
+    "statistic",
+    "top_k",
+    "tree",
+]

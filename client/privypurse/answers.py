@@ -1,0 +1,103 @@
+"""What comes back for a charge: the answer with what it cost and the receipt for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from privypurse.amounts import Amount
+from privypurse.levels import Columns
+from privypurse.notebook import paragraph, table
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A paid answer.
+
+    ``remaining`` is what was left of the allowance when it was charged; ``reply`` is all that the
+    service sent.
+    """
+
+    id: str
+    dataset: str
+    dataset_version: int
+    charge: Amount
+    remaining: Amount
+    receipt: str
+    reply: Mapping[str, Any]
+
+    @property
+    def steps(self) -> list[Mapping[str, Any]]:
+        """What the charge was spent on."""
+        return list(self.reply["steps"])
+
+    @staticmethod
+    def common(reply: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that all kinds of answers have."""
+        return {
+            "id": reply["id"],
+            "dataset": reply["dataset"],
+            "dataset_version": reply["dataset_version"],
+            "charge": Amount.of(reply["charge"]),
+            "remaining": Amount.of(reply["remaining"]),
+            "receipt": reply["receipt"],
+            "reply": reply,
+        }
+
+    def _priced(self) -> str:
+        """A line for notebooks."""
+        return paragraph(f"{self.dataset}: charged {self.charge}, remaining {self.remaining}")
+
+
+@dataclass(frozen=True)
+class Selected(Answer):
+    """The selected candidate: a node or a value as itself, an attribute by name, a tree by its
+    index."""
+
+    selected: Any
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        del columns
+        return cls(**cls.common(reply), selected=reply["answer"]["selected"])
+
+    def _repr_html_(self) -> str:
+        return table(["selected"], [[self.selected]]) + self._priced()
+
+
+@dataclass(frozen=True)
+class TopK(Answer):
+    """The selected candidates, in the order in which they were drawn."""
+
+    selected: list[Any]
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        del columns
+        return cls(**cls.common(reply), selected=list(reply["answer"]["selected"]))
+
+    def _repr_html_(self) -> str:
+        return table(["draw", "selected"], enumerate(self.selected, 1)) + self._priced()
+
+
+@dataclass(frozen=True)
+class Value(Answer):
+    """One number; ``noise_scale`` where the scale of its noise is public."""
+
+    value: float
+    noise_scale: float | None
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        del columns
+        answer = reply["answer"]
+        scale = answer.get("noise_scale")
+        return cls(**cls.common(reply), value=answer["value"], noise_scale=scale)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def _repr_html_(self) -> str:
+        scale = "" if self.noise_scale is None else f"{self.noise_scale:g}"
+        return table(["value", "noise scale"], [[f"{self.value:g}", scale]]) + self._priced()

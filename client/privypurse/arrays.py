@@ -1,0 +1,18 @@
+"""Matrices as NumPy arrays where NumPy is installed, otherwise as lists of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+#: ``numpy.ndarray`` of floats, or ``list[list[float]]``; both index as ``matrix[i][j]``.
+Matrix = Any
+
+
+def matrix(rows: Sequence[Sequence[float]]) -> Matrix:
+    """``rows`` in the best form that is there."""
+    try:
+        import numpy
+    except ImportError:
+        return [list(row) for row in rows]
+    return numpy.array(rows, dtype=float)

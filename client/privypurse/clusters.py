@@ -1,0 +1,88 @@
+"""Centres of private records, and the encoding that finds the cluster of records of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self, overload
+
+from privypurse.answers import Answer
+from privypurse.arrays import Matrix, matrix
+from privypurse.levels import Column, Columns, Row, rows_of, value_of
+from privypurse.notebook import table
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One attribute of the encoding: a vector for each of its values."""
+
+    column: Column
+    values: list[str]
+    vectors: list[list[float]]
+
+    def vector(self, row: Row) -> list[float]:
+        return self.vectors[self.column.position(value_of(row, self.column.name), self.values)]
+
+
+@dataclass(frozen=True)
+class Clusters(Answer):
+    """``centres``: shape (clusters, coordinates), the coordinates of ``encoding`` in order."""
+
+    centres: Matrix
+    encoding: list[Encoded]
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        answer = reply["answer"]
+        encoding = [
+            Encoded(columns[one["name"]], one["values"], one["vectors"])
+            for one in answer["encoding"]["attributes"]
+        ]
+        return cls(**cls.common(reply), centres=matrix(answer["centres"]), encoding=encoding)
+
+    def point(self, row: Row) -> list[float]:
+        """The coordinates of one record."""
+        return [x for one in self.encoding for x in one.vector(row)]
+
+    @overload
+    def assign(self, rows: Row) -> int: ...
+    @overload
+    def assign(self, rows: Sequence[Row]) -> list[int]: ...
+    @overload
+    def assign(self, rows: Any) -> Any: ...
+    def assign(self, rows: Any) -> Any:
+        """The index of the nearest centre of one row, or of each row of a sequence or a frame."""
+        centres = [[float(x) for x in centre] for centre in self.centres]
+        if isinstance(rows, Mapping):
+            return nearest(self.point(rows), centres)
+        return [nearest(self.point(row), centres) for row in rows_of(rows)]
+
+    def typical(self) -> list[dict[str, str]]:
+        """For each centre the record nearest to it: what the cluster is like."""
+        edges = [0]
+        for one in self.encoding:
+            edges.append(edges[-1] + len(one.vectors[0]))
+        found = []
+        for centre in self.centres:
+            parts = [[float(x) for x in centre[a:b]] for a, b in pairwise(edges)]
+            found.append(
+                {
+                    one.column.name: one.values[nearest(part, one.vectors)]
+                    for one, part in zip(self.encoding, parts, strict=True)
+                }
+            )
+        return found
+
+    def _repr_html_(self) -> str:
+        names = [one.column.name for one in self.encoding]
+        rows = [[index, *typical.values()] for index, typical in enumerate(self.typical())]
+        return table(["cluster", *names], rows) + self._priced()
+
+
+def nearest(point: Sequence[float], others: Sequence[Sequence[float]]) -> int:
+    """The index of the nearest by Euclidean distance, the first among equals."""
+    return min(
+        range(len(others)),
+        key=lambda k: sum((x - y) ** 2 for x, y in zip(point, others[k], strict=True)),
+    )

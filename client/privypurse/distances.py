@@ -1,0 +1,94 @@
+"""Distances between the values of categorical attributes, ready for what takes a matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from privypurse.answers import Answer
+from privypurse.arrays import Matrix, matrix
+from privypurse.levels import Column, Columns, rows_of, value_of
+from privypurse.notebook import heat, paragraph
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far apart the values of one attribute are.
+
+    ``matrix``: symmetric, zero diagonal, all in [0, 1], shape (values, values), in the order of
+    ``values``. ``context``: the attributes that tell the values apart. ``embedding``: coordinates
+    of the values at exactly these distances, when they were asked for.
+    """
+
+    column: Column
+    values: list[str]
+    matrix: Matrix
+    context: list[str]
+    embedding: Matrix | None
+
+    def between(self, one: object, other: object) -> float:
+        """The distance between two values; a number stands for its bin."""
+        return float(self.matrix[self._position(one)][self._position(other)])
+
+    def of(self, values: Sequence[object]) -> Matrix:
+        """Distances between values of one's own, shape (n, n): for ``metric="precomputed"``."""
+        at = [self._position(value) for value in values]
+        if isinstance(self.matrix, list):
+            return [[self.matrix[i][j] for j in at] for i in at]
+        return self.matrix[at][:, at]
+
+    def _position(self, value: object) -> int:
+        return self.column.position(value, self.values)
+
+    def _repr_html_(self) -> str:
+        told = f"{self.column.name}, told apart by {', '.join(self.context) or 'nothing'}"
+        return paragraph(told) + heat(self.values, self.matrix)
+
+
+@dataclass(frozen=True)
+class Distances(Answer, Mapping[str, Distance]):
+    """The distances of every attribute that was asked for: ``answer["town"].matrix``."""
+
+    distances: dict[str, Distance]
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        found = {
+            name: Distance(
+                columns[name],
+                one["values"],
+                matrix(one["matrix"]),
+                one["context"],
+                matrix(one["embedding"]) if "embedding" in one else None,
+            )
+            for name, one in reply["answer"]["distances"].items()
+        }
+        return cls(**cls.common(reply), distances=found)
+
+    def between_rows(self, rows: Any) -> Matrix:
+        """Distances between records of one's own, shape (n, n): for ``metric="precomputed"``.
+
+        Squares of the distances of their values add up over the attributes, as in clustering.
+        """
+        table = list(rows_of(rows))
+        parts = [
+            one.of([value_of(row, name) for row in table]) for name, one in self.distances.items()
+        ]
+        if not isinstance(parts[0], list):
+            return sum(part**2 for part in parts) ** 0.5
+        n = range(len(table))
+        return [[math.sqrt(sum(part[i][j] ** 2 for part in parts)) for j in n] for i in n]
+
+    def __getitem__(self, name: str) -> Distance:
+        return self.distances[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.distances)
+
+    def __len__(self) -> int:
+        return len(self.distances)
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.distances.values()) + self._priced()

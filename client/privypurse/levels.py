@@ -1,0 +1,119 @@
+"""From values of one's own to the levels that answers speak of: categories and public bins.
+
+Built on the public description of the dataset, so a number falls into the bin that the service
+would put it into, whatever digits the bin's text shows.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+#: One record: a value of every attribute, by name.
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute as registered: ``edges`` of its bins, or the ``values`` of a category."""
+
+    name: str
+    edges: tuple[float, ...] = ()
+    values: tuple[str, ...] = ()
+    missing: str | None = None
+    clamp: bool = False
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Self:
+        """From a member of the dataset's ``attributes``."""
+        name, missing = described["name"], described.get("missing")
+        if described["kind"] != "numeric":
+            return cls(name, values=tuple(described["values"]), missing=missing)
+        lower, upper = map(float, described["bounds"])
+        bins = described.get("bins") or 1
+        if isinstance(bins, int):
+            inner = (lower + (upper - lower) * i / bins for i in range(1, bins))
+            edges = (lower, *inner, upper)
+        else:
+            edges = tuple(map(float, bins))
+        return cls(name, edges, missing=missing, clamp=bool(described.get("clamp")))
+
+    def position(self, value: object, levels: Sequence[str]) -> int:
+        """Which of ``levels``, in the order of the answer, ``value`` is.
+
+        A value may be written as a level's own text. None and NaN are missing.
+        Raises: ValueError when it is none of them.
+        """
+        if isinstance(value, str) and value in levels:
+            return levels.index(value)
+        if not self.edges:
+            text = self.text(value)
+            if text not in levels:
+                raise ValueError(f"{self.name}: {text!r} is not asked about here")
+            return levels.index(text)
+        if self._is_missing(value):
+            # The missing bin of numbers comes after the others.
+            return len(levels) - 1
+        return min(bisect_right(self.edges, self.number(value)), len(self.edges) - 1) - 1
+
+    def text(self, value: object) -> str:
+        """``value`` as one of the texts of a categorical attribute."""
+        if self._is_missing(value):
+            return str(self.missing)
+        if str(value) not in self.values:
+            raise ValueError(f"{self.name} has no value {value!r}")
+        return str(value)
+
+    def number(self, value: object) -> float:
+        """``value`` as a number inside the bounds; a missing one is the middle of them."""
+        if not self.edges:
+            raise ValueError(f"{self.name} is not numeric")
+        lower, upper = self.edges[0], self.edges[-1]
+        if self._is_missing(value):
+            return (lower + upper) / 2
+        number = float(value)  # type: ignore[arg-type]
+        if self.clamp:
+            return min(max(number, lower), upper)
+        if not lower <= number <= upper:
+            raise ValueError(f"{self.name}: {number:g} lies outside of {lower:g} to {upper:g}")
+        return number
+
+    def _is_missing(self, value: object) -> bool:
+        if value is not None and value == self.missing:
+            return True
+        if value is not None and not (isinstance(value, float) and math.isnan(value)):
+            return False
+        if self.missing is None:
+            raise ValueError(f"{self.name}: no value is declared as missing")
+        return True
+
+
+Columns = Mapping[str, Column]
+
+
+def columns_of(description: Mapping[str, Any]) -> dict[str, Column]:
+    """The attributes of a table by name; none for other kinds of datasets."""
+    return {one["name"]: Column.of(one) for one in description.get("attributes", ())}
+
+
+def value_of(row: Row, name: str) -> Any:
+    """The value of an attribute; ValueError when the row has none."""
+    try:
+        return row[name]
+    except KeyError:
+        raise ValueError(f"a row has no value of {name}") from None
+
+
+def rows_of(rows: Any) -> Iterable[Row]:
+    """Rows out of a data frame (pandas, polars) or of any sequence of mappings."""
+    if hasattr(rows, "to_dicts"):
+        found: Iterable[Row] = rows.to_dicts()
+        return found
+    if hasattr(rows, "to_dict"):
+        found = rows.to_dict("records")
+        return found
+    found = rows
+    return found

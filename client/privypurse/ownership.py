@@ -1,0 +1,75 @@
+"""Calls of owners: describe a dataset, send its records, say what analysts may learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privypurse.accounts import Account, Budgets, Dataset
+from privypurse.amounts import Number, limit
+from privypurse.connection import Connection, part
+from privypurse.progress import Progress
+from privypurse.uploads import send_file, until_ready
+
+
+class Ownership:
+    """Datasets of one's own; a part of ``PrivyPurse``."""
+
+    _connection: Connection
+    _show_progress: bool | None
+
+    def register(self, description: Mapping[str, Any]) -> Dataset:
+        """Register a public description; it and its cap are fixed from then on."""
+        path = "/v1/datasets"
+        body = self._connection.json("POST", path, json=description, repeatable=False)
+        return Dataset.of(body)
+
+    def upload_nodes(self, name: str, file: Path | str) -> int:
+        """Send the names of a graph's nodes, one a line; how many there are."""
+        path = f"/v1/datasets/{part(name)}/nodes"
+        with self._progress(name) as progress:
+            sent = send_file(self._connection, path, Path(file), "text/csv", progress)
+        return int(sent["nodes"])
+
+    def upload(self, name: str, file: Path | str, *, media_type: str | None = None) -> Dataset:
+        """Send records and wait until they can be queried; a bar shows both on a terminal.
+
+        The media type follows from the name: ``.csv``, ``.parquet``, ``.graphml``, ``.json``
+        (node-link), each also as ``.gz``.
+        Raises: InvalidRecords, or RecordsRefused when that was found after the upload.
+        """
+        path = f"/v1/datasets/{part(name)}/records"
+        with self._progress(name) as progress:
+            send_file(self._connection, path, Path(file), media_type, progress)
+            return until_ready(self._connection, name, progress)
+
+    def withdraw(self, name: str) -> None:
+        """No more queries of the records; the ledger and stored answers stay."""
+        self._connection.send("DELETE", f"/v1/datasets/{part(name)}/records")
+
+    def grant(
+        self,
+        name: str,
+        analyst: str,
+        *,
+        epsilon: Number,
+        delta: Number = 0,
+        if_match: str | None = None,
+    ) -> Account:
+        """Set what one analyst may learn of a dataset in total; never below what is spent."""
+        path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
+        headers = {} if if_match is None else {"If-Match": if_match}
+        body = limit(epsilon, delta)
+        # A state that must match would no longer match after a first attempt that got through.
+        repeatable = if_match is None
+        return Account.of(
+            self._connection.json("PUT", path, json=body, headers=headers, repeatable=repeatable)
+        )
+
+    def budgets_of(self, name: str) -> Budgets:
+        """Every account of a dataset, what they add up to, and the cap over all of them."""
+        return Budgets.of(self._connection.json("GET", f"/v1/datasets/{part(name)}/budgets"))
+
+    def _progress(self, name: str) -> Progress:
+        return Progress(name, show=self._show_progress)

@@ -1,0 +1,168 @@
+"""Decision trees as they were released: they predict, and they show themselves.
+
+A released tree costs nothing to use, on as many rows of one's own as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Self, overload
+
+from privypurse.answers import Answer
+from privypurse.levels import Columns, Row, rows_of, value_of
+
+Node = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One tree; ``root`` is its JSON and ``columns`` the attributes that it may ask."""
+
+    root: Node
+    columns: Columns
+
+    def leaf(self, row: Row) -> Node:
+        """The leaf of one row. Raises: ValueError when the row lacks a value or has a wrong one."""
+        node = self.root
+        while "label" not in node:
+            node = self._below(node, value_of(row, node["attribute"]))
+        return node
+
+    @overload
+    def predict(self, rows: Row) -> str: ...
+    @overload
+    def predict(self, rows: Sequence[Row]) -> list[str]: ...
+    @overload
+    def predict(self, rows: Any) -> Any: ...
+    def predict(self, rows: Any) -> Any:
+        """The class of one row, or of each row of a sequence or a data frame."""
+        if isinstance(rows, Mapping):
+            return self.leaf(rows)["label"]
+        return [self.leaf(row)["label"] for row in rows_of(rows)]
+
+    @overload
+    def predict_proba(self, rows: Row) -> dict[str, float]: ...
+    @overload
+    def predict_proba(self, rows: Sequence[Row]) -> list[dict[str, float]]: ...
+    @overload
+    def predict_proba(self, rows: Any) -> Any: ...
+    def predict_proba(self, rows: Any) -> Any:
+        """Class probabilities by the noisy counts of the leaf, negative ones taken as 0.
+
+        Uniform where no count is left. Raises: ValueError for trees without counts.
+        """
+        if isinstance(rows, Mapping):
+            return probabilities(self.leaf(rows))
+        return [probabilities(self.leaf(row)) for row in rows_of(rows)]
+
+    @property
+    def depth(self) -> int:
+        """Questions on the longest path."""
+        return _depth(self.root)
+
+    @property
+    def leaves(self) -> int:
+        return _leaves(self.root)
+
+    def __str__(self) -> str:
+        """The tree as indented text, one line a branch."""
+        if "label" in self.root:
+            return _label(self.root)
+        return "\n".join(_lines(self.root, ""))
+
+    def _repr_html_(self) -> str:
+        return _html(self.root, "")
+
+    def _below(self, node: Node, value: object) -> Node:
+        column = self.columns[node["attribute"]]
+        below: Node
+        if "branches" in node:
+            levels = list(node["branches"])
+            below = node["branches"][levels[column.position(value, levels)]]
+        elif "value" in node:
+            below = node["equal" if column.text(value) == node["value"] else "other"]
+        else:
+            below = node["above" if column.number(value) >= node["threshold"] else "below"]
+        return below
+
+
+@dataclass(frozen=True)
+class Trees(Answer):
+    """The trees of an answer: one of ``id3``, ``outputs`` of the evolutionary search."""
+
+    trees: list[Tree]
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        trees = [Tree(root, columns) for root in reply["answer"]["trees"]]
+        return cls(**cls.common(reply), trees=trees)
+
+    @property
+    def tree(self) -> Tree:
+        """The first tree."""
+        return self.trees[0]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.trees))
+
+    def _repr_html_(self) -> str:
+        return "".join(tree._repr_html_() for tree in self.trees) + self._priced()
+
+
+def probabilities(leaf: Node) -> dict[str, float]:
+    """Class probabilities of a leaf by its noisy counts."""
+    if "counts" not in leaf:
+        raise ValueError("the tree was released without counts: it has labels only")
+    counts = {label: max(count, 0) for label, count in leaf["counts"].items()}
+    total = sum(counts.values())
+    return {label: count / total if total else 1 / len(counts) for label, count in counts.items()}
+
+
+def _ways(node: Node) -> list[tuple[str, Node]]:
+    """The answers to a node's question, and what lies below each; none for a leaf."""
+    if "branches" in node:
+        return [(f"= {level}", child) for level, child in node["branches"].items()]
+    if "value" in node:
+        return [(f"= {node['value']}", node["equal"]), (f"≠ {node['value']}", node["other"])]
+    if "threshold" in node:
+        edge = f"{node['threshold']:.12g}"
+        return [(f"< {edge}", node["below"]), (f"≥ {edge}", node["above"])]
+    return []
+
+
+def _depth(node: Node) -> int:
+    return max((1 + _depth(child) for _, child in _ways(node)), default=0)
+
+
+def _leaves(node: Node) -> int:
+    return sum(_leaves(child) for _, child in _ways(node)) or 1
+
+
+def _label(leaf: Node) -> str:
+    if "counts" not in leaf:
+        return str(leaf["label"])
+    counts = ", ".join(f"{name} {count}" for name, count in leaf["counts"].items())
+    return f"{leaf['label']}  ({counts})"
+
+
+def _lines(node: Node, indent: str) -> list[str]:
+    lines = []
+    for answer, child in _ways(node):
+        asked = f"{indent}{node['attribute']} {answer}"
+        if "label" in child:
+            lines.append(f"{asked}: {_label(child)}")
+        else:
+            lines += [asked, *_lines(child, indent + "│   ")]
+    return lines
+
+
+def _html(node: Node, asked: str) -> str:
+    """Nested lists that fold."""
+    if "label" in node:
+        return f"<div>{escape(asked)} <b>{escape(_label(node))}</b></div>"
+    inner = "".join(_html(child, f"{node['attribute']} {way}") for way, child in _ways(node))
+    title = escape(asked or "decision tree")
+    folded = f'<div style="margin-left:1.5em">{inner}</div>'
+    return f"<details open><summary>{title}</summary>{folded}</details>"

@@ -1,0 +1,95 @@
+"""A scripted service: replies by turns, and the requests that it was sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from privypurse import PrivyPurse, connection
+
+ANSWERED: dict[str, Any] = {
+    "id": "q1",
+    "status": "answered",
+    "dataset": "star",
+    "dataset_version": 1,
+    "query": {"kind": "top_k"},
+    "charge": {"epsilon": "0.5", "delta": "0", "neighbouring": "edge"},
+    "remaining": {"epsilon": "1.5", "delta": "0"},
+    "steps": [],
+    "answer": {"selected": [4, 2]},
+    "receipt": "ab",
+}
+#: A reply (status, body, headers), or an exception of the connection.
+Turn = tuple[int, Any, dict[str, str]] | type[httpx.TransportError]
+
+
+def problem(status: int, slug: str, retry_after: str | None = None, **members: Any) -> Turn:
+    headers = {"Content-Type": "application/problem+json"}
+    if retry_after is not None:
+        headers["Retry-After"] = retry_after
+    body = {"type": f"/problems/{slug}", "title": slug, "status": status, **members}
+    return status, body, headers
+
+
+class Script:
+    """Plays turns in order, then ``after`` for ever; without it a request too many fails."""
+
+    def __init__(self, turns: list[Turn], after: Turn | None) -> None:
+        self.turns, self.after = iter(turns), after
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        self.requests.append(request)
+        turn = next(self.turns, self.after)
+        assert turn is not None, f"a request too many: {request.method} {request.url}"
+        if isinstance(turn, type):
+            raise turn("lost", request=request)
+        status, body, headers = turn
+        headers = {"Content-Type": "application/json", **headers}
+        content = body if isinstance(body, str) else json.dumps(body)
+        return httpx.Response(status, content=content, headers=headers)
+
+    @property
+    def done(self) -> bool:
+        return next(self.turns, None) is None
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{request.method} {request.url.path}" for request in self.requests]
+
+    def keys(self) -> set[str]:
+        """The idempotency keys of all questions."""
+        return {r.headers["Idempotency-Key"] for r in self.requests if r.method == "POST"}
+
+
+Play = Callable[..., tuple[PrivyPurse, Script]]
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waiting takes no time here: a clock that only sleeping moves, and what was slept."""
+    slept: list[float] = []
+    monkeypatch.setattr(connection.time, "sleep", slept.append)
+    monkeypatch.setattr(connection.time, "monotonic", lambda: sum(slept))
+    return slept
+
+
+@pytest.fixture
+def play(pauses: list[float]) -> Iterator[Play]:
+    """A client of a script."""
+    del pauses
+    scripts = []
+
+    def start(*turns: Turn, after: Turn | None = None, **options: Any) -> tuple[PrivyPurse, Script]:
+        script = Script(list(turns), after)
+        scripts.append(script)
+        transport = httpx.MockTransport(script)
+        return PrivyPurse("http://service", "pp_x", transport=transport, **options), script
+
+    yield start
+    assert all(script.done for script in scripts), "turns were left over"
