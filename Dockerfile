@@ -8,7 +8,8 @@ COPY accounting ./accounting
 COPY mechanisms ./mechanisms
 COPY storage ./storage
 COPY app ./app
-ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv PYTHONDONTWRITEBYTECODE=1
+COPY client ./client
+ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1
 RUN /opt/venv/bin/python -m compileall -q /srv && /opt/venv/bin/python -m mechanisms.kernels.warm
 
 # Run: no compiler, no package cache, code that the service user cannot write.
@@ -20,7 +21,7 @@ WORKDIR /srv
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /srv /srv
 COPY --from=build --chown=999 /opt/kernels /opt/kernels
-ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/opt/kernels
 USER 999
 # /opt/kernels is a volume because a processor unlike the builder's compiles its own kernels there:

@@ -53,7 +53,7 @@ class ServiceProcess:
             for name, value in os.environ.items()
             if not name.startswith("PURSE_") and name != "DATABASE_URL"
         }
-        here = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+        here = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'client'}", "PYTHONSAFEPATH": "1"}
         serve = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -48,6 +48,6 @@ def test_the_image_serves_as_an_unprivileged_user_and_watches_itself() -> None:
 
 def test_every_package_is_in_the_image_and_in_its_context() -> None:
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    for package in ("accounting", "mechanisms", "storage", "app"):
+    for package in ("accounting", "mechanisms", "storage", "app", "client"):
         assert f"COPY {package} ./{package}" in DOCKERFILE
         assert f"!{package}/" in ignored

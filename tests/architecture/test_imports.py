@@ -17,7 +17,8 @@ def test_module_keeps_the_import_table(path: Path) -> None:
 
 
 def test_every_package_is_looked_at() -> None:
-    assert {path.parts[0] for path in sources()} == set(PACKAGES)
+    found = {path.as_posix().removeprefix("client/").partition("/")[0] for path in sources()}
+    assert found == set(PACKAGES)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,13 @@ def test_every_package_is_looked_at() -> None:
         ("app/queries/a.py", "from app.services import Services"),
         ("app/queries/a.py", "from .. import settings"),
         ("app/queries/a.py", "import time"),
+        ("app/a.py", "from privypurse import PrivyPurse"),
+        ("app/routes/a.py", "import privypurse"),
+        ("storage/a.py", "import privypurse"),
+        ("client/privypurse/a.py", "import pydantic"),
+        ("client/privypurse/a.py", "from accounting import privacy_loss"),
+        ("client/privypurse/a.py", "from app.models import Body"),
+        ("client/privypurse/a.py", "print('waiting')"),
     ],
 )
 def test_a_breach_is_caught(path: str, source: str) -> None:
@@ -75,7 +83,8 @@ def test_a_breach_is_caught(path: str, source: str) -> None:
         ("mechanisms/noise/a.py", "from ..domains import Dataset\nfrom . import words"),
         ("mechanisms/a.py", "def f(randomness):\n    return randomness.stream()"),
         ("storage/a.py", "import sqlite3\nq = 'SELECT 1 FROM query'"),
-        ("app/cli.py", "print('listening')"),
+        ("app/cli/a.py", "print('listening')\nfrom privypurse import PrivyPurse"),
+        ("client/privypurse/a.py", "import httpx, time\ndef f():\n    import numpy"),
         ("app/a.py", "text = 'Select the best node from a graph'\nimport fastapi"),
         ("app/queries/a.py", "from pydantic import BaseModel\nfrom app.queries.top_k import TopK"),
     ],

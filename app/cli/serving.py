@@ -1,4 +1,4 @@
-"""The command line: ``privypurse serve``, and what ``app.maintenance`` adds to it."""
+"""What runs a service on this machine: ``serve``, and ``demo``, which has one of its own."""
 
 from __future__ import annotations
 
@@ -9,29 +9,21 @@ from typing import Annotated
 import typer
 
 from app import __version__
-from app.maintenance import COMMANDS
 from app.settings import Settings
 
-cli = typer.Typer(
-    help="Private queries over graphs and tables, under a ledger that never overspends.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
 
-
-@cli.callback()
-def privypurse() -> None:
-    """Private queries over graphs and tables, under a ledger that never overspends."""
-
-
-@cli.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
 
 
-@cli.command()
+def demo() -> None:
+    """Play a whole session against a service of its own, with the curl lines."""
+    from app.demo.__main__ import main
+
+    raise typer.Exit(main())
+
+
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
@@ -76,14 +68,4 @@ def serve(
     Server(config).run()
 
 
-for command in COMMANDS:
-    cli.command()(command)
-
-
-def main() -> None:
-    """The entry point of the installed command."""
-    cli()
-
-
-if __name__ == "__main__":
-    main()
+COMMANDS = (serve, demo, version)

@@ -1,0 +1,47 @@
+"""The command line: ``privypurse``.
+
+What works on a data folder (``serve``, ``verify``, ``backup``, …) needs no running service;
+everything else speaks to one over HTTP by the client package, in the name of one of its users.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from app.cli import asking, budgets, datasets, serving, users
+from app.cli.remote import DEFAULT_URL, Caller, KeyFileOption, KeyOption, UrlOption
+from app.maintenance import COMMANDS
+
+LOCAL, REMOTE = "On this machine", "By a service, over HTTP"
+
+cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@cli.callback()
+def privypurse(
+    context: typer.Context,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    key_file: KeyFileOption = None,
+) -> None:
+    """Private queries over graphs and tables, under a ledger that never overspends."""
+    context.obj = Caller(url, key, key_file)
+
+
+for command in (*serving.COMMANDS, *COMMANDS):
+    cli.command(rich_help_panel=LOCAL)(command)
+for group, commands, about in (
+    ("users", users.COMMANDS, "Users, roles and keys (admin)."),
+    ("datasets", datasets.COMMANDS, "Datasets and their records (owner)."),
+):
+    sub = typer.Typer(help=about, no_args_is_help=True)
+    for name, remote in commands.items():
+        sub.command(name)(remote)
+    cli.add_typer(sub, name=group, rich_help_panel=REMOTE)
+for name, remote in (budgets.COMMANDS | asking.COMMANDS).items():
+    cli.command(name, rich_help_panel=REMOTE)(remote)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    cli()

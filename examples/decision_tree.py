@@ -1,0 +1,33 @@
+"""A private decision tree, and predictions by it for records of one's own."""
+
+import os
+
+from privypurse import PrivyPurse
+
+purse = PrivyPurse(
+    os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000"), os.environ["PRIVYPURSE_KEY"]
+)
+
+answer = purse.tree("people", epsilon="2", max_depth=2, criterion="gini")
+print(answer)
+
+# Predicting is free: a released tree is public. Numbers fall into their bins by themselves.
+patients = [
+    {"age": 17, "town": "Aix", "diet": "meat", "sport": "much"},
+    {"age": 88, "town": "Caen", "diet": "fish", "sport": "none"},
+    {"age": None, "town": "Dijon", "diet": "plants", "sport": "some"},
+]
+labels = answer.tree.predict(patients)
+chances = answer.tree.predict_proba(patients)
+for patient, label, chance in zip(patients, labels, chances, strict=True):
+    print(f"{patient['age']}: {label}, ill with probability {chance['yes']:.2f}")
+
+# Evolved trees tell one class from the others, by rates; they carry no counts.
+evolved = purse.tree(
+    "people", "evolutionary", epsilon="2", positive_class="yes", initial_depth=2, max_depth=2
+)
+print("evolved:", evolved.tree.predict(patients))
+
+with open("tree.svg", "w", encoding="utf-8") as file:
+    file.write(purse.drawing(answer.id, "svg"))
+print("drawn in tree.svg")

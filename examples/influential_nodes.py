@@ -1,0 +1,27 @@
+"""Who is most influential in a private graph, and what that costs."""
+
+import os
+
+from privypurse import BudgetExhausted, PrivyPurse, top_k
+
+purse = PrivyPurse(
+    os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000"), os.environ["PRIVYPURSE_KEY"]
+)
+
+# What is asked is a plain value: quote it as often as you like, free of charge.
+question = top_k(5, "egocentric_betweenness", sensitivity="shifted")
+quote = purse.quote("friends", question, epsilon="2")
+print("would cost", quote.charge, "and fits" if quote.affordable else "and does not fit")
+
+answer = purse.ask("friends", question, epsilon="2")
+print("most influential:", answer.selected)
+print("charged", answer.charge, "- receipt", answer.receipt)
+print("left:", answer.remaining)
+
+# The same in one line, by degree, and with a key of one's own: run again, it is the same answer.
+print("most friends:", purse.top_k("friends", 3, "degree", epsilon="1", key="friends-1").selected)
+
+try:
+    purse.ask("friends", question, epsilon="1000")
+except BudgetExhausted as refused:
+    print("1000 is too much; at most", refused.largest_affordable)
