@@ -7,7 +7,7 @@ noisy ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.tables import Table
 from mechanisms.distances.contexts import Drawing
 from mechanisms.distances.learning import TargetMetric, metrics
@@ -23,6 +24,7 @@ from mechanisms.distances.plan import Plan, plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs
 from mechanisms.kernels.executor import Inline
+from mechanisms.noise.words import Randomness
 from mechanisms.sensitivity import Integers, Sensitivity
 
 Floats = NDArray[np.float64]
@@ -34,6 +36,8 @@ class Truth:
     """Exact counts of one table, and the contexts and metrics without noise."""
 
     table: Table
+    _scored: dict[tuple[Options, int], Any] = field(default_factory=dict)
+    _drawings: dict[Options, Drawing] = field(default_factory=dict)
 
     @cached_property
     def public(self) -> Plan:
@@ -49,16 +53,12 @@ class Truth:
         options = Options(Context.BASELINE, rule=rule, context_size=size)
         return read_contexts(plan(self.table.dataset, options, None), self.tables)
 
-    @cached_property
-    def relevance(self) -> dict[int, Integers]:
-        """q of every other attribute, for each target."""
-        return {t: self._drawing("max_relevance", 1).candidates(t)[1] for t in self.public.targets}
-
     def drawn(self, context: Context, size: int = SIZE) -> Contexts:
         """What the selection of ``context`` would choose without noise."""
         if context is Context.MEAN_SU:
             return self.rule(Rule.MEAN_SU)
-        drawing = self._drawing(context.value, size)
+        options = Options(context, context_size=size, sensitivity=Sensitivity.GLOBAL)
+        drawing = self._drawing(options)
         found = {}
         for target in self.public.targets:
             candidates, utilities = drawing.candidates(target)
@@ -67,17 +67,29 @@ class Truth:
             found[target] = tuple(x for index in chosen for x in candidates[index])
         return found
 
-    def _drawing(self, context: str, size: int) -> Drawing:
-        return drawing(self.table, Context(context), size, Sensitivity.GLOBAL)
+    def draw(
+        self, plan: Plan, target: int, loss: PrivacyLoss, randomness: Randomness
+    ) -> tuple[int, ...]:
+        """One private context of a target, from scores that are kept."""
+        drawing = self._drawing(plan.options)
+        key = plan.options, target
+        if key not in self._scored:
+            self._scored[key] = drawing.scored(target)
+        return drawing.choose(self._scored[key], loss, randomness)
+
+    def _drawing(self, options: Options) -> Drawing:
+        if options not in self._drawings:
+            self._drawings[options] = drawing(self.table, options)
+        return self._drawings[options]
 
     def metric(self, contexts: Contexts) -> list[TargetMetric]:
         return metrics(self.public, contexts, self.tables)
 
 
-def drawing(table: Table, context: Context, size: int, sensitivity: Sensitivity) -> Drawing:
+def drawing(table: Table, options: Options) -> Drawing:
     """Draws contexts of every target, also where the baseline would stand in."""
-    options = Options(context, context_size=size, sensitivity=sensitivity)
     whole = plan(table.dataset, options, None)
+    size = whole.size
     bare = Plan(table.dataset, options, whole.attributes, whole.targets, size, 0, None)
     return Drawing(table.records, bare, Inline())
 
@@ -114,50 +126,69 @@ def one_hot_points(table: Table, rows: Integers) -> Floats:
     return np.concatenate(parts, axis=1)
 
 
-def adjusted_rand(found: NDArray[Any], true: NDArray[Any]) -> float:
-    """Hubert and Arabie's index of two labellings."""
-    _, a = np.unique(found, return_inverse=True)
-    _, b = np.unique(true, return_inverse=True)
-    counts = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(counts, (a, b), 1)
+def crossed(found: Integers, true: Integers) -> Integers:
+    """How many rows have each pair of labels, (labels, labels)."""
+    width = int(true.max()) + 1
+    cells = (int(found.max()) + 1) * width
+    return np.bincount(found * width + true, minlength=cells).reshape(-1, width)
+
+
+def adjusted_rand(counts: Integers) -> float:
+    """Hubert and Arabie's index of two labellings, from the counts of pairs of labels."""
 
     def pairs(n: Any) -> Any:
         return n * (n - 1) / 2
 
     both = pairs(counts).sum()
     rows, columns = pairs(counts.sum(axis=1)).sum(), pairs(counts.sum(axis=0)).sum()
-    chance = rows * columns / pairs(len(a))
+    chance = rows * columns / pairs(counts.sum())
     most = (rows + columns) / 2
     return float((both - chance) / (most - chance)) if most > chance else 1.0
 
 
-def ward(coordinates: Floats, clusters: int) -> NDArray[np.int64]:
-    """Labels of Ward's hierarchical clustering."""
+def squares(coordinates: Floats) -> Floats:
+    """Squared distances of all rows."""
+    lengths = (coordinates**2).sum(axis=1)
+    found: Floats = lengths[:, None] + lengths - 2 * coordinates @ coordinates.T
+    return np.maximum(found, 0, out=found)
+
+
+def ward(apart: Floats, clusters: int) -> Integers:
+    """Labels of Ward's hierarchical clustering, from squared distances."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    labels: NDArray[np.int64] = fcluster(linkage(coordinates, "ward"), clusters, "maxclust")
+    upper = np.sqrt(apart[np.triu_indices(len(apart), 1)])
+    labels: Integers = fcluster(linkage(upper, "ward"), clusters, "maxclust").astype(np.int64)
     return labels
 
 
-def neighbour_accuracy(coordinates: Floats, classes: NDArray[Any], k: int = 5) -> float:
-    """k-nearest-neighbour accuracy by 4-fold cross-validation; folds go round the rows."""
+def neighbour_accuracy(apart: Floats, classes: Integers, k: int = 5) -> float:
+    """k-nearest-neighbour accuracy by 4-fold cross-validation, from squared distances; folds go
+    round the rows."""
     fold = np.arange(len(classes)) % 4
-    right = 0
-    squares = (coordinates**2).sum(axis=1)
-    count = int(classes.max()) + 1
-    for number in range(4):
-        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        apart = (
-            squares[test][:, None] + squares[train] - 2 * coordinates[test] @ coordinates[train].T
-        )
-        nearest = train[np.argpartition(apart, k - 1, axis=1)[:, :k]]
-        votes = np.eye(count)[classes[nearest]].sum(axis=1)
-        right += int((votes.argmax(axis=1) == classes[test]).sum())
-    return right / len(classes)
+    apart = np.where(fold[:, None] == fold, np.inf, apart)
+    nearest = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    votes = np.eye(int(classes.max()) + 1)[classes[nearest]].sum(axis=1)
+    return float((votes.argmax(axis=1) == classes).mean())
 
 
 def interval(values: Sequence[float] | Floats) -> tuple[float, float]:
-    """Mean and half the width of its 99 % interval."""
+    """Mean and half the width of its 99 % interval, by Student's t."""
+    from scipy.special import stdtrit
+
     listed = np.asarray(values, dtype=float)
-    half = 2.58 * listed.std(ddof=1) / len(listed) ** 0.5 if len(listed) > 1 else float("inf")
+    if len(listed) < 2:
+        return float(listed.mean()), float("inf")
+    half = stdtrit(len(listed) - 1, 0.995) * listed.std(ddof=1) / len(listed) ** 0.5
     return float(listed.mean()), float(half)
+
+
+def verdict(what: str, gain: tuple[float, float], strict: bool) -> bool:
+    """Print whether a gain, mean and half width, is above 0 (``strict``) or at least not below;
+    False when its whole interval has the other sign."""
+    mean, half = gain
+    flipped = mean + half < 0
+    shown = "holds" if mean - half > 0 or not strict else "open, within the interval"
+    sign = "> 0" if strict else "≥ 0"
+    print(f"- {what} {sign}: {mean:+.4f} ± {half:.4f}, {'FAILS' if flipped else shown}", flush=True)
+    return not flipped
