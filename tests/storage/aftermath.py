@@ -31,5 +31,5 @@ def check_aftermath(world: World, journal: Path) -> int:
             assert row.state != RELEASED  # I3: paid for, and it stays so
         else:
             assert answers.setdefault(key, body) == body  # I4, I5: one answer a key
-            assert (row.state, row.answer.hex()) == (SETTLED, body)
+            assert (row.state, row.answer) == (SETTLED, bytes.fromhex(body))
     return len(answers)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from accounting.account import AccountRank
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage import batch, batch_postgresql, replaying, statements
+from storage import batch, batch_postgresql, replaying, settling, statements
 from storage import database as database_module
 from storage.chain import EntryKind
 from storage.database import Database
@@ -23,7 +24,7 @@ from storage.limits import find_account
 from storage.reserving import Reserving
 from storage.settling import _CHARGED
 from storage.statements import Hot
-from storage.tables import budget_account, entry
+from storage.tables import budget_account, entry, query
 from tests.storage.world import World
 
 Seed = Callable[[World, pytest.MonkeyPatch], None]
@@ -136,6 +137,21 @@ def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         return take_over(connection, lapsed, *rest)
 
     monkeypatch.setattr(replaying, "take_over", refunding)
+
+
+def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later attempt takes itself for the only one, and gives the charge back."""
+    spoilt = (
+        update(query)
+        .where(query.c.id == bindparam("query"), query.c.state == 0)
+        .values(state=2, settled_us=bindparam("now"), release_us=bindparam("now"))
+        .returning(query.c.analyst_id, query.c.eps_n, query.c.delta_a, query.c.settled_us)
+    )
+    monkeypatch.setattr(settling, "_RELEASE", spoilt)
+    release = world.ledger.release
+    monkeypatch.setattr(
+        world.ledger, "release", lambda reservation: release(replace(reservation, attempt=1))
+    )
 
 
 def charge_at_settle(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
