@@ -73,7 +73,7 @@ class Column:
             raise ValueError(f"{self.name} is not numeric")
         lower, upper = self.edges[0], self.edges[-1]
         if self._is_missing(value):
-            return (lower + upper) / 2
+            return lower / 2 + upper / 2
         number = float(value)  # type: ignore[arg-type]
         if self.clamp:
             return min(max(number, lower), upper)
