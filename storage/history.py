@@ -56,10 +56,12 @@ def page_of_entries(
     dataset_name: str | None,
     limit: int,
     cursor: str | None,
+    kind: str | None = None,
+    analyst_name: str | None = None,
 ) -> Page[EntryRow]:
     """Entries of this analyst or of this owner's datasets, newest first; all when neither is given.
 
-    Somebody may be both.
+    Somebody may be both. What is named besides narrows them down; ``kind`` as in ``EntryRow``.
     """
     wanted = _ENTRIES
     concerned = []
@@ -71,6 +73,10 @@ def page_of_entries(
         wanted = wanted.where(or_(*concerned))
     if dataset_name is not None:
         wanted = wanted.where(dataset.c.name == dataset_name)
+    if analyst_name is not None:
+        wanted = wanted.where(users.c.name == analyst_name)
+    if kind is not None:
+        wanted = wanted.where(_e.kind == int(EntryKind[kind.upper()]))
     if cursor is not None:
         wanted = wanted.where(
             tuple_(_e.at_us, _e.account_id, _e.seq) < tuple_(*decode_cursor(cursor, int, int, int))

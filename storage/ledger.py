@@ -265,9 +265,16 @@ class Ledger:
         analyst_id: int | None = None,
         owner_id: int | None = None,
         dataset: str | None = None,
+        kind: str | None = None,
+        analyst: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[EntryRow]:
-        """Entries, newest first: of one analyst's accounts, of one owner's datasets, or all."""
+        """Entries, newest first: of one analyst's accounts, of one owner's datasets, or all.
+
+        ``dataset``, ``kind`` and ``analyst`` narrow them down by name.
+        """
         with self._database.read() as connection:
-            return page_of_entries(connection, analyst_id, owner_id, dataset, limit, cursor)
+            return page_of_entries(
+                connection, analyst_id, owner_id, dataset, limit, cursor, kind, analyst
+            )

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from app import strict_json
 from app.errors import InvalidRequest
@@ -83,3 +83,11 @@ async def _form(request: Request) -> Form:
 
 #: The form that was sent, for views.
 SentForm = Annotated[Form, Depends(_form)]
+
+
+def _none_of_empty(text: Any) -> Any:
+    return None if text == "" else text
+
+
+#: Annotates a parameter whose form field may be left open.
+optional = BeforeValidator(_none_of_empty)

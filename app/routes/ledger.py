@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from threading import Lock
-from typing import Self
+from typing import Annotated, Literal, Self
+
+from fastapi import Query
+from pydantic import StringConstraints
 
 from accounting.privacy_loss import format_units
 from app.auth import CurrentUser, allow
 from app.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
 from app.errors import Busy
-from app.models import Listing, Reply
+from app.models import NAME_PATTERN, Listing, Reply
 from app.problems import problems
 from app.routing import router
 from app.times import moment
@@ -21,6 +24,15 @@ from storage.users import User
 from storage.verification import verify
 
 api = router(prefix="/v1", tags=["ledger"])
+
+EntryKind = Literal["genesis", "charge", "release", "limit_change", "freeze", "unfreeze"]
+#: ``?kind=``: charges only, for example.
+KindFilter = Annotated[EntryKind | None, Query(description="Only entries of this kind.")]
+#: ``?analyst=``: a name, and nothing that a database might refuse to compare.
+AnalystFilter = Annotated[
+    Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None,
+    Query(description="Only accounts of this analyst."),
+]
 
 
 class EntryOut(Reply):
@@ -96,11 +108,15 @@ def list_entries(
     viewer: CurrentUser,
     services: ServicesDep,
     dataset: DatasetFilter = None,
+    kind: KindFilter = None,
+    analyst: AnalystFilter = None,
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[EntryOut]:
     """Entries, newest first: an analyst's own, an owner's datasets', for auditors all."""
-    page = services.ledger.entries(**scope(viewer), dataset=dataset, limit=limit, cursor=cursor)
+    page = services.ledger.entries(
+        **scope(viewer), dataset=dataset, kind=kind, analyst=analyst, limit=limit, cursor=cursor
+    )
     return Listing(items=[EntryOut.of(row) for row in page.items], next=page.next)
 
 

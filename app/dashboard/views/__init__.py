@@ -2,9 +2,12 @@
 
 from fastapi import APIRouter
 
-from app.dashboard.views import entrance, keys
+from app.dashboard.views import budgets, entrance, keys, ledger, queries
 
 VIEWS: tuple[APIRouter, ...] = (
     entrance.pages,
+    budgets.pages,
+    ledger.pages,
+    queries.pages,
     keys.pages,
 )

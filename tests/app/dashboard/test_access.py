@@ -23,6 +23,14 @@ CONTRACT = {
     "GET /ui/keys": "session",
     "POST /ui/keys": "session",
     "POST /ui/keys/{id}/revoke": "session",
+    "GET /ui/budgets": "analyst",
+    "GET /ui/budgets/{dataset}": "analyst",
+    "GET /ui/ledger": "analyst owner auditor",
+    "GET /ui/ledger.csv": "analyst owner auditor",
+    "GET /ui/queries": "analyst owner auditor",
+    "GET /ui/queries/running": "analyst owner auditor",
+    "GET /ui/queries/{query_id}": "analyst owner auditor",
+    "POST /ui/queries/{query_id}/cancel": "analyst",
     "GET /ui/{path:path}": "",
 }
 

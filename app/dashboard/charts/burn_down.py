@@ -1,0 +1,64 @@
+"""What is left of an allowance, day by day: a step line from the limit towards nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from markupsafe import Markup, escape
+
+from accounting.privacy_loss import format_units
+from app.dashboard.standing import Day
+
+WIDTH, HEIGHT = 560, 240
+LEFT, RIGHT, TOP, BOTTOM = 64, 12, 26, 30
+
+
+def burn_down_chart(
+    days: Sequence[Day], allowance_nano: int, today: date, projected: date | None
+) -> Markup:
+    """The drawing; ``days`` has at least one, oldest first, and the allowance is above 0."""
+    first, last = days[0].day, today
+    span = max((last - first).days, 1)
+    if projected is not None and 0 < (projected - last).days <= 3 * span:
+        last = projected
+    whole = max((last - first).days, 1)
+
+    def x(day: date) -> str:
+        return f"{LEFT + (WIDTH - LEFT - RIGHT) * (day - first).days / whole:.1f}"
+
+    def y(nano: int) -> str:
+        share = nano / allowance_nano
+        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share:.1f}"
+
+    line = f"M{LEFT} {TOP}"
+    for day in days:
+        line += f" H{x(day.day)} V{y(day.remaining.epsilon_nano)}"
+    line += f" H{x(today)}"
+    left = days[-1].remaining.epsilon_nano
+    parts = [
+        f'<path class="axis" d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}"/>',
+        f'<path class="limit" d="M{LEFT} {TOP} H{WIDTH - RIGHT}"/>',
+        _text(LEFT - 8, TOP + 4, format_units(allowance_nano, 9), "end"),
+        _text(LEFT + 4, TOP - 8, "allowance (ε)", "start"),
+        _text(LEFT - 8, HEIGHT - BOTTOM + 4, "0", "end"),
+        _text(LEFT, HEIGHT - 8, first.isoformat(), "start"),
+        _text(WIDTH - RIGHT, HEIGHT - 8, last.isoformat(), "end"),
+        f'<path class="line" d="{line}"/>',
+        f'<circle class="mark" cx="{x(today)}" cy="{y(left)}" r="4"/>',
+    ]
+    if projected is not None and left:
+        end = min(projected, last)
+        # Beyond the drawing the line stops where it leaves it.
+        rest = left * (projected - end).days // max((projected - today).days, 1)
+        parts.append(f'<path class="projected" d="M{x(today)} {y(left)} L{x(end)} {y(rest)}"/>')
+    said = f"Remaining epsilon from {first} to {today}; the table below has the numbers."
+    return Markup(
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+def _text(x: float, y: float, shown: str, anchor: str) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(shown)}</text>'

@@ -1,0 +1,101 @@
+"""The ledger: every change of every account that its reader may see, filtered, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from app.auth import CurrentUser, allow
+from app.dashboard.forms import optional
+from app.dashboard.pages import pages as pages_router
+from app.dashboard.templating import HEADERS, render
+from app.dependencies import PageCursor, ServicesDep
+from app.routes.ledger import EntryKind, EntryOut, list_entries
+from app.services import Services
+from storage.users import User
+
+pages = pages_router()
+
+PAGE, EXPORT_PAGE = 50, 1000
+#: A filter that is left open arrives as an empty text.
+NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
+KindOrNone = Annotated[EntryKind | None, optional]
+KINDS: dict[EntryKind, str] = {
+    "charge": "charges",
+    "release": "charges given back",
+    "limit_change": "changed limits",
+    "genesis": "accounts opened",
+    "freeze": "freezes",
+    "unfreeze": "unfreezes",
+}
+
+
+@pages.get("/ui/ledger", dependencies=[allow("analyst", "owner", "auditor")])
+def ledger(
+    request: Request,
+    user: CurrentUser,
+    services: ServicesDep,
+    dataset: NameOrNone = "",
+    kind: KindOrNone = None,
+    analyst: NameOrNone = "",
+    cursor: PageCursor = None,
+) -> Response:
+    """One page of entries, newest first."""
+    page = list_entries(
+        user, services, dataset or None, kind, analyst or None, limit=PAGE, cursor=cursor
+    )
+    chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
+    return render(
+        request,
+        "ledger.html",
+        entries=page.items,
+        next=page.next,
+        chosen=chosen,
+        query=urlencode({name: value for name, value in chosen.items() if value}),
+        kinds=KINDS,
+        alone=user.roles == {"analyst"},
+    )
+
+
+@pages.get("/ui/ledger.csv", dependencies=[allow("analyst", "owner", "auditor")])
+def ledger_csv(
+    user: CurrentUser,
+    services: ServicesDep,
+    dataset: NameOrNone = "",
+    kind: KindOrNone = None,
+    analyst: NameOrNone = "",
+) -> Response:
+    """All entries that the filters leave, as a file."""
+    lines = _lines(user, services, dataset or None, kind, analyst or None)
+    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="ledger.csv"'}
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _lines(
+    user: User,
+    services: Services,
+    dataset: str | None,
+    kind: EntryKind | None,
+    analyst: str | None,
+) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(EntryOut.model_fields))
+    writer.writeheader()
+    cursor: str | None = None
+    while True:
+        page = list_entries(
+            user, services, dataset, kind, analyst, limit=EXPORT_PAGE, cursor=cursor
+        )
+        writer.writerows(entry.model_dump(mode="json") for entry in page.items)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+        cursor = page.next
+        if cursor is None:
+            return
