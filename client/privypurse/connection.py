@@ -73,8 +73,11 @@ class Connection:
                 reply = self._http.request(method, path, **request)
             except LOST as error:
                 failure: Problem | Unreachable = Unreachable(f"{self.url}: {error or 'no reply'}")
-                if not repeatable and not isinstance(error, NOT_SENT):
-                    raise failure from error
+                if not isinstance(error, NOT_SENT):
+                    # Somebody took the request, and may have done what it asks for.
+                    self._reached = True
+                    if not repeatable:
+                        raise failure from error
             else:
                 self._reached = True
                 if reply.is_success:

@@ -145,8 +145,12 @@ def test_a_service_that_never_answered_is_given_up_soon(play: Play, pauses: list
     assert len(script.requests) > 3
 
 
-def test_patience_with_one_that_did_is_as_long_as_was_said(play: Play, pauses: list[float]) -> None:
-    purse, _ = play(ACCEPTED, after=httpx.ConnectError, patience=60)
+@pytest.mark.parametrize("first", [ACCEPTED, httpx.ReadError, httpx.RemoteProtocolError])
+def test_patience_with_one_that_took_a_request_is_as_long_as_was_said(
+    play: Play, pauses: list[float], first: Turn
+) -> None:
+    """A service that is killed in its first query has never answered, and yet it was there."""
+    purse, _ = play(first, after=httpx.ConnectError, patience=60)
     with pytest.raises(Unreachable):
         ask(purse)
     assert 50 < sum(pauses) <= 61
