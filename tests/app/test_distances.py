@@ -182,8 +182,8 @@ def test_odd_shares_lose_no_nano(table: Service) -> None:
 @pytest.mark.parametrize("epsilon", ["0.000001", "1000000"])
 @pytest.mark.parametrize("share", [1e-12, 0.3, 0.999999999999])
 def test_extreme_amounts_are_right_or_refused(table: Service, epsilon: str, share: float) -> None:
-    for context, target in product(CONTEXTS, (None, "sky")):
-        reply = ask(table, epsilon, target=target, context_share=share, **context)
+    for context, target, mode in product(CONTEXTS, (None, "sky"), ("global", "local")):
+        reply = ask(table, epsilon, target=target, context_share=share, sensitivity=mode, **context)
         assert reply.status_code in (201, 422), reply.text
         if reply.status_code == 201:
             checked(answer(reply)["distances"], TAKING_PART if target is None else ["sky"])
@@ -210,9 +210,26 @@ def test_no_record_at_all(people: Service) -> None:
                 answer(ask(table, 1, target=target, **context))["distances"],
                 TAKING_PART if target is None else [target],
             )
-    assert ask(table, 1, context="mean_su").status_code == 422
-    assert ask(table, 1, context="mean_su", target="sky").status_code == 422
     assert cluster(table, clusters=3).status_code == 201
+
+
+@pytest.mark.parametrize("least", [{}, {"min_rows": 0}, {"min_rows": 1}])
+def test_mean_su_needs_a_public_lower_bound_on_rows(people: Service, least: dict[str, int]) -> None:
+    """For one target, for all where the baseline stands in, and for a clustering."""
+    relation = {"neighbouring": "add_remove", "max_rows": 1000, "min_rows": None, **least}
+    table = register(people, "add_remove", 20, **relation)
+    wanted = 201 if least.get("min_rows") else 422
+    for query in ({"target": "sky"}, {"target": None}, {"attributes": ["sky", "mood"]}):
+        reply = ask(table, 1, context="mean_su", **query)
+        assert reply.status_code == wanted, reply.text
+        if wanted == 422:
+            assert reply.json()["type"].endswith("unsupported-query")
+            assert "min_rows" in reply.text
+    assert cluster(table, clusters=2, distance={"context": "mean_su"}).status_code == wanted
+    # The rule of the same name reads noisy tables, which need no such bound.
+    assert ask(table, 1, context="baseline", selection_rule="mean_su").status_code == 201
+    spent = table("ana", "GET", "/v1/budgets").json()["items"][0]["spent"]["epsilon"]
+    assert spent == ("14" if wanted == 201 else "1")
 
 
 @pytest.mark.parametrize(
@@ -327,10 +344,13 @@ def test_clusters_come_with_what_assigns_records(table: Service, encoding: str) 
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=lambda c: "-".join(map(str, c.values())))
 def test_every_metric_encodes_a_clustering(table: Service, context: Any) -> None:
-    for epsilon in ("0.1", "1000000"):
+    for epsilon, sensitivity in product(("0.000001", "0.1", "1000000"), ("global", "local")):
+        distance = {**context, "sensitivity": sensitivity}
         reply = cluster(
-            table, epsilon, clusters=4, distance=context, distance_share=0.7, iterations=3
+            table, epsilon, clusters=4, distance=distance, distance_share=0.7, iterations=3
         )
+        if epsilon == "0.000001" and reply.status_code == 422:
+            continue
         assert np.isfinite(np.array(answer(reply)["centres"])).all()
 
 

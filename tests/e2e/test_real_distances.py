@@ -23,8 +23,10 @@ CONTEXTS = [
     {"context": "mean_su"},
     {"context": "max_relevance"},
     {"context": "max_dependency"},
-    {"context": "baseline"},
-    {"context": "baseline", "selection_rule": "not_redundant"},
+    *(
+        {"context": "baseline", "selection_rule": rule}
+        for rule in ("mean_su", "not_redundant", "max_relevance", "max_dependency")
+    ),
 ]
 
 
