@@ -1,6 +1,7 @@
 """Exactly the room there is: many clients of several processes against a quarter of their requests.
 
     python -m benchmarks.ledger_exactness [--clients 64] [--requests 10000] [--processes 3]
+                                          [--accounts 1 2 3]
     scripts/with_postgres.sh python -m benchmarks.ledger_exactness
 
 With one account the analyst's allowance binds, with two the dataset's cap binds two analysts, with
@@ -162,18 +163,23 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--processes", type=int, default=3)
-    options = parser.parse_args()
+    parser.add_argument("--accounts", type=int, nargs="+", default=[1, 2, 3], choices=[1, 2, 3])
+    options = vars(parser.parse_args())
+    bounds = options.pop("accounts")
     exact = True
-    with TemporaryDirectory() as name, processes(options.processes) as pool:
+    with TemporaryDirectory() as name, processes(options["processes"]) as pool:
         folder = Path(name)
         given = os.environ.get("DATABASE_URL", "")
         url = given if given.startswith("postgres") else f"sqlite:///{folder}/ledger.db"
-        for bound in (1, 2, 3):
+        for bound in bounds:
             begun = time.perf_counter()
-            found = contend(url, folder, pool, bound=bound, **vars(options))
+            found = contend(url, folder, pool, bound=bound, **options)
             exact &= found.exact()
             verdict = "exactly the room" if found.exact() else "WRONG"
-            print(f"{bound} accounts: {found}  {verdict}  {time.perf_counter() - begun:.1f} s")
+            print(
+                f"{bound} accounts: {found}  {verdict}  {time.perf_counter() - begun:.1f} s",
+                flush=True,
+            )
     return int(not exact)
 
 
