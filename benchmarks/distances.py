@@ -28,12 +28,15 @@ from benchmarks.selections import plot
 from benchmarks.tables import SYNTHETIC, Table, read_table, synthetic
 
 RESULTS = Path(__file__).parent / "results"
+NAME = "distances.json"
 CONTEXT_TABLES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "adult_full")
 CLUSTER_TABLES = ("dermatology", "soybean", "mushroom", "adult")
 MADE_UP = tuple(f"{name} {noise:g}" for name in SYNTHETIC for noise in (0.1, 0.2, 0.3))
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.75, 2.5)
 #: By measure, table and line.
 Results = dict[str, dict[str, dict[str, Line]]]
+#: The same, of each line a mean and half the width of its interval at every ε.
+Saved = dict[str, dict[str, dict[str, list[tuple[float, float]]]]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         epsilons, options.times, options.runs = (0.1, 0.5, 2.5), 10, 10
     RESULTS.mkdir(exist_ok=True)
-    ok, results = True, dict[str, dict[str, dict[str, Line]]]()
+    ok = True
     for name in options.tables:
         truth = Truth(named(options.data, name))
         found: dict[str, dict[str, Line]] = {}
@@ -60,13 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found["k-means"] = k_means(truth, epsilons, options.runs)
         for measure, lines in found.items():
             show(f"{name}: {measure}", lines, epsilons)
-            results.setdefault(measure, {})[name] = lines
         ok &= held(name, {measure: found[measure] for measure in MEASURES if measure in found})
         for line in found.get("k-means", {}):
             if at_chance(found["k-means"][line]):
                 print(f"- k-means, {line}: at chance at every ε")
         print(f"({process_time():.0f} s of computing so far)", flush=True)
-    save(results, epsilons)
+        save({measure: {name: lines} for measure, lines in found.items()}, epsilons)
+    pictures(epsilons)
     return 0 if ok else 1
 
 
@@ -92,21 +95,32 @@ def show(title: str, lines: dict[str, Line], epsilons: Sequence[float]) -> None:
 
 
 def save(results: Results, epsilons: Sequence[float]) -> None:
-    """Every mean with its interval as JSON, and one picture a measure."""
-    listed = {
-        measure: {
-            table: {name: [interval(values) if len(values) > 1 else (float(values[0]), 0.0)
-                           for values in line] for name, line in lines.items()}
-            for table, lines in by_table.items()
-        }
-        for measure, by_table in results.items()
-    }  # fmt: skip
-    path = RESULTS / "distances.json"
-    path.write_text(json.dumps({"epsilons": list(epsilons), **listed}, ensure_ascii=False))
-    for measure, by_table in listed.items():
+    """Every mean with its interval as JSON, beside those of tables measured before."""
+    saved = loaded(epsilons)
+    for measure, by_table in results.items():
+        for table, lines in by_table.items():
+            saved.setdefault(measure, {})[table] = {
+                name: [interval(values) if len(values) > 1 else (float(values[0]), 0.0)
+                       for values in line] for name, line in lines.items()
+            }  # fmt: skip
+    kept = {"epsilons": list(epsilons), "measures": saved}
+    (RESULTS / NAME).write_text(json.dumps(kept, ensure_ascii=False))
+
+
+def loaded(epsilons: Sequence[float]) -> Saved:
+    """What was measured before at the same ε."""
+    path = RESULTS / NAME
+    before = json.loads(path.read_text()) if path.exists() else {"epsilons": []}
+    found: Saved = before["measures"] if before["epsilons"] == list(epsilons) else {}
+    return found
+
+
+def pictures(epsilons: Sequence[float]) -> None:
+    """One picture a measure, one panel a table."""
+    for measure, shown in loaded(epsilons).items():
         panels = {
             table: {name: [mean for mean, _ in line] for name, line in lines.items()}
-            for table, lines in by_table.items()
+            for table, lines in shown.items()
         }
         width = next(width for width in (6, 5, 4, 3, 2, 1) if len(panels) % width == 0)
         titles = list(panels)

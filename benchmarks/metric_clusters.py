@@ -37,7 +37,7 @@ from mechanisms.kernels.executor import Inline
 from mechanisms.noise.keystream import SystemRandomness
 
 #: Rows that Ward's clustering and neighbours look at, drawn without replacement.
-SAMPLE = 1000
+SAMPLE = 700
 CLUSTERING_LOSS, ITERATIONS, GRID_BITS = 2.0, 5, 16
 
 WAYS = {

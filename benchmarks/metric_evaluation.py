@@ -156,8 +156,9 @@ def squares(coordinates: Floats) -> Floats:
 def ward(apart: Floats, clusters: int) -> Integers:
     """Labels of Ward's hierarchical clustering, from squared distances."""
     from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
 
-    upper = np.sqrt(apart[np.triu_indices(len(apart), 1)])
+    upper = squareform(np.sqrt(apart), checks=False)
     labels: Integers = fcluster(linkage(upper, "ward"), clusters, "maxclust").astype(np.int64)
     return labels
 
