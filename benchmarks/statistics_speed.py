@@ -1,6 +1,6 @@
 """How fast statistics answer after preparation, and how fast they are prepared; verdicts last.
 
-    python -m benchmarks.statistics_speed --data DIR        (needs ``pip install networkit``)
+    python -m benchmarks.statistics_speed --data DIR
 
 Triangles and two-triangles of the whole of gowalla by smooth sensitivity and by the ladder, and the
 median of 10⁷ numbers, each through the mechanism as a query runs it. Supports of all edges against

@@ -1,0 +1,109 @@
+"""Edges of the part of a public graph that its private nodes induce, one of which comes or goes.
+
+Under this reading alone noise that follows the records can help a count of edges; under the change
+of one edge LS ≡ 1. Of a node v it matters how many of its neighbours take part:
+
+    LS(H, s) = max over all v of min(deg(v), |N(v) ∩ H| + s),
+
+exactly: s changes let s more of them take part. GS is the largest degree. For experiments alone:
+the service has no such relation, since its graphs are private as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.domains import Dataset
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.addition import Integers
+from mechanisms.records import Records
+from mechanisms.statistics.grid import Plan, whole_plan
+from mechanisms.statistics.local import Coarse, smooth_maximum
+from mechanisms.statistics.single import Single
+from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.triangles import Levels
+
+#: The mechanisms that may release it. Noisy local sensitivity is for k-triangles.
+RELEASED_BY = ("laplace", "smooth_sensitivity", "largest_local_sensitivities", "ladder")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """LS(s) as above. Implements ``local.Walked``.
+
+    ``missing`` ascends: t − (the most that take part around a node of degree ≥ t), for t = 0 … GS,
+    so that LS(s) is the last t with missing[t] ≤ s.
+    """
+
+    missing: Integers
+
+    @property
+    def cap(self) -> int:
+        return len(self.missing) - 1
+
+    def at(self, distances: Integers) -> Integers:
+        reached: Integers = np.searchsorted(self.missing, distances, side="right") - 1
+        return reached.astype(np.int64)
+
+    def smooth(self, beta: float) -> float:
+        return smooth_maximum(self, beta)
+
+
+@dataclass(frozen=True)
+class InducedEdges(Single):
+    """``ends``: the edges of the public graph, two arrays; ``inside``: of each node, whether it
+    takes part (private)."""
+
+    name: ClassVar[str] = "induced_edges"
+    what = "number of induced edges"
+
+    ends: tuple[NDArray[np.int32], NDArray[np.int32]]
+    inside: NDArray[np.bool_]
+
+    def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:  # noqa: ARG002
+        return whole_plan(int(self._degrees().max(initial=0)), epsilon_nano)
+
+    def measure(
+        self,
+        records: Records,  # noqa: ARG002 - the private part is in the statistic
+        dataset: Dataset,  # noqa: ARG002
+        plan: Plan,
+        executor: Executor,  # noqa: ARG002
+    ) -> Measured:
+        one, other = self.ends
+        edges = int((self.inside[one] & self.inside[other]).sum())
+        taking = self._counted(other[self.inside[one]]) + self._counted(one[self.inside[other]])
+        local = Neighbours(missing(self._degrees(), taking))
+        now = int(taking.max(initial=0))
+        return Measured(
+            edges >> plan.exponent,
+            local=Coarse(local, plan.exponent),
+            # A change moves LS by at most one: levels are well-ordered.
+            levels=Coarse(Levels(now, local.cap), plan.exponent),
+        )
+
+    def _degrees(self) -> Integers:
+        return self._counted(self.ends[0]) + self._counted(self.ends[1])
+
+    def _counted(self, nodes: NDArray[np.int32]) -> Integers:
+        counts: Integers = np.bincount(nodes, minlength=len(self.inside)).astype(np.int64)
+        return counts
+
+
+def missing(degrees: Integers, taking: Integers) -> Integers:
+    """How many changes it takes at least until some node has t neighbours that take part."""
+    most = np.zeros(int(degrees.max(initial=0)) + 1, np.int64)
+    np.maximum.at(most, degrees, taking)
+    most = np.maximum.accumulate(most[::-1])[::-1]
+    return np.maximum(np.arange(len(most)) - most, 0)
+
+
+def taking_part(nodes: int, chosen: Sequence[int] | Integers) -> NDArray[np.bool_]:
+    inside = np.zeros(nodes, np.bool_)
+    inside[np.asarray(chosen, dtype=np.int64)] = True
+    return inside
