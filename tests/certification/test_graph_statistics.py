@@ -29,7 +29,7 @@ from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measured
 from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.two_triangles import TwoTriangles, global_sensitivity
 from tests.certification.divergence import hockey_laplace
 from tests.certification.graphs import Graph, all_graphs, edges_of, flipped, graph_of
 from tests.mechanisms.statistics.worlds import graph, graph_dataset
@@ -297,6 +297,10 @@ def test_the_printed_bound_of_two_triangles_fails() -> None:
     assert broken == 26
     clique = flipped(graph_of(5, combinations(range(5), 2)), 0, 1)
     assert flip_change(clique, 2) == 15
+    # The clique of six without an edge has a_H = 4, for a printed bound of 10; LS is GS.
+    clique = flipped(graph_of(6, combinations(range(6), 2)), 0, 1)
+    assert graph(6, edges_of(clique)).totals["harvest"][0] == 4
+    assert flip_change(clique, 2) == 30 == global_sensitivity(4)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

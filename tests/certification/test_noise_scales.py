@@ -7,9 +7,10 @@ from math import exp, expm1, log
 import numpy as np
 import pytest
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.statistics.prefix_sum import level_bound
 from mechanisms.statistics.smoothness import largest_beta
+from mechanisms.statistics.two_triangles import Levels, global_sensitivity
 from tests.certification.divergence import (
     dijkstra_rates,
     hockey_laplace,
@@ -77,6 +78,29 @@ def test_the_published_beta_fails_at_eight() -> None:
     delta = exp(-2)
     assert divergence(8, 8 / (2 * log(1 / delta))) == pytest.approx(0.2174, abs=1e-4)
     assert delta < 0.1354
+
+
+@pytest.mark.parametrize(
+    ("delta", "one", "two"),
+    [(1e-2, 8.6, 11.5), (1e-4, 10.2, 12.8), (1e-6, 11.2, 13.7), (1e-9, 12.3, 14.7)],
+)
+def test_where_the_published_constants_first_fail(delta: float, one: float, two: float) -> None:
+    """β = ε / (2·ln(1/δ)) and ε / (2·ln(2/δ)), by tenths of ε; both hold up to ε = 4."""
+    for numerator, first in ((1, one), (2, two)):
+        failing = [
+            tenths / 10
+            for tenths in range(1, 160)
+            if divergence(tenths / 10, tenths / 20 / log(numerator / delta)) > delta * (1 + 1e-12)
+        ]
+        assert failing[0] == first > 4
+
+
+def test_growth_by_factors_of_one_and_half_t_is_safe() -> None:
+    # S(x) ≤ (1 + t/2)·S(x'), t = ε / ln(1/δ), as the published levels intend: ln(1 + t/2) < β*.
+    for epsilon, delta in GRID:
+        if float(delta) <= exp(-1):
+            beta = log(1 + float(epsilon) / log(1 / float(delta)) / 2)
+            assert divergence(float(epsilon), beta) < float(delta)
 
 
 def test_alpha_that_varies_fails() -> None:
@@ -148,21 +172,66 @@ def test_corrected_levels_of_the_breaches() -> None:
         assert breach(values, pairs, found, EPSILON) <= DELTA
 
 
+def test_rates_need_not_fall_as_local_sensitivities_rise() -> None:
+    """The sixth dataset is the least sensitive, but next to the most sensitive of all."""
+    q = GROWTH
+    values = [0, -(q**3), q**2, q**2 + q, q**2 + q + 1, 1 / q]
+    pairs = [(0, 1), (0, 2), (2, 3), (3, 4), (0, 5)]
+    changes = local_sensitivity(values, pairs)
+    assert changes == pytest.approx([q**3, q**3, q**2, q, 1, 1 / q])
+    rates = corrected_rates(changes, pairs, q, EPSILON)
+    assert 2 * np.array(rates) == pytest.approx([q**-3, q**-3, q**-2, 1 / q, 1, q**-2])
+    assert changes[5] < changes[4]
+    assert rates[5] < rates[4]
+    assert breach(values, pairs, rates, EPSILON) <= DELTA
+
+
+def test_the_printed_example() -> None:
+    """ε = 5, δ = 1/2000 and levels 7.5 and 10 on six nodes, as printed; 7.5 is no bound there."""
+    epsilon, delta = 5.0, 1 / 2000
+    t = epsilon / log(1 / delta)
+    assert t == pytest.approx(0.65782, abs=1e-5)
+    assert 2 * max(7.5, 10 * exp(-t / 2)) / epsilon == 3
+    changes, pairs = [7.5, 10.0], [(0, 1)]
+    for rule in (printed_rates, corrected_rates):
+        rates = rule(changes, pairs, 1 + t / 2, epsilon)
+        assert rates == pytest.approx([0.33223, 0.25], abs=1e-5)
+        assert 1 / rates[0] == pytest.approx(3.01, abs=1e-4)
+    # With a bound that is one, a_H = 3: LS ≤ 15, and 30 one step away.
+    beta = largest_beta(5 * NANO, ATTO // 2000)
+    smooth = Levels(3, global_sensitivity(4)).smooth(beta)
+    assert smooth == pytest.approx(19.998, abs=1e-3)
+    assert 2 * smooth / epsilon == pytest.approx(7.999, abs=1e-3)
+
+
+def test_no_universe_of_four_breaks_the_printed_levels() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        values, pairs = random_universe(rng, int(rng.integers(2, 5)))
+        changes = [max(change, 1e-3) for change in local_sensitivity(values, pairs)]
+        rates = printed_rates(changes, pairs, GROWTH, EPSILON)
+        assert breach(values, pairs, rates, EPSILON) <= DELTA * (1 + 1e-9)
+
+
+def random_universe(rng: np.random.Generator, members: int) -> tuple[list[float], Pairs]:
+    pairs = [(int(rng.integers(0, i)), i) for i in range(1, members)]
+    pairs += [
+        (i, j)
+        for j in range(members)
+        for i in range(j)
+        if (i, j) not in pairs and rng.random() < 0.2
+    ]
+    values: list[float] = (10 ** rng.uniform(0, 3, members)).round(3).tolist()
+    return values, pairs
+
+
 def test_a_thousand_random_universes() -> None:
     rng = np.random.default_rng(20260707)
     rejected = {printed_rates: 0, repaired_rates: 0}
     loss = PrivacyLoss.parse("1", "0.000001")
     growth = exp(largest_beta(loss.epsilon_nano, loss.delta_atto))
     for _ in range(1000):
-        members = int(rng.integers(2, 9))
-        pairs = [(int(rng.integers(0, i)), i) for i in range(1, members)]
-        pairs += [
-            (i, j)
-            for j in range(members)
-            for i in range(j)
-            if (i, j) not in pairs and rng.random() < 0.2
-        ]
-        values = (10 ** rng.uniform(0, 3, members)).round(3).tolist()
+        values, pairs = random_universe(rng, int(rng.integers(2, 9)))
         changes = [max(change, 1e-3) for change in local_sensitivity(values, pairs)]
         rates = corrected_rates(changes, pairs, growth, EPSILON)
         assert breach(values, pairs, rates, EPSILON) <= DELTA * (1 + 1e-9)

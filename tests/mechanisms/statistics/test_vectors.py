@@ -12,10 +12,10 @@ import pytest
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.selection_laws import exponential_probabilities
-from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.grid import Plan, real_exponent, whole_plan
 from mechanisms.statistics.local import Walked
 from mechanisms.statistics.prefix_sum import CutOff, level_bound, local_changes
-from mechanisms.statistics.quantile import Median
+from mechanisms.statistics.quantile import Median, exact_share, rank
 from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
 from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.smoothness import largest_beta
@@ -124,6 +124,37 @@ def test_smooth_median() -> None:
         + [100 * np.exp(-0.5 * 4)]
     )
     assert paired.smooth(0.5) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
+def test_smooth_median_at_every_beta(beta: float) -> None:
+    # LS(s) = 10, 20, 70, 80, 80, 100: two of five are replaced and all above 20 may be 100.
+    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    padded = [0, 0, 0, 0, *NUMBERS, 100, 100, 100, 100]
+    exact = [
+        max(padded[6 + k] - padded[6 + k - s - 1] for k in range(min(s + 2, 7))) for s in range(6)
+    ]
+    assert exact[:4] == [10, 20, 70, 80]
+    found = max(width * np.exp(-beta * s) for s, width in enumerate(exact))
+    assert replaced.smooth(beta) == pytest.approx(found)
+
+
+def test_ranks_are_those_of_decimals() -> None:
+    # In doubles 0.07·100 is above 7.
+    assert rank(exact_share(0.07), 100) == 7
+    assert rank(Fraction(1, 2), 5) == 3
+    assert rank(Fraction(0), 0) == rank(Fraction(1), 1) == 1
+
+
+def test_grids_follow_from_public_bounds() -> None:
+    # Counts have steps of one until 2·(GS + 1) / ε passes 2⁴⁰; then GS is in larger steps.
+    assert whole_plan(1, NANO) == Plan(0, 1)
+    assert whole_plan((1 << 39) - 1, NANO).exponent == 0
+    assert whole_plan(1 << 39, NANO) == Plan(1, 1 << 38)
+    for largest in (Fraction(1, 1000), Fraction(10**6), Fraction(10**15)):
+        exponent = real_exponent(largest, NANO)
+        assert 2 * (2 * largest / Fraction(2) ** exponent + 2) <= 2**40
+        assert 2 * (2 * largest / Fraction(2) ** (exponent - 1) + 2) > 2**39
 
 
 def test_exponential_median() -> None:
