@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from math import exp
 from typing import Any
 
 import httpx
 import pytest
 
+from accounting.group_privacy import member_loss
+from accounting.privacy_loss import PrivacyLoss
 from mechanisms.domains import NeighbouringRelation
 from mechanisms.statistics.validity import VALID, Valid
 from tests.app.conftest import Service
@@ -315,3 +318,73 @@ def test_the_smallest_and_the_largest_epsilon(answering: Service) -> None:
             assert reply.status_code == 200, (row, epsilon, reply.text)
             if epsilon == "0.000001":
                 assert send(answering, **body_of(row, relation, epsilon)).status_code == 201, row
+
+
+def test_people_with_several_records_are_protected_as_a_group(people: Service) -> None:
+    """Three records a person: ε/3 on one record, and δ / (1 + e^(ε/3) + e^(2ε/3))."""
+    body = {**TABLE, "records_per_person": 3}
+    assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
+    assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
+    limit = {"epsilon": "1000", "delta": "0.5"}
+    people("olga", "PUT", "/v1/datasets/staff/budgets/ana", json=limit)
+    count = {"kind": "statistic", "statistic": "count"}
+    quoted = send(people, "/v1/quotes", dataset="staff", epsilon=3, query=count).json()
+    assert quoted["accuracy"]["noise_scale"] == pytest.approx(1, rel=1e-5)
+    median = {
+        "kind": "statistic",
+        "statistic": "median",
+        "attribute": "pay",
+        "mechanism": "smooth_sensitivity",
+        "delta": "0.01",
+    }
+    reply = send(people, dataset="staff", epsilon=3, query=median).json()
+    assert reply["charge"] == {"epsilon": "3", "delta": "0.01", "neighbouring": "add_remove"}
+    own, rest = reply["steps"]
+    share = member_loss(PrivacyLoss.parse("3", "0.01"), 3)
+    assert PrivacyLoss.parse(own["epsilon"], own["delta"]) == share
+    assert share.delta_atto / 1e18 == pytest.approx(0.01 / (1 + exp(1) + exp(2)))
+    assert Decimal(own["epsilon"]) + Decimal(rest["epsilon"]) == 3
+    assert Decimal(own["delta"]) + Decimal(rest["delta"]) == Decimal("0.01")
+    assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
+    # A δ of which no unit of 10⁻¹⁸ is left for one record is refused, free.
+    reply = send(people, dataset="staff", epsilon=3, query={**median, "delta": "1e-18"})
+    assert reply.status_code == 422
+    assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
+
+
+def test_a_table_of_one_row_and_a_list_without_a_cut_off_answer(people: Service) -> None:
+    # A table whose rows are replaced has one at least.
+    single = {**TABLE, "neighbouring": "replace", "name": "replaced"}
+    del single["max_rows"]
+    for body, records in ((single, b"town,age,pay\na,none,3\n"), (PREFIX, b"cutoff\n0\n")):
+        assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
+        reply = people.upload("olga", body["name"], records)
+        assert reply.status_code == 201, reply.text
+        limit = {"epsilon": "1000", "delta": "0.5"}
+        people("olga", "PUT", f"/v1/datasets/{body['name']}/budgets/ana", json=limit)
+    for row, of in EVERY:
+        if of in (NeighbouringRelation.REPLACE, NeighbouringRelation.PREFIX):
+            reply = send(people, **body_of(row, of, epsilon=1))
+            assert reply.status_code == 201, (row, reply.text)
+
+
+def test_bounds_the_wrong_way_round_are_refused(people: Service) -> None:
+    reversed_bounds = {"name": "age", "kind": "numeric", "bounds": [100, 0]}
+    for attribute in (reversed_bounds, {**reversed_bounds, "bounds": [5, "nan"]}):
+        reply = people("olga", "POST", "/v1/datasets", json={**TABLE, "attributes": [attribute]})
+        assert reply.status_code == 422, reply.text
+    falling = {**PREFIX, "public_values": [3, 2, 1]}
+    assert people("olga", "POST", "/v1/datasets", json=falling).status_code == 422
+
+
+def test_clamped_numbers_count_as_their_bounds(people: Service) -> None:
+    wide = [{"name": "pay", "kind": "numeric", "bounds": [0, 10], "clamp": True}]
+    body = {**TABLE, "attributes": wide}
+    reply = people("olga", "POST", "/v1/datasets", json=body)
+    assert reply.status_code == 201, reply.text
+    assert people.upload("olga", "staff", b"pay\n-1000\n5\n7\n99999\n").status_code == 201
+    limit = {"epsilon": "10000000", "delta": "0.5"}
+    people("olga", "PUT", "/v1/datasets/staff/budgets/ana", json=limit)
+    query = {"kind": "statistic", "statistic": "sum", "attribute": "pay"}
+    reply = send(people, dataset="staff", epsilon=100_000, query=query)
+    assert reply.json()["answer"]["value"] == pytest.approx(22, abs=0.1)

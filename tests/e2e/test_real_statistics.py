@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 import pytest
 
 from app.demo.service import ServiceProcess
@@ -18,8 +19,20 @@ from tests.e2e.session import Session
 
 pytestmark = pytest.mark.data
 
-#: The numbers that are asked about, and what every known count of a graph is.
-TABLES = {"sf_salaries": ("TotalPay", 148_654), "adult": ("hours-per-week", 45_222)}
+#: Rows, and a condition that a known number of them meet.
+TABLES: dict[str, tuple[int, dict[str, Any], int]] = {
+    "sf_salaries": (148_654, {"attribute": "TotalPay", "to": 0}, 1),
+    "adult": (
+        45_222,
+        {
+            "all": [
+                {"attribute": "sex", "in": ["Female"]},
+                {"not": {"attribute": "hours-per-week", "from": 40}},
+            ]
+        },
+        5_370,
+    ),
+}
 TRIANGLES = {"github": 523_810, "enron": 727_044, "dblp": 2_224_385, "gowalla": 2_273_138}
 
 
@@ -60,7 +73,7 @@ def every(session: Session, dataset: str, relation: str, **fields: Any) -> dict[
 def test_tables(session: Session, name: str, relation: str) -> None:
     file = data_file(f"{name}.csv.gz")
     schema = json.loads(data_file(f"{name}.schema.json").read_text())
-    column, rows = TABLES[name]
+    rows, where, meeting = TABLES[name]
     dataset = f"{name}_{relation}"
     public = {
         "name": dataset,
@@ -74,20 +87,42 @@ def test_tables(session: Session, name: str, relation: str) -> None:
     session.upload(dataset, file.read_bytes(), **{"Content-Encoding": "gzip"})
     limit = {"epsilon": "1000", "delta": "0.1"}
     session.ok("PUT", f"/v1/datasets/{dataset}/budgets/ada", session.owner, json=limit)
-    of = {"attribute": column}
-    found = every(
-        session,
-        dataset,
-        relation,
-        sum=of,
-        mean=of,
-        median=of,
-        quantile={**of, "quantile": 0.25},
-    )
     # 50 scales of noise at ε = 1: not once in 10²⁰ queries.
-    assert abs(found["count"][0] - rows) <= 50
-    assert found["quantile"][0] <= found["median"][0]
-    assert abs(found["mean"][0] - found["sum"][0] / rows) <= 0.02 * abs(found["mean"][0])
+    assert abs(ask(session, dataset, "1", statistic="count") - rows) <= 50
+    columns = [a["name"] for a in schema["attributes"] if a["kind"] == "numeric"]
+    assert len(columns) == {"sf_salaries": 7, "adult": 6}[name]
+    for column in columns:
+        of = {"attribute": column}
+        fields = {"sum": of, "mean": of, "median": of, "quantile": {**of, "quantile": 0.9}}
+        found = every(session, dataset, relation, count={"where": where}, **fields)
+        assert abs(found["count"][0] - meeting) <= 50
+        assert found["median"][0] <= found["quantile"][0]
+        low, high = next(a["domain"] for a in schema["attributes"] if a["name"] == column)
+        # A noisy sum and a noisy mean, each within 50 scales.
+        away = 100 * max(high - low, abs(low), abs(high)) / rows + 1
+        assert abs(found["mean"][0] - found["sum"][0] / rows) <= away
+
+
+def test_the_sum_of_the_smallest_salaries(session: Session) -> None:
+    file = data_file("sf_salaries.csv.gz")
+    column = pyarrow.csv.read_csv(file)["TotalPay"].to_numpy()
+    values = np.sort(np.maximum(column, 0)).tolist()
+    cutoff = 100_000
+    public = {
+        "name": "salaries",
+        "kind": "prefix",
+        "neighbouring": "prefix",
+        "public_values": values,
+        "cap": {"epsilon": "1000", "delta": "0.1"},
+    }
+    session.ok("POST", "/v1/datasets", session.owner, json=public)
+    session.upload("salaries", f"cutoff\n{cutoff}\n".encode())
+    limit = {"epsilon": "1000", "delta": "0.1"}
+    session.ok("PUT", "/v1/datasets/salaries/budgets/ada", session.owner, json=limit)
+    found = every(session, "salaries", "prefix")["smallest_sum"]
+    assert len(found) == 3
+    # Each scale is at most 2·GS.
+    assert all(abs(value - sum(values[:cutoff])) <= 100 * values[-1] for value in found)
 
 
 def described(attribute: dict[str, Any]) -> dict[str, Any]:
@@ -104,6 +139,11 @@ def test_graphs(session: Session, name: str) -> None:
     dataset = f"{name}_counts"
     register(session, dataset, np.unique(edges), file, MAX_DEGREE[name], delta="0.1")
     found = every(session, dataset, "edge", stars={"k": 2})
+    for k in (3, 4):
+        for row in VALID:
+            if row.statistic == "stars":
+                own = {"delta": "0.000001"} if row.delta else {}
+                ask(session, dataset, "1", statistic="stars", k=k, mechanism=row.mechanism, **own)
     assert all(abs(value - len(edges)) <= 100 for value in found["edges"])
     # At ε = 20 hardly a rung beyond the second is reached, each about as wide as a_max.
     accurate = ask(session, dataset, "20", statistic="triangles")
