@@ -22,7 +22,13 @@ def _link(title: str, path: str, *roles: Role) -> Link:
 
 
 #: In the order in which they are shown; the first of a user's links is where they start.
-LINKS = (_link("Keys", "/ui/keys"),)
+LINKS = (
+    _link("Budgets", "/ui/budgets", "analyst"),
+    _link("Ask", "/ui/ask", "analyst"),
+    _link("Queries", "/ui/queries", "analyst", "owner", "auditor"),
+    _link("Ledger", "/ui/ledger", "analyst", "owner", "auditor"),
+    _link("Keys", "/ui/keys"),
+)
 
 
 def links_for(user: User) -> list[Link]:

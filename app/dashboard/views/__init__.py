@@ -2,11 +2,12 @@
 
 from fastapi import APIRouter
 
-from app.dashboard.views import budgets, entrance, keys, ledger, queries
+from app.dashboard.views import ask, budgets, entrance, keys, ledger, queries
 
 VIEWS: tuple[APIRouter, ...] = (
     entrance.pages,
     budgets.pages,
+    ask.pages,
     ledger.pages,
     queries.pages,
     keys.pages,

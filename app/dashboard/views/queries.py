@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.auth import CurrentUser, allow
+from app.dashboard.drawn import drawn
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import HEADERS, render
@@ -78,7 +79,7 @@ async def one_query(
     found = await _looked_up(query_id, user, services)
     if "hx-request" in request.headers and found["status"] != "running":
         return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
-    return await run_in_threadpool(render, request, "query.html", found=found)
+    return await run_in_threadpool(_page, request, found)
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])
@@ -86,6 +87,12 @@ async def cancel_query(query_id: str, user: CurrentUser, services: ServicesDep) 
     """Give the charge back, if the records are still closed."""
     await cancel(query_id, user, services)
     return to(f"/ui/queries/{query_id}")
+
+
+def _page(request: Request, found: Any) -> Response:
+    answer = found.get("answer")
+    shown = None if answer is None else drawn(found["query"]["kind"], answer)
+    return render(request, "query.html", found=found, drawn=shown)
 
 
 async def _running(user: User, services: Services, queries: list[QueryOut]) -> list[Running]:

@@ -150,10 +150,10 @@ class TestQueries:
     def test_an_answer_is_for_its_analyst_alone(self, shop: Service, sign_in: SignIn) -> None:
         answered = ask(shop, "two")
         path = f"/ui/queries/{answered['id']}"
-        assert "Left after it" in sign_in("ana").text(path)
+        assert "Left on two after it" in sign_in("ana").text(path)
         for who in ("olga", "otto"):
             text = sign_in(who).text(path)
-            assert "Left after it" not in text
+            assert "Left on" not in text
             assert "selected" not in text
             assert "ana" in text
         for who in ("ben", "ada"):

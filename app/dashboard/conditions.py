@@ -1,0 +1,67 @@
+"""The condition of a count, put together from values that are ticked and a range, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app.dashboard.controls import MOST_OPTIONS, Control, Given, Option
+from app.dashboard.facts import Facts
+from app.errors import InvalidRequest
+
+
+def condition_control(facts: Facts, given: Given) -> Control:
+    """One control for all: values of categorical attributes, a range of a numeric one, or JSON."""
+    options = [
+        Option(f"{i}:{j}", f"{attribute.name} = {value}")
+        for i, attribute in enumerate(facts.attributes)
+        for j, value in enumerate(attribute.values)
+    ]
+    numeric = (one.name for one in facts.attributes if one.bounds is not None)
+    names = ("where.attribute", "where.from", "where.to", "where.json")
+    return Control(
+        name="where",
+        control="where",
+        label="Only records where",
+        help="Values of one attribute: any of them. Different attributes: all of them.",
+        options=tuple(options[:MOST_OPTIONS]),
+        values=tuple(given.all("where.values")),
+        weights={**{name: given.get(name) for name in names}, "numeric": "\n".join(numeric)},
+    )
+
+
+def condition_of(facts: Facts, given: Given) -> dict[str, Any] | None:
+    """The condition as the API takes it; None for all records. Raises: InvalidRequest."""
+    if written := given.get("where.json"):
+        # Whatever it is, the model of the query judges it as it judges what programs send.
+        whole: dict[str, Any] = _json(written)
+        return whole
+    ticked: dict[str, list[str]] = {}
+    for place in given.all("where.values"):
+        name, value = _named(facts, place)
+        ticked.setdefault(name, []).append(value)
+    parts: list[dict[str, Any]] = [
+        {"attribute": name, "in": values} for name, values in ticked.items()
+    ]
+    bounds = {side: _json(text) for side in ("from", "to") if (text := given.get(f"where.{side}"))}
+    if bounds:
+        parts.append({"attribute": given.get("where.attribute"), **bounds})
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return {"all": parts}
+
+
+def _named(facts: Facts, place: str) -> tuple[str, str]:
+    first, _, second = place.partition(":")
+    try:
+        attribute = facts.attributes[int(first)]
+        return attribute.name, attribute.values[int(second)]
+    except (ValueError, IndexError):
+        raise InvalidRequest.at("where", type="value", msg="no such value") from None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequest.at("where", type="json_invalid", msg="not JSON") from None

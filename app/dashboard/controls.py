@@ -1,0 +1,166 @@
+"""From the schema of a parameter to a control of a form, and from its text back to a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from app.dashboard.facts import Facts
+from app.errors import InvalidRequest
+
+#: Parameters that name one attribute, or several.
+ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
+#: A list of values longer than this is a text field: a page must stay a page.
+MOST_OPTIONS = 500
+
+
+class Given(Protocol):
+    """What was sent or is in the address: texts by name."""
+
+    def get(self, name: str) -> str: ...
+    def all(self, name: str) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Option:
+    value: str
+    title: str
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One field of the form; ``values`` are the texts in it."""
+
+    name: str
+    control: Literal["choice", "number", "text", "names", "json", "utilities", "where"]
+    label: str
+    help: str = ""
+    required: bool = False
+    options: tuple[Option, ...] = ()
+    values: tuple[str, ...] = ()
+    type: str = "string"
+    least: float | None = None
+    most: float | None = None
+    weights: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def value(self) -> str:
+        return self.values[0] if self.values else ""
+
+    @property
+    def id(self) -> str:
+        return "f-" + self.name.replace(".", "-")
+
+
+def plain_control(
+    name: str,
+    schema: Mapping[str, Any],
+    required: bool,
+    definitions: Mapping[str, Any],
+    facts: Facts,
+    given: Given,
+) -> Control:
+    """The control of one parameter; ``name`` is its path in the query."""
+    short = name.rpartition(".")[2]
+    form = _resolved(schema, definitions)
+    default = schema.get("default", form.get("default"))
+    shown = "" if default is None else _text(default)
+    common: dict[str, Any] = {
+        "name": name,
+        "label": short.replace("_", " ").capitalize(),
+        "help": str(schema.get("description", form.get("description", ""))).replace("`", ""),
+        "required": required,
+        "values": tuple(given.all(name)) or ((shown,) if shown else ()),
+    }
+    if common["help"].startswith("How dampened") or ("enum" in form and "$ref" in schema):
+        common["help"] = ""
+    if short in ONE_ATTRIBUTE:
+        options = _attribute_options(facts, required, numeric=short == "attribute")
+        return Control(control="choice", options=options, **common)
+    if short == "attributes":
+        return _names(common, name, facts, given)
+    if short == "positive_class" and len(facts.values_of(facts.class_attribute)) > 0:
+        values = facts.values_of(facts.class_attribute)
+        return Control(control="choice", options=tuple(Option(v, v) for v in values), **common)
+    if "enum" in form or "const" in form:
+        values = tuple(form.get("enum", [form.get("const")]))
+        options = tuple(Option(v, v.replace("_", " ")) for v in values if v is not None)
+        open_ = () if required or default is not None else (Option("", "by default"),)
+        return Control(control="choice", options=open_ + options, **common)
+    if form.get("type") == "boolean":
+        options = (Option("true", "yes"), Option("false", "no"))
+        return Control(control="choice", options=options, type="boolean", **common)
+    if form.get("type") in ("integer", "number"):
+        least = form.get("minimum", form.get("exclusiveMinimum"))
+        most = form.get("maximum", form.get("exclusiveMaximum"))
+        kind = form["type"]
+        return Control(control="number", type=kind, least=least, most=most, **common)
+    if form.get("type") in ("object", "array"):
+        help = f"{common.pop('help')} JSON.".strip()
+        return Control(control="json", help=help, type="json", **common)
+    return Control(control="text", **common)
+
+
+def read_control(control: Control, given: Given) -> Any:
+    """The value for the query; None for a field that was left open. Raises: InvalidRequest."""
+    if control.control == "names":
+        return given.all(control.name) or None
+    text = given.get(control.name)
+    if text == "":
+        return None
+    if control.type == "string":
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise InvalidRequest.at(
+            *control.name.split("."), type=control.type, msg=f"{_article(control.type)} is required"
+        ) from None
+    return value
+
+
+def _names(common: dict[str, Any], name: str, facts: Facts, given: Given) -> Control:
+    """Check boxes of attributes; a list of candidates starts with all but the class."""
+    names = [one.name for one in facts.attributes]
+    if name.startswith("candidates"):
+        names = [one for one in names if one != facts.class_attribute]
+        common["values"] = tuple(given.all(name)) or tuple(names)
+    options = tuple(Option(one, one) for one in names)
+    return Control(control="names", options=options, **common)
+
+
+def _attribute_options(facts: Facts, required: bool, numeric: bool) -> tuple[Option, ...]:
+    """Attributes by name; sums, means and quantiles are of numbers."""
+    attributes = [one for one in facts.attributes if one.bounds is not None or not numeric]
+    found = tuple(Option(one.name, one.name) for one in attributes)
+    return found if required else (Option("", "by default"), *found)
+
+
+def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema itself: behind its reference, and without the null that leaves a field open."""
+    if "$ref" in schema:
+        found: Mapping[str, Any] = definitions[schema["$ref"].rpartition("/")[2]]
+        return found
+    if "enum" in schema:
+        return schema
+    inner = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    if inner:
+        return {**_resolved(inner[0], definitions), **_enum_of(schema)}
+    return schema
+
+
+def _enum_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"enum": schema["enum"]} if "enum" in schema else {}
+
+
+def _text(default: Any) -> str:
+    return default if isinstance(default, str) else json.dumps(default)
+
+
+def _article(kind: str) -> str:
+    return {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}.get(
+        kind, "JSON"
+    )

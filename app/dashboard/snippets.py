@@ -1,0 +1,52 @@
+"""The same question for programs: a line for curl, and some for Python with the client package."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+#: The parameter that each call of the client takes after the dataset, by kind of query.
+FIRST: Mapping[str, tuple[str, ...]] = {
+    "selection": ("utilities",),
+    "top_k": ("k", "utilities"),
+    "tree": ("algorithm",),
+    "distance": ("target",),
+    "clustering": ("clusters",),
+    "statistic": ("statistic",),
+}
+
+
+def curl(base: str, request: Mapping[str, Any], key: str) -> str:
+    """A command that asks it once, however often it is repeated."""
+    body = json.dumps(request, ensure_ascii=False)
+    lines = [
+        f"curl -sS {base}/v1/queries",
+        '-H "Authorization: Bearer $KEY"',
+        '-H "Content-Type: application/json"',
+        f'-H "Idempotency-Key: {key}"',
+        f"-d {shlex.quote(body)}",
+    ]
+    return " \\\n  ".join(lines)
+
+
+def python(base: str, request: Mapping[str, Any], key: str) -> str:
+    """Lines for the package ``privypurse``."""
+    query = dict(request["query"])
+    kind = query.pop("kind")
+    first = [query.pop(name) for name in FIRST[kind] if name in query]
+    arguments = [repr(request["dataset"]), *map(_literal, first)]
+    arguments += [f"epsilon={request['epsilon']!r}", f"key={key!r}"]
+    arguments += [f"{name}={_literal(value)}" for name, value in query.items()]
+    call = f"purse.{kind}(\n    " + ",\n    ".join(arguments) + ",\n)"
+    return (
+        "import os\n\nfrom privypurse import PrivyPurse\n\n"
+        f'purse = PrivyPurse({base!r}, os.environ["KEY"])\n'
+        f"answer = {call}\nprint(answer)"
+    )
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, sort_dicts=False, width=72).replace("\n", "\n    ")

@@ -1,0 +1,201 @@
+"""Asking: a form for the question, a quote before anything is spent, and then the answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.auth import CurrentUser, allow
+from app.dashboard import snippets
+from app.dashboard.alerts import Alert, alert_of
+from app.dashboard.builder import Builder, build, number
+from app.dashboard.facts import Facts
+from app.dashboard.forms import Form, SentForm, read, read_json
+from app.dashboard.pages import pages as pages_router
+from app.dashboard.pages import to
+from app.dashboard.templating import render
+from app.dependencies import ServicesDep
+from app.routes.budgets import AccountOut, own_budgets
+from app.routes.catalogue import catalogue
+from app.routes.queries import ask
+from app.routes.quotes import QuoteOut, quote
+from app.services import Services
+from app.submission import QueryRequest, QuoteRequest
+from app.visibility import visible
+from storage.errors import NotFound, StillRunning
+from storage.users import User
+
+pages = pages_router()
+
+#: Seconds to wait for an answer before the page of the running query is shown.
+WAIT = "wait=3"
+FIRST_EPSILON = "0.1"
+QUOTE, QUERY = TypeAdapter[QuoteRequest](QuoteRequest), TypeAdapter[QueryRequest](QueryRequest)
+Text = Annotated[str, Query(max_length=200)]
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A quote with the very request that it is for: that one is asked, not the form."""
+
+    quote: QuoteOut
+    request: str
+    key: str
+    left: dict[str, str]
+    curl: str
+    python: str
+
+
+@pages.get("/ui/ask", dependencies=[allow("analyst")])
+def question(
+    request: Request,
+    user: CurrentUser,
+    services: ServicesDep,
+    dataset: Text = "",
+    kind: Text = "",
+    form: Text = "",
+) -> Response:
+    """The form; without a choice, for the first dataset and the first kind that there is."""
+    given = Form({"dataset": [dataset], "kind": [kind], "form": [form]})
+    return _page(request, user, services, given)
+
+
+@pages.post("/ui/ask/quote", dependencies=[allow("analyst")])
+async def quoted(
+    request: Request, user: CurrentUser, services: ServicesDep, form: SentForm
+) -> Response:
+    """What it would cost and promise: reads no records and costs nothing."""
+    found: Quoted | None = None
+    alert: Alert | None = None
+    try:
+        builder = await run_in_threadpool(_builder, user, services, form)
+        body = _body(builder, form)
+        asked = read(QUOTE, body)
+        price = await quote(user, services, asked)
+        found = await run_in_threadpool(_quoted, request, user, services, asked, body, price)
+    except Exception as error:
+        if isinstance(error, NotFound):
+            raise
+        alert = alert_of(error)
+    return await run_in_threadpool(_page, request, user, services, form, found, alert)
+
+
+@pages.post("/ui/ask", dependencies=[allow("analyst")])
+async def asked(
+    request: Request, user: CurrentUser, services: ServicesDep, form: SentForm
+) -> Response:
+    """Ask what was quoted, once: the same form sent again leads to the same answer."""
+    text = form.get("request")
+    query = read_json(QUERY, text)
+    # The same page for the same question is one question; another question is another one.
+    key = f"ui-{hashlib.sha256((form.get('key') + text).encode()).hexdigest()[:40]}"
+    try:
+        reply = await ask(request, user, services, query, key, WAIT)
+    except StillRunning as running:
+        return to(f"/ui/queries/{running.id}")
+    except Exception as error:
+        alert = alert_of(error)
+        return await run_in_threadpool(
+            render,
+            request,
+            "refused.html",
+            alert.status,
+            alert=alert,
+            dataset=query.dataset,
+            kind=query.query.kind,
+        )
+    return to(f"/ui/queries/{json.loads(bytes(reply.body))['id']}")
+
+
+def _page(
+    request: Request,
+    user: User,
+    services: Services,
+    form: Form,
+    found: Quoted | None = None,
+    alert: Alert | None = None,
+) -> Response:
+    accounts = _askable(user, services)
+    builder = None
+    if accounts:
+        builder = _builder(user, services, form)
+    # A part that is replaced while one types is not a failed page.
+    status = alert.status if alert and "hx-request" not in request.headers else 200
+    return render(
+        request,
+        "ask.html",
+        status,
+        accounts=accounts,
+        account=next((a for a in accounts if builder and a.dataset == builder.facts.name), None),
+        builder=builder,
+        quoted=found,
+        alert=alert,
+        epsilon=form.get("epsilon") or ("" if form.get("target.value") else FIRST_EPSILON),
+        target=form.get("target"),
+        target_value=form.get("target.value"),
+    )
+
+
+def _askable(user: User, services: Services) -> list[AccountOut]:
+    """The accounts whose dataset has records that can be asked."""
+    found = []
+    for account in own_budgets(user, services).items:
+        stored = services.datasets.find(account.dataset)
+        if stored is not None and stored.status == "ready":
+            found.append(account)
+    return found
+
+
+def _builder(user: User, services: Services, form: Form) -> Builder:
+    name = form.get("dataset") or next((a.dataset for a in _askable(user, services)), "")
+    stored = visible(services.datasets, name, user)
+    if services.ledger.account(stored.id, user.id) is None:
+        raise NotFound
+    facts = Facts.of(stored)
+    return build(catalogue(services), facts, form.get("kind"), form.get("form"), form)
+
+
+def _body(builder: Builder, form: Form) -> dict[str, Any]:
+    """The body of a quote: with ε, or with the accuracy to be reached where that is filled in."""
+    body: dict[str, Any] = {"dataset": builder.facts.name}
+    if wanted := form.get("target.value"):
+        body["target"] = {form.get("target"): number(wanted, "target")}
+    else:
+        body["epsilon"] = form.get("epsilon") or FIRST_EPSILON
+    return {**body, "query": builder.query(form)}
+
+
+def _quoted(
+    request: Request,
+    user: User,
+    services: Services,
+    asked: QuoteRequest,
+    body: dict[str, Any],
+    price: QuoteOut,
+) -> Quoted:
+    account = next(a for a in own_budgets(user, services).items if a.dataset == asked.dataset)
+    # What is shown is what was written in the form: defaults stay with the service.
+    whole = {
+        "dataset": asked.dataset,
+        "epsilon": price.charge.epsilon,
+        "query": body["query"],
+    }
+    base, key = str(request.base_url).rstrip("/"), token_urlsafe(12)
+    charged = read(QUERY, whole).loss()
+    left = account.remaining
+    return Quoted(
+        quote=price,
+        request=json.dumps(whole, ensure_ascii=False),
+        key=key,
+        left=(left - charged).as_dict() if charged.fits(left) else {},
+        curl=snippets.curl(base, whole, key),
+        python=snippets.python(base, whole, key),
+    )
