@@ -1,6 +1,7 @@
 """Heads of accounts published outside the database: what shows that a ledger went backwards.
 
-    DIR/heads.log   one line of JSON a publication, only ever appended to, synced before it counts
+    DIR/heads.log   one line of JSON a publication, appended and synced before it counts; now and
+                    then replaced by a shorter file that says the same
 
 A chain proves that nothing inside it was changed, not that nothing was cut off its end. So every
 process writes down (account, seq, head, charged) in a second place: a database that later knows
@@ -12,8 +13,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +23,9 @@ from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
 from storage.folders import make_folder, sync_folder
+
+#: A file may have so many bytes, or so many for each account, before it is made shorter.
+LONG, EACH = 2**20, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,11 @@ class Published:
 class HeadsLog:
     """One file of published heads, and what is known from it so far."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, long: int = LONG) -> None:
+        self.path, self._long = path, long
+        self._forget()
+
+    def _forget(self) -> None:
         #: The furthest state of each account that was ever published and not given up.
         self.published: dict[int, Published] = {}
         #: Accounts that an operator has accepted to be gone.
@@ -47,12 +55,18 @@ class HeadsLog:
         #: Whole lines that cannot be read: a damaged file.
         self.damaged = 0
         self._read_to = 0
+        self._first = b""
 
     def refresh(self) -> None:
         """Read what this and other processes have appended since the last look."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
+            first = file.readline()
+            if first != self._first and _is_start(first):
+                # Another file took the place of the one read so far: it says all that one said.
+                self._forget()
+                self._first = first
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -63,6 +77,10 @@ class HeadsLog:
     def publish(self, states: Iterable[Published], at_us: int) -> None:
         """Write states down; they are on disk when this returns."""
         self._append([_encode("head", state, at_us) for state in states])
+        if self._is_long(self.path.stat().st_size):
+            # Append-only by the will of the operator: then it grows.
+            with suppress(PermissionError):
+                self._compact(at_us)
 
     def accept(self, states: Iterable[Published], gone: Iterable[Published], at_us: int) -> None:
         """Give up what was published: accounts go on from ``states``, and some are gone.
@@ -87,23 +105,60 @@ class HeadsLog:
             os.fsync(descriptor)
         self.refresh()
 
+    def _is_long(self, size: int) -> bool:
+        return size > max(self._long, EACH * (len(self.published) + len(self.marks)))
+
+    def _compact(self, at_us: int) -> None:
+        """Replace a file that has grown long by one with the last state of each account."""
+        with self._locked() as old:
+            # Nobody appends now, so what is read here is all that was ever relied on.
+            self.refresh()
+            if not self._is_long(os.fstat(old).st_size):
+                return  # another process was faster
+            start = _checked({"kind": "start", "at": at_us, "token": secrets.token_hex(8)})
+            lines = [start, *(_damaged_lines(self.path) if self.damaged else [])]
+            lines += [_checked({"kind": "freeze", "at": freeze}) for freeze in sorted(self.marks)]
+            for id, state in sorted(self.published.items()):
+                lines.append(_encode("gone" if id in self.gone else "head", state, at_us))
+            place = self.path.resolve()
+            shorter = place.with_name(place.name + ".new")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            descriptor = os.open(shorter, flags, 0o600)
+            try:
+                os.fchmod(descriptor, os.fstat(old).st_mode & 0o777)
+                _write(descriptor, b"".join(lines))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            # Whole and on disk before it has the name: a crash leaves the one file or the other.
+            os.replace(shorter, place)
+            sync_folder(place.parent)
+        self.refresh()
+
     @contextmanager
     def _locked(self) -> Iterator[int]:
         make_folder(self.path.parent)
         fresh = not self.path.exists()
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(self.path, flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if fresh:
-                sync_folder(self.path.parent)
-            yield descriptor
-        finally:
-            os.close(descriptor)
+        while True:
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # While this waited, a shorter file may have taken the name: nobody reads the old.
+                if not os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
+                    continue
+                if fresh:
+                    sync_folder(self.path.parent)
+                yield descriptor
+                return
+            finally:
+                os.close(descriptor)
 
     def _take(self, line: bytes) -> None:
         try:
             fields = _decode(line)
+            if fields["kind"] == "start":
+                return
             if fields["kind"] == "freeze":
                 self.marks.add(fields["at"])
                 return
@@ -134,6 +189,24 @@ def read_heads(path: Path) -> dict[int, Published]:
     log = HeadsLog(path)
     log.refresh()
     return {id: state for id, state in log.published.items() if id not in log.gone}
+
+
+def _is_start(line: bytes) -> bool:
+    """Whether a file that begins with this line replaced a longer one."""
+    with suppress(ValueError):
+        return bool(_decode(line)["kind"] == "start")
+    return False
+
+
+def _damaged_lines(path: Path) -> Iterator[bytes]:
+    """The lines that cannot be read: evidence, so they are kept."""
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                _decode(line)
+            except ValueError:
+                if line.strip() and line.endswith(b"\n"):
+                    yield line
 
 
 def _encode(kind: str, state: Published, at_us: int) -> bytes:

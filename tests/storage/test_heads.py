@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -81,3 +85,102 @@ def test_a_file_that_is_not_there_holds_nothing(path: Path) -> None:
     assert log.published == {}
     with pytest.raises(FileNotFoundError):
         read_heads(path)
+
+
+def known(path: Path) -> tuple[dict[int, Published], set[int], set[int], int]:
+    log = HeadsLog(path)
+    log.refresh()
+    return log.published, log.gone, log.marks, log.damaged
+
+
+def test_a_long_file_is_replaced_by_one_that_says_the_same(path: Path) -> None:
+    log = HeadsLog(path)
+    log.mark([77])
+    log.publish([state(1, 1), state(2, 4)], 10)
+    log.accept([state(1, 1)], [state(2, 4)], 11)
+    path.write_bytes(path.read_bytes() + b"rubbish\n")
+    path.chmod(0o640)
+    reader = HeadsLog(path)
+    reader.refresh()
+    sizes = []
+    for seq in range(2, 256):
+        HeadsLog(path, long=2000).publish([state(1, seq)], seq)
+        sizes.append(path.stat().st_size)
+    # It shrinks again and again, and never has more than the bound and one publication.
+    assert sum(after < before for before, after in pairwise(sizes)) > 5
+    assert max(sizes) < 3 * 1024 + 2000
+    assert known(path) == ({1: state(1, 255), 2: state(2, 4)}, {2}, {77}, 1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    # Who had read the first of those files goes on with the last.
+    reader.refresh()
+    assert (reader.published, reader.gone, reader.marks) == known(path)[:3]
+    reader.accept([state(1, 9)], [], 12)
+    log.refresh()
+    assert log.published[1] == state(1, 9)
+
+
+@pytest.mark.parametrize("broken", ["open", "write", "fsync", "replace"])
+def test_a_crash_while_a_file_is_replaced_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    log = HeadsLog(path)
+    for seq in range(1, 21):
+        log.publish([state(1, seq), state(2, seq)], seq)
+    before = known(path)
+
+    class Crash(BaseException):
+        pass
+
+    real = getattr(os, broken)
+
+    def crash(*args: object, **options: object) -> object:
+        name = f"{path.name}.new"
+        descriptor = isinstance(args[0], int) and os.readlink(f"/proc/self/fd/{args[0]}")
+        if name in str(args[0]) or name in str(descriptor):
+            if broken == "write":
+                real(args[0], bytes(args[1])[:100])  # type: ignore[call-overload]
+            raise Crash
+        return real(*args, **options)
+
+    monkeypatch.setattr(os, broken, crash)
+    with pytest.raises(Crash):
+        HeadsLog(path, long=1000).publish([state(1, 21)], 21)
+    monkeypatch.undo()
+    assert known(path) == ({**before[0], 1: state(1, 21)}, *before[1:])
+    # What was left lying about is in nobody's way.
+    size = path.stat().st_size
+    HeadsLog(path, long=1000).publish([state(2, 22)], 22)
+    assert path.stat().st_size < size
+    assert known(path)[0] == {1: state(1, 21), 2: state(2, 22)}
+
+
+def test_many_who_publish_and_replace_lose_no_head(path: Path) -> None:
+    begun = threading.Barrier(6)
+
+    def publish(account: int) -> None:
+        log = HeadsLog(path, long=3000)
+        begun.wait(30)
+        for seq in range(1, 101):
+            log.publish([state(account, seq)], seq)
+            assert log.published[account].seq == seq
+            assert read_heads(path)[account].seq == seq
+
+    with ThreadPoolExecutor(6) as threads:
+        for done in [threads.submit(publish, account) for account in range(6)]:
+            done.result()
+    assert known(path) == ({account: state(account, 100) for account in range(6)}, set(), set(), 0)
+
+
+def test_a_file_that_may_only_be_appended_to_grows(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = HeadsLog(path, long=1000)
+
+    def refuse(*_paths: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "replace", refuse)
+    for seq in range(1, 41):
+        log.publish([state(1, seq)], seq)
+    assert path.stat().st_size > 5000
+    assert known(path)[0] == {1: state(1, 40)}
