@@ -50,7 +50,10 @@ class Caller:
 def service(context: typer.Context) -> Iterator[PrivyPurse]:
     """The client for one command; what goes wrong ends the command with a line and status 1."""
     # Imported here: a machine that only serves needs no client.
-    from privypurse import PrivyPurse, PurseError
+    try:
+        from privypurse import PrivyPurse, PurseError
+    except ModuleNotFoundError:
+        fail("this command needs the client: pip install ./client", 2)
 
     caller: Caller = context.find_root().obj
     try:

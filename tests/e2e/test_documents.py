@@ -1,0 +1,69 @@
+"""Pages of the documents whose code is run from top to bottom against a live service."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from app.demo.service import ServiceProcess
+from tests.architecture.imports import ROOT
+from tests.e2e.documents import blocks, commands
+
+
+def run(folder: Path, script: str, **variables: str) -> str:
+    played = subprocess.run(
+        ["sh", "-eu"],
+        input=script,
+        cwd=folder,
+        env=commands(folder) | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert played.returncode == 0, played.stdout + played.stderr
+    return played.stdout
+
+
+def test_the_page_of_the_client(tmp_path: Path) -> None:
+    page = (ROOT / "docs/client.md").read_text("utf-8")
+    program = "\n".join(blocks(page, "python"))
+    assert len(blocks(page, "python")) == 8
+    with ServiceProcess(tmp_path / "data") as service:
+        here = {"PRIVYPURSE_URL": service.url, "PRIVYPURSE_KEY": service.admin_key}
+        set_up = ROOT / "examples/set_up.py"
+        printed = run(
+            tmp_path,
+            f'eval "$(python "{set_up}")"\npython - <<\'PYTHON\'\n{program}PYTHON\n',
+            **here,
+        )
+    for said in (
+        "User(name='ada', roles=['analyst'], disabled=False) ['people', 'friends']",
+        "ε = 0.5 ε = 19.5 ",
+        "off by at most 20, as a rule; it cost ε = ",
+        "['yes'] [{'no': ",
+        "['Aix', 'Brest', 'Caen', 'Dijon'] [[0.",
+        "people ε = 4.",
+        "left: ε = 19.5 largest that fits: ε = 19.5",
+    ):
+        assert said in printed, printed
+
+
+def test_the_page_of_the_command_line(tmp_path: Path) -> None:
+    page = (ROOT / "docs/command_line.md").read_text("utf-8")
+    assert len(blocks(page, "sh")) == 4
+    with ServiceProcess(tmp_path / "data") as service:
+        printed = run(tmp_path, "".join(blocks(page, "sh")), PRIVYPURSE_URL=service.url)
+    for said in (
+        "ada\tanalyst\tenabled\n",
+        "friends is ready, version 1\n",
+        "ada on friends: ε = 2, remaining ε = 2\n",
+        '"affordable": true',
+        "friends\tada\tspent ε = 0.5\tof ε = 2\n",
+        "\nvalid\nbacked up to backup-of-today",
+    ):
+        assert said in printed, printed
+    assert printed.count('"status": "answered"') == 2
+    assert (tmp_path / "ada.key").stat().st_mode & 0o77 == 0
+    assert (tmp_path / "ledger.csv").read_text("utf-8").startswith("at,kind,account,")
+    assert (tmp_path / "backup-of-today").is_dir()
