@@ -16,6 +16,7 @@ from mechanisms.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.long_division import LIMIT
 from mechanisms.objectives import direction
 from mechanisms.objectives.objective import Objective, Relative, Term
+from mechanisms.objectives.rates_sum import in_one_piece
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
 from mechanisms.objectives.terms import common_candidates, common_relations
 from mechanisms.objectives.weights import exact_weight, whole_weights
@@ -140,7 +141,8 @@ class WeightedSum:
             utilities += factor * found.utilities
             weighed.append(Weighed(abs(factor), found.delta, own.cap))
         groups = [[[weighed[i] for i in part] for part in group] for group in self._groups(dataset)]
-        return Measured(utilities, SumSensitivity(groups, grid.cap, grid.horizon, utilities.size))
+        sums = SumSensitivity(groups, grid.cap, grid.horizon, utilities.size)
+        return Measured(utilities, in_one_piece(sums))
 
     def _weighing(
         self,

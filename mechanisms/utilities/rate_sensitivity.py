@@ -5,8 +5,8 @@ With s the smaller and M the larger of hits and misses, P = s + M, the exact loc
                 M/((P − t)(P − t − 1)) for t < s,  1/max(P − t, 2) for t ≥ s
     replace     1/max(P − t, 1), whatever the hits
 Removing the rarer kind first is what makes the rate move most; a replacement turns a hit into a
-miss. In steps each is rounded up as a whole. Sums over t go by runs of equal terms: a few times
-2^{g/2} of them, however many records there are.
+miss. In steps each is rounded up as a whole. δ of a weighted sum of rates has the same form, so one
+class holds both; everything that sums over t is in ``rate_kernels``.
 
 Source: Differentially Private Multi-Objective Selection, section 6.2.3, with the branches, the
 floors and the relation put right (as printed it is not admissible).
@@ -15,13 +15,16 @@ floors and the relation put right (as printed it is not admissible).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.domains import NeighbouringRelation
 from mechanisms.facts import SensitivityFacts
-from mechanisms.kernels.compiled import compiled
 from mechanisms.sensitivity import Integers
+from mechanisms.utilities import rate_kernels
 
 RATE_FACTS = {
     NeighbouringRelation.ADD_REMOVE: SensitivityFacts(
@@ -45,157 +48,100 @@ RATE_FACTS = {
 
 @dataclass(frozen=True)
 class RateSensitivity:
-    """δ of all candidates; ``hits`` ≤ ``totals``, int64 (n,), totals · 2^bits < 2⁶²."""
+    """δ of n candidates, each of one or more rates: of the sums of its parts, the largest.
+
+    ``hits`` ≤ ``totals``, int64 (members, n), totals · 2^bits < 2⁶²; ``members`` int64
+    (members, 4): factor, bits, cap and part of each, the parts one after another. Under add/remove
+    a part has one member: a record is of one class. Implements ``WalkedSensitivity``.
+    """
 
     hits: Integers
     totals: Integers
-    bits: int
+    members: Integers
     replace: bool
     cap: int
     horizon: int
 
+    @classmethod
+    def of_one(
+        cls, hits: Integers, totals: Integers, bits: int, replace: bool, cap: int, horizon: int
+    ) -> Self:
+        """δ of a single rate, int64 (n,) each."""
+        members = np.array([[1, bits, cap, 0]], dtype=np.int64)
+        hits, totals = (np.atleast_2d(counts.astype(np.int64)) for counts in (hits, totals))
+        return cls(hits, totals, members, replace, cap, horizon)
+
     def at(self, t: int, candidates: Integers) -> Integers:
-        return steps(
-            self.hits[candidates], self.totals[candidates], self.bits, self.replace, self.cap, t
-        )
+        if t >= self.horizon:
+            return np.full(candidates.shape, self.cap, dtype=np.int64)
+        return rate_kernels.steps(self.hits, self.totals, self.members, self.replace, t, candidates)
 
     def largest(self, t: int) -> int:
-        return int(steps(self.hits, self.totals, self.bits, self.replace, self.cap, t).max())
+        return int(self.at(t, self._decisive).max())
 
     def shortfall(self) -> Integers:
-        return shortfalls(self.hits, self.totals, self.bits, self.replace, self.cap)
-
-    def passed(self, goals: Integers) -> Integers:
-        return self._walk(goals, False)
-
-    def passed_by_largest(self, goals: Integers) -> Integers:
-        return self._walk(goals, True)
-
-    def _walk(self, goals: Integers, by_largest: bool) -> Integers:
-        return walk(
+        turns = np.zeros_like(self._kinds) if self.replace else self._fewer.max(axis=0)
+        return rate_kernels.shortfalls(
             self.hits,
             self.totals,
-            self.bits,
+            self.members,
+            self.replace,
+            self.cap,
+            self.horizon,
+            self._kinds,
+            turns,
+            np.lexsort((-turns, self._kinds)),
+        )
+
+    def passed(self, goals: Integers) -> Integers:
+        return self._walk(goals, np.zeros(0, dtype=np.int64))
+
+    def passed_by_largest(self, goals: Integers) -> Integers:
+        return self._walk(goals, self._decisive)
+
+    def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
+        return rate_kernels.walk(
+            self.hits,
+            self.totals,
+            self.members,
             self.replace,
             self.cap,
             self.horizon,
             goals,
             np.argsort(goals, kind="stable"),
-            by_largest,
+            largest_of,
         )
 
+    @cached_property
+    def _fewer(self) -> Integers:
+        fewer: Integers = np.minimum(self.hits, self.totals - self.hits)
+        return fewer
 
-@compiled
-def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> int:
-    """δ(t) of one candidate, in [1, cap]."""
-    unit = 1 << bits
-    if replace:
-        below = max(total - t, 1)
-    elif total == 0:
-        below = 2
-    else:
-        fewer = min(hits, total - hits)
-        if fewer == 0:
-            below = max(total - t + 1, 2)
-        elif t < fewer:
-            unit = (total - fewer) << bits
-            below = (total - t) * (total - t - 1)
-        else:
-            below = max(total - t, 2)
-    return max(1, min(cap, (unit - 1) // below + 1))
+    @cached_property
+    def _kinds(self) -> Integers:
+        """Equal numbers where totals are, and where the same members have s = 0."""
+        never: NDArray[np.bool_] = self._fewer == 0
+        facts = self.totals if self.replace else np.concatenate([self.totals, never])
+        kinds: Integers = np.unique(facts, axis=1, return_inverse=True)[1].reshape(-1)
+        return kinds
 
+    @cached_property
+    def _decisive(self) -> Integers:
+        """Candidates that have the largest δ(t) at every t, in a small number.
 
-@compiled
-def steps(hits: Integers, totals: Integers, bits: int, replace: bool, cap: int, t: int) -> Integers:
-    found = np.empty(len(hits), np.int64)
-    for i in range(len(hits)):
-        found[i] = step(hits[i], totals[i], bits, replace, cap, t)
-    return found
-
-
-@compiled
-def shortfalls(hits: Integers, totals: Integers, bits: int, replace: bool, cap: int) -> Integers:
-    """K of every candidate; each divisor k of its δ below occurs once before T."""
-    short = np.zeros(len(hits), np.int64)
-    for i in range(len(hits)):
-        total, fewer = totals[i], min(hits[i], totals[i] - hits[i])
-        if total == 0:
-            continue
-        if replace:
-            short[i] = missing_inverses(1 << bits, 1, total, cap)
-        elif fewer == 0:
-            short[i] = missing_inverses(1 << bits, 2, total + 1, cap)
-        else:
-            most = total - fewer
-            short[i] = missing_inverses(1 << bits, 2, most, cap)
-            short[i] += missing_inverse_pairs(most << bits, most + 1, total, cap)
-    return short
+        Of a rate with s > 0 the smallest s has the largest δ at every t, and all with s = 0 have
+        the same; under replace hits do not matter.
+        """
+        if self.replace:
+            return _firsts(self._kinds)
+        chosen = []
+        for fewer in self._fewer:
+            order = np.lexsort((fewer, self._kinds))
+            chosen.append(order[_firsts(self._kinds[order])])
+        return np.unique(np.concatenate(chosen))
 
 
-@compiled
-def missing_inverses(unit: int, first: int, last: int, cap: int) -> int:
-    """Σ over first ≤ k ≤ last of max(0, cap − ⌈unit/k⌉)."""
-    short, k = 0, first
-    while k <= last:
-        value = (unit - 1) // k + 1
-        end = last if value == 1 else min((unit - 1) // (value - 1), last)
-        short += (end - k + 1) * max(cap - value, 0)
-        k = end + 1
-    return short
-
-
-@compiled
-def missing_inverse_pairs(unit: int, first: int, last: int, cap: int) -> int:
-    """Σ over first ≤ k ≤ last of max(0, cap − ⌈unit/(k(k − 1))⌉), first ≥ 2."""
-    short, k = 0, first
-    while k <= last:
-        value = (unit - 1) // (k * (k - 1)) + 1
-        end = last
-        if value > 1:
-            # The last k of this value: the largest with k(k − 1) ≤ bound. The root in doubles
-            # is near it, integers decide.
-            bound = (unit - 1) // (value - 1)
-            end = int((1.0 + np.sqrt(1.0 + 4.0 * bound)) / 2.0)
-            while end * (end - 1) > bound:
-                end -= 1
-            while (end + 1) * end <= bound:
-                end += 1
-            end = min(end, last)
-        short += (end - k + 1) * max(cap - value, 0)
-        k = end + 1
-    return short
-
-
-@compiled
-def walk(
-    hits: Integers,
-    totals: Integers,
-    bits: int,
-    replace: bool,
-    cap: int,
-    horizon: int,
-    goals: Integers,
-    order: Integers,
-    by_largest: bool,
-) -> Integers:
-    """``WalkedSensitivity`` of ``goals``, ascending in ``order``; with the largest δ each goes on
-    where the one before it stopped."""
-    found = np.empty((3, len(goals)), np.int64)
-    t, passed = 0, 0
-    for i in order:
-        if not by_largest:
-            t, passed = 0, 0
-        left, width = goals[i] - passed, cap
-        while t < horizon:
-            width = 0
-            for r in range(len(hits) if by_largest else 1):
-                which = r if by_largest else i
-                width = max(width, step(hits[which], totals[which], bits, replace, cap, t))
-            if left <= width or width == cap:
-                break
-            passed, left = passed + width, left - width
-            t += 1
-        # From where the cap is reached on every step is as wide.
-        whole = (left - 1) // cap if width == cap and left > cap else 0
-        found[0, i], found[1, i], found[2, i] = t + whole, left - whole * cap, width
-    return found
+def _firsts(kinds: Integers) -> Integers:
+    """Where each kind comes first."""
+    firsts: Integers = np.unique(kinds, return_index=True)[1]
+    return firsts

@@ -94,5 +94,5 @@ class Rate(ABC):
             constant = ConstantSensitivity(grid.cap, hits.size, grid.horizon)
             return Measured(utilities, constant)
         replaced = dataset.neighbouring is NeighbouringRelation.REPLACE
-        delta = RateSensitivity(hits, totals, grid.bits, replaced, grid.cap, grid.horizon)
+        delta = RateSensitivity.of_one(hits, totals, grid.bits, replaced, grid.cap, grid.horizon)
         return Measured(utilities, delta)

@@ -17,10 +17,8 @@ from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.forests import Confusion
 from mechanisms.long_division import LIMIT
 from mechanisms.objectives import OBJECTIVES, Objective, Spread, Term, WeightedSum
-from mechanisms.objectives.sum_sensitivity import SumSensitivity
 from mechanisms.records import PrefixRecords, Records
 from mechanisms.sensitivity import Integers, Sensitivity
-from mechanisms.trees.evolutionary.rates_sensitivity import walked
 from mechanisms.utilities.rates import Rate
 from mechanisms.utilities.true_negative_rate import TrueNegativeRate
 from mechanisms.utilities.true_positive_rate import TruePositiveRate
@@ -131,8 +129,6 @@ class Fitness:
             objective = objective.on(executor)
         nothing = PrefixRecords(0)  # everything that is measured was counted before
         measured = objective.measure(nothing, dataset, Pool(pool), self.sensitivity, grid)
-        if self.sensitivity is Sensitivity.LOCAL and isinstance(measured.delta, SumSensitivity):
-            measured = walked(measured)
         return scores(measured, grid, self.sensitivity, score_bits, objective.direction)
 
     def _objective(self, found: Confusion | None) -> Objective:
