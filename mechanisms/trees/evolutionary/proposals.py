@@ -1,9 +1,9 @@
 """Proposals of the search: random trees and variations of trees, from random bits and the schema.
 
 A proposal never looks at records, so better ones than at random are free: no branch is dead, so no
-test is repeated on a path, and where a test has two leaves they have both labels. Variations are
-put right in the same way: a test with one possible answer gives way to what follows it, and a
-test whose answers lead to equal trees to that tree.
+test is repeated on a path, and where both answers would lead to equal trees one of them gets the
+opposite labels. Variations are put right: a test with one possible answer gives way to what follows
+it, and a test whose answers lead to equal trees to that tree. Such trees are called tidy.
 
 Source: Differentially Private Multi-Objective Selection, section 6.2 (operators of DP-MOET).
 """
@@ -51,7 +51,7 @@ class Proposals:
         other = set(positions(second))
         common = [position for position in positions(first) if position in other]
         at = common[self.dice.below(len(common))]
-        return self.tidied(replaced(first, at, subtree(second, at)))
+        return grafted(first, at, self.tidied(subtree(second, at), self._reached(first, at)))
 
     def mutated(self, tree: Tree) -> Tree:
         """Redraw the subtree at a uniform position: full, of a uniform depth that is allowed."""
@@ -60,7 +60,7 @@ class Proposals:
         least = min(max(self.initial_depth, len(at)), self.max_depth)
         depth = least + self.dice.below(self.max_depth - least + 1)
         fresh = self._full(self._reached(tree, at), depth - len(at))
-        return self.tidied(replaced(tree, at, fresh))
+        return grafted(tree, at, fresh)
 
     def pruned(self, tree: Tree) -> Tree:
         """Make a uniform inner node a leaf; a tree that is one already stays."""
@@ -68,7 +68,7 @@ class Proposals:
         if not inner:
             return tree
         at = inner[self.dice.below(len(inner))]
-        return self.tidied(replaced(tree, at, self.dice.coin()))
+        return grafted(tree, at, self.dice.coin())
 
     def tidied(self, tree: Tree, possible: Possible = ANYTHING) -> Tree:
         """The same labels for every row without tests that cannot or do not matter."""
@@ -90,8 +90,8 @@ class Proposals:
         assert after_no is not None
         yes = self._full(after_yes, depth - 1)
         no = self._full(after_no, depth - 1)
-        if isinstance(yes, bool) and isinstance(no, bool):
-            no = not yes
+        if yes == no or (isinstance(yes, bool) and isinstance(no, bool)):
+            no = flipped(yes)
         return test, yes, no
 
     def _reached(self, tree: Tree, at: Position) -> Possible:
@@ -124,11 +124,21 @@ def subtree(tree: Tree, at: Position) -> Tree:
     return tree
 
 
-def replaced(tree: Tree, at: Position, by: Tree) -> Tree:
-    """The tree with another subtree at a position it has."""
+def flipped(tree: Tree) -> Tree:
+    """The tree with the opposite labels."""
+    if isinstance(tree, bool):
+        return not tree
+    test, yes, no = tree
+    return test, flipped(yes), flipped(no)
+
+
+def grafted(tree: Tree, at: Position, by: Tree) -> Tree:
+    """A tidy tree with another subtree at a position it has; tidy when ``by`` is there."""
     if not at:
         return by
     test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
     if at[0]:
-        return test, replaced(yes, at[1:], by), no
-    return test, yes, replaced(no, at[1:], by)
+        yes = grafted(yes, at[1:], by)
+    else:
+        no = grafted(no, at[1:], by)
+    return yes if yes == no else (test, yes, no)

@@ -16,8 +16,9 @@ from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.proposals import (
     Proposals,
     Tree,
+    flipped,
+    grafted,
     positions,
-    replaced,
     subtree,
 )
 from mechanisms.trees.evolutionary.questions import ANYTHING, Questions
@@ -52,16 +53,15 @@ def every_row() -> list[dict[int, int]]:
     return [{0: s, 1: t, 2: a} for s in range(2) for t in range(4) for a in range(4)]
 
 
-def check_tidy(tree: Tree, random: bool = False) -> None:
-    """Every leaf is reached by some row, and no test has equal trees on both sides; at random
-    larger ones may turn out equal."""
+def check_tidy(tree: Tree) -> None:
+    """Every leaf is reached by some row, and no test has equal trees on both sides."""
     reached = set()
     for cells in every_row():
         at: tuple[int, ...] = ()
         here = tree
         while not isinstance(here, bool):
             (attribute, place), yes, no = here
-            assert yes != no or (random and not isinstance(yes, bool))
+            assert yes != no
             answer = (
                 cells[attribute] > place
                 if QUESTIONS.numeric[attribute]
@@ -78,7 +78,7 @@ def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> N
     tree = proposals(seed, initial, max(initial, 5)).random()
     # Every path can ask each of three attributes once; how much more depends on the answers.
     assert min(initial, 3) <= depth(tree) <= initial
-    check_tidy(tree, random=True)
+    check_tidy(tree)
 
 
 @settings(deadline=None)
@@ -102,9 +102,35 @@ def test_tidying_changes_no_label(seed: int) -> None:
     untidy = replaced(first, at, subtree(second, at))
     tidy = made.tidied(untidy)
     check_tidy(tidy)
-    assert [said(tidy, cells) for cells in every_row()] == [
-        said(untidy, cells) for cells in every_row()
-    ]
+    assert labels(tidy) == labels(untidy)
+    assert labels(flipped(tidy)) == [not label for label in labels(tidy)]
+
+
+@given(st.integers(0, 2**32))
+def test_a_graft_is_tidied_as_the_whole_would_be(seed: int) -> None:
+    made = proposals(seed)
+    first, second = made.random(), made.random()
+    crossed = made.crossed(first, second)
+    both = set(positions(first)) & set(positions(second))
+    whole = {made.tidied(replaced(first, at, subtree(second, at))) for at in both}
+    assert crossed in whole
+    for at in positions(first):
+        assert grafted(first, at, True) == made.tidied(replaced(first, at, True))
+
+
+def replaced(tree: Tree, at: tuple[int, ...], by: Tree) -> Tree:
+    """The tree with another subtree at a position, tidy or not."""
+    if not at:
+        return by
+    assert not isinstance(tree, bool)
+    test, yes, no = tree
+    if at[0]:
+        return test, replaced(yes, at[1:], by), no
+    return test, yes, replaced(no, at[1:], by)
+
+
+def labels(tree: Tree) -> list[bool]:
+    return [said(tree, cells) for cells in every_row()]
 
 
 def test_mutation_reaches_every_allowed_depth() -> None:
