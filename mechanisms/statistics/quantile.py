@@ -38,6 +38,7 @@ PLACES = 6
 #: whole numbers at most 2²⁰ apart: then every whole number is one.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -95,17 +96,29 @@ class Quantile(Single):
         share, whole = self.quantile.numerator, self.quantile.denominator
         return whole if replaces(dataset) else max(share, whole - share)
 
-    def rank_scores(self, records: Records, dataset: Dataset) -> Integers:
-        """Of each cell −max(0, b·L − a·n, a·n − b·R): how far p = a/b is from its ranks; private.
+    def rank_scores(
+        self, records: Records, cells: NDArray[np.float64], executor: Executor
+    ) -> Integers:
+        """Of each of the ``cells`` −max(0, b·L − a·n, a·n − b·R): how far p = a/b is from its
+        ranks; private.
 
         L numbers lie below the cell and R in it or below. A tied number is as wide as its cell.
         """
         numbers = table_records(records).ordered[self.attribute]
         share, whole = self.quantile.numerator, self.quantile.denominator
-        below = np.searchsorted(numbers, self.cells(dataset), side="left").astype(np.int64)
-        within = np.append(below[1:], len(numbers))
         goal = share * len(numbers)
-        scores: Integers = -np.maximum(np.maximum(whole * below - goal, goal - whole * within), 0)
+        scores = np.empty(len(cells), dtype=np.int64)
+
+        def part(start: int) -> None:
+            block = slice(start, min(start + _BLOCK, len(cells)))
+            # One more cell: what is in a cell or below is what lies below the next.
+            below = np.searchsorted(numbers, cells[start : start + _BLOCK + 1], side="left")
+            if block.stop == len(cells):
+                below = np.append(below, len(numbers))
+            ranks = whole * below.astype(np.int64) - goal
+            scores[block] = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
+
+        executor.map(part, range(0, len(cells), _BLOCK))
         return scores
 
 

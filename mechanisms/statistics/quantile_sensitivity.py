@@ -141,23 +141,33 @@ def _widest_of_pairs(
     cap: int,
     beta: float,
 ) -> float:
-    """max over s < horizon of e^{−βs}·LS(s); each window is looked at once, where it comes in."""
+    """max over s < horizon of e^{−βs}·LS(s); each window is looked at once, where it comes in.
+
+    At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side, so most
+    distances are passed over once all deletions inside one window have set a mark.
+    """
+    place, far = _rank(share, whole, count), max(share, whole - share)
     best = 0.0
-    for deleted in range(horizon):
-        if cap * np.exp(-beta * deleted) <= best:
+    for s in range(horizon):
+        low, high = _reach(share, whole, count, s, 0)
+        for i in range(low, high + 1):
+            width = numbers[min(i + s + 1, count + 1) - first] - numbers[i - first]
+            best = max(best, width * np.exp(-beta * s))
+    for s in range(horizon):
+        fade = np.exp(-beta * s)
+        if cap * fade <= best:
             break
-        seen_low, seen_high = 0, -1
-        for others in range(horizon - deleted):
-            fade = np.exp(-beta * (deleted + others))
-            if cap * fade <= best:
-                break
-            low, high = _reach(share, whole, count, deleted, others)
-            if seen_high < seen_low:
-                seen_low, seen_high = low, low - 1
+        away = far * s // whole + 2
+        reach = (
+            numbers[min(place + away, count + 1) - first] - numbers[max(place - away, 0) - first]
+        )
+        if reach * fade <= best:
+            continue
+        for deleted in range(s):
+            low, high = _reach(share, whole, count, deleted, s - deleted)
+            seen_low, seen_high = _reach(share, whole, count, deleted, s - deleted - 1)
             for i in range(low, high + 1):
-                if seen_low <= i <= seen_high:
-                    continue
-                end = min(i + deleted + 1, count + 1)
-                best = max(best, (numbers[end - first] - numbers[i - first]) * fade)
-            seen_low, seen_high = min(seen_low, low), max(seen_high, high)
+                if not seen_low <= i <= seen_high:
+                    width = numbers[min(i + deleted + 1, count + 1) - first] - numbers[i - first]
+                    best = max(best, width * fade)
     return best

@@ -152,7 +152,8 @@ def test_exponential_quantiles(relation: NeighbouringRelation, share: Fraction) 
     scores = []
     for rows in number:
         dataset = table_dataset(relation, len(rows), 0.0, float(HIGH))
-        scores.append(statistic.rank_scores(table(rows), dataset))
+        cells = statistic.cells(dataset)
+        scores.append(statistic.rank_scores(table(rows), cells, Inline()))
     matrix = np.array(scores)
     assert (matrix.max(axis=1) == 0).all()
     pairs = np.array(

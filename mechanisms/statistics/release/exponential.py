@@ -81,9 +81,10 @@ class ExponentialQuantile:
     ) -> Fraction:
         question = _quantile(statistic)
         rate = self._rate(question, dataset, loss)
-        scores = question.rank_scores(records, dataset)
+        cells = question.cells(dataset)
+        scores = question.rank_scores(records, cells, executor)
         (place,) = race(scores, 1, rate, randomness, executor)
-        return Fraction(float(question.cells(dataset)[place]))
+        return Fraction(float(cells[place]))
 
     def _rate(self, question: Quantile, dataset: Dataset, loss: PrivacyLoss) -> Rate:
         question.parts(dataset)

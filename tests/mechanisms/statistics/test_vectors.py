@@ -159,7 +159,7 @@ def test_grids_follow_from_public_bounds() -> None:
 
 def test_exponential_median() -> None:
     dataset = table_dataset(REPLACE, 5)
-    scores = Median("x").rank_scores(table(NUMBERS), dataset)
+    scores = Median("x").rank_scores(table(NUMBERS), Median("x").cells(dataset), EXECUTOR)
     # p = e^{−ε/2Δ}, in doubles that are near enough; the score's Δ is 2.
     law = exponential_probabilities(scores.tolist(), Fraction(float(np.exp(-1 / 4))))
     gaps = [float(sum(law[low:high])) for low, high in _gaps()]
