@@ -157,6 +157,35 @@ def test_equal_rows_go_down_one_way() -> None:
     )
 
 
+CORNERS: dict[str, dict[str, list[int]]] = {
+    "no rows": {name: [] for name in ("sex", "town", "age", "paid")},
+    "one row": {name: [1] for name in ("sex", "town", "age", "paid")},
+    "equal rows": {name: [1] * 400 for name in ("sex", "town", "age", "paid")},
+    "one class": {"sex": [0, 1] * 200, "town": [0, 1, 2, 3] * 100, "age": [3, 2] * 200,
+                  "paid": [1] * 400},
+}  # fmt: skip
+
+
+@every_criterion
+@every_sensitivity
+@pytest.mark.parametrize("corner", CORNERS.values(), ids=CORNERS)
+def test_corners_are_right_by_every_criterion_and_sensitivity(
+    criterion: str, sensitivity: Sensitivity, corner: dict[str, list[int]]
+) -> None:
+    table = records(corner)
+    counted = np.bincount(table.codes["paid"], minlength=2).tolist()
+    for max_depth, names in ((0, None), (1, ("sex",)), (3, None), (64, ("town", "sex"))):
+        for prune in (False, True):
+            tree = grown(
+                table, dataset(), attributes=names, max_depth=max_depth, criterion=criterion,
+                sensitivity=sensitivity, prune=prune,
+            )  # fmt: skip
+            counts = [list(leaf["counts"].values()) for leaf in leaves(tree)]
+            # ε of a leaf is 10⁵ at least: noise has probability e^−10⁵.
+            assert np.sum(counts, axis=0).tolist() == counted
+            assert all(leaf["label"] == "no" for leaf in leaves(tree) if leaf["counts"]["no"])
+
+
 def test_small_nodes_stop() -> None:
     # The root's share is 1/5 of ε = 1: √2 · 5 · 4 · 2 = 56.6 noisy records are needed.
     stopped = [
