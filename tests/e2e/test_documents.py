@@ -7,7 +7,9 @@ from pathlib import Path
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
+from tests.e2e.conftest import QUICK
 from tests.e2e.documents import blocks, commands
+from tests.e2e.session import Session
 
 
 def run(folder: Path, script: str, **variables: str) -> str:
@@ -67,3 +69,25 @@ def test_the_page_of_the_command_line(tmp_path: Path) -> None:
     assert (tmp_path / "ada.key").stat().st_mode & 0o77 == 0
     assert (tmp_path / "ledger.csv").read_text("utf-8").startswith("at,kind,account,")
     assert (tmp_path / "backup-of-today").is_dir()
+
+
+def test_the_page_of_backups(tmp_path: Path) -> None:
+    page = (ROOT / "docs/backup.md").read_text("utf-8")
+    backup, restore, accept = blocks(page, "sh")
+    service = ServiceProcess(tmp_path / "data", **QUICK)
+    with service:
+        session = Session.open(service)
+        kept = session.query("before the backup")
+        assert "starts frozen" in run(tmp_path, backup)
+        assert session.query("after it").status_code == 201
+    # Stopping published the last heads.
+    run(tmp_path, restore)
+    with service:
+        assert session.query("while frozen").json()["type"].endswith("/frozen")
+        assert session.query("before the backup").content == kept.content
+        assert session.spent() == "0.5"
+        accepted = run(tmp_path, accept)
+        assert accepted.endswith("\nvalid\n")
+        assert "charged epsilon 0.5, delta 0 again" in accepted
+        assert session.spent() == "1"
+        assert session.query("when it goes on").status_code == 201
