@@ -5,7 +5,7 @@ The first look comes before the first request, so that a restored ledger is froz
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import structlog
@@ -47,3 +47,14 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
         yield
     finally:
         looking.close()
+
+
+def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
+    """Say that a constraint of the ledger has fired, and that these accounts are frozen for it.
+
+    The published heads go on, so they can say what was charged when an operator ends the freeze.
+    """
+    log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
+    if accounts:
+        # A reader of its own: the other one belongs to the thread that looks.
+        HeadsLog(heads.path).mark({at_us})

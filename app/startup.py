@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import structlog
 
@@ -12,7 +13,7 @@ from app.admission import InFlight, Rate
 from app.answering import Answering
 from app.background import Repeated
 from app.execution import Execution
-from app.heads import watched
+from app.heads import alarmed, watched
 from app.metrics import Metrics
 from app.places import Places
 from app.problems import query_failed_body
@@ -50,7 +51,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         users.bootstrap(settings.bootstrap_key_file)
         datasets = Datasets(database, files)
         ledger = Ledger(
-            database, failure_body=query_failed_body, lease_us=round(settings.lease * 1e6)
+            database,
+            failure_body=query_failed_body,
+            lease_us=round(settings.lease * 1e6),
+            on_alarm=partial(alarmed, heads),
         )
         queries = Queries(database)
         places = settings.places_in_effect()

@@ -17,11 +17,11 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from storage import audit, batch, replaying, settling
+from storage import alarms, audit, batch, replaying, settling
 from storage.accounts import AccountRow, account_row, select_accounts
 from storage.database import Database
 from storage.datasets import StoredDataset
-from storage.errors import CommitUnknown, NotFound
+from storage.errors import CommitUnknown, LedgerAlarm, NotFound
 from storage.history import EntryRow, page_of_entries
 from storage.limits import find_account, set_limit
 from storage.overall import set_overall
@@ -44,6 +44,7 @@ class Ledger:
         failure_body: the fixed reply, of status 500, to a query that failed after its records
             were opened; it may name the query's id and nothing else.
         lease_us: how long an attempt has the query to itself without renewing its lease.
+        on_alarm: is told which accounts were frozen, and when, after a constraint has fired.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class Ledger:
         *,
         failure_body: Callable[[UUID], bytes],
         lease_us: int = LEASE_US,
+        on_alarm: alarms.Tell = lambda _accounts, _at_us: None,
     ) -> None:
         self._database = database
         self._failure_body = failure_body
         self._lease_us = lease_us
+        self._alarms = alarms.Alarms(database, on_alarm)
         self._writer: Writer[batch.Member, batch.Outcome] = Writer(self._commit)
         database.on_close(self._writer.close)
 
@@ -89,7 +92,8 @@ class Ledger:
             audit.record(connection, actor.id, "budget.set", subject, limit.as_dict())
             return account
 
-        return self._database.write(work)
+        with self._alarms.watching(alarms.of_pair(dataset.id, analyst.id)):
+            return self._database.write(work)
 
     def grant_overall(self, analyst: User, limit: PrivacyLoss, *, actor: User) -> AccountRow:
         """Set what the analyst may learn of all datasets together; opening counts what was charged.
@@ -102,7 +106,8 @@ class Ledger:
             audit.record(connection, actor.id, "budget.overall", analyst.name, limit.as_dict())
             return account
 
-        return self._database.write(work)
+        with self._alarms.watching(alarms.of_pair(0, analyst.id)):
+            return self._database.write(work)
 
     def overall(self, analyst_id: int) -> AccountRow | None:
         """The analyst's account over all datasets, None when there is no such limit."""
@@ -213,7 +218,8 @@ class Ledger:
             ]
             return all(kept)
 
-        return self._database.write(work)
+        with self._alarms.watching(alarms.of_query(*(one.query_id for one in ordered))):
+            return self._database.write(work)
 
     def release(self, reservation: Reservation) -> bool:
         """Give the charge back; for the holder alone, before it has opened the records.
@@ -222,9 +228,10 @@ class Ledger:
         """
         if reservation.attempt != 1:
             return False
-        return self._database.write(
-            lambda connection: settling.release(connection, reservation.query_id)
-        )
+        with self._alarms.watching(alarms.of_query(reservation.query_id)):
+            return self._database.write(
+                lambda connection: settling.release(connection, reservation.query_id)
+            )
 
     def _known(self, request: Reserve) -> Reservation | Replay:
         """What a key stands for that the guard of a new query has found taken."""
@@ -240,12 +247,22 @@ class Ledger:
             assert found is not None, "a key that is taken has a query"
             return found
 
-        return self._database.write(work)
+        with self._alarms.watching(_concerned(request)):
+            return self._database.write(work)
 
     def _commit(self, members: Sequence[batch.Member]) -> list[batch.Outcome | Failed]:
-        return self._database.write(
-            lambda connection: batch.run(connection, members, self._lease_us)
-        )
+        try:
+            outcomes = self._database.write(
+                lambda connection: batch.run(connection, members, self._lease_us)
+            )
+        except LedgerAlarm:
+            if len(members) == 1:  # of more, the writer has each run by itself
+                self._alarms.ring(_concerned(members[0]))
+            raise
+        for member, outcome in zip(members, outcomes, strict=True):
+            if isinstance(outcome, Failed) and isinstance(outcome.error, LedgerAlarm):
+                self._alarms.ring(_concerned(member))
+        return outcomes
 
     def _is_settled(self, reply: Settle) -> bool:
         s = settlement.c
@@ -278,3 +295,10 @@ class Ledger:
             return page_of_entries(
                 connection, analyst_id, owner_id, dataset, limit, cursor, kind, analyst
             )
+
+
+def _concerned(member: batch.Member) -> ColumnElement[bool]:
+    """The accounts of what was asked."""
+    if isinstance(member, Reserve):
+        return alarms.of_pair(member.dataset_id, member.analyst_id)
+    return alarms.of_query(member.query_id)

@@ -142,6 +142,10 @@ class TestLockOrder:
             list(threads.map(process, functions, orders))
         return len(found)
 
+    def deadlocks_sometime(self, world: World, *functions: str) -> bool:
+        """A busy machine lets processes run one after the other: they are given time to meet."""
+        return any(self.deadlocks(world, *functions) for _ in range(20))
+
     def columns(self, asked: list[Any]) -> dict[str, Any]:
         captured: dict[str, Any] = {}
 
@@ -173,10 +177,10 @@ class TestLockOrder:
             "ORDER BY a.rank, a.id FOR",
             "ORDER BY a.rank DESC, a.id FOR",
         )
-        assert self.deadlocks(world, *["reserve_queries", wide_first] * 2) > 0
+        assert self.deadlocks_sometime(world, *["reserve_queries", wide_first] * 2)
 
     def test_no_order_over_the_batch_is_caught(self, world: World) -> None:
         unordered = self.seed(
             world, "reserve_unordered", "IF cardinality(ids) > 1 THEN", "IF false THEN"
         )
-        assert self.deadlocks(world, *[unordered] * 4) > 0
+        assert self.deadlocks_sometime(world, *[unordered] * 4)

@@ -1,0 +1,23 @@
+"""A constraint that fired is said aloud, and the published heads know of the freeze."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from structlog.testing import capture_logs
+
+from app.heads import alarmed
+from storage.heads import HeadsLog
+
+
+def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:
+    heads = HeadsLog(tmp_path / "heads.log")
+    with capture_logs() as logs:
+        alarmed(heads, [3, 4], 1234)
+        alarmed(heads, [], 5678)  # none could be frozen: nothing to end, and all the more to say
+    assert [(line["log_level"], line["accounts"]) for line in logs] == [
+        ("critical", 2),
+        ("critical", 0),
+    ]
+    heads.refresh()
+    assert heads.marks == {1234}
