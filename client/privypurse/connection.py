@@ -92,7 +92,7 @@ class Connection:
                 impatient_at = now + patience
             asked = failure.retry_after if isinstance(failure, Problem) else None
             # Spread out, so that clients of a service that comes back do not all come at once.
-            wait = pause * random.uniform(0.5, 1.0) if asked is None else asked
+            wait = max(pause * random.uniform(0.5, 1.0), asked or 0.0)
             if now + wait > impatient_at:
                 raise failure
             time.sleep(wait)

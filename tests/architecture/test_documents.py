@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+from pydantic import TypeAdapter
+
 from app.problems import BY_SLUG
+from app.queries import AnyQuery
 from app.queries.candidates import CANDIDATES
 from app.settings import Settings
+from app.submission import QueryRequest
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selectors import NOT_OFFERED, SELECTORS
 from mechanisms.sensitivity import Sensitivity
@@ -39,6 +44,17 @@ def test_every_part_of_a_selection_is_documented() -> None:
     for body, _ in CANDIDATES.values():
         assert any(f'"{member}":' in text for member in body.model_fields)
     assert all(f"**{noise.title()} noise**" in text for noise in NOT_OFFERED)
+
+
+@pytest.mark.parametrize("page", ["distances", "statistics", "trees"])
+def test_queries_in_documents_are_valid(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text("utf-8")
+    found = re.findall(r"```json\n(?:POST \S+\n)?(.*?)```", text, re.DOTALL)
+    bodies = [one for block in found for one in re.split(r"\n(?=\{)", block) if '"kind"' in one]
+    assert bodies
+    for body in bodies:
+        form = QueryRequest if '"dataset"' in body else AnyQuery
+        TypeAdapter(form).validate_json(body)
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -98,7 +98,7 @@ def test_help_names_every_command(checkout: Checkout) -> None:
     for argument in ("help", "--help", "-h"):
         status, out, _ = checkout.run(argument, cwd=checkout.root)
         assert status == 0
-        assert all(f"./run {word}" in out for word in ("serve", "demo", "test", "help"))
+        assert all(f"./run {word}" in out for word in ("serve", "demo", "users", "test", "help"))
     assert not (checkout.root / ".venv").exists()
 
 
@@ -139,6 +139,9 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
     status, out, err = checkout.run("serve", "--port", "81", cwd=elsewhere, PURSE_DATA="d")
     assert (status, out, err) == (0, "served d serve --port 81\n", "")
     assert checkout.warm_log == ["started", "finished"]
+
+    status, out, _ = checkout.run("users", "list", cwd=elsewhere, PURSE_DATA="d")
+    assert (status, out) == (0, "served d users list\n")
 
     # Another lock file is installed anew, and a changed kernel is compiled anew.
     (checkout.root / "requirements.lock").write_text("# changed\n")

@@ -181,6 +181,12 @@ def test_a_budget_says_what_would_fit(play: Play) -> None:
     assert len(script.requests) == 1
 
 
+def test_a_wait_of_no_time_is_not_taken_at_its_word(play: Play, pauses: list[float]) -> None:
+    purse, _ = play(problem(503, "busy", "0"), problem(503, "busy", "0"), OK)
+    assert ask(purse) == [4, 2]
+    assert all(pause >= 0.05 for pause in pauses)
+
+
 def test_refusals_are_not_repeated(play: Play) -> None:
     purse, _ = play(problem(403, "forbidden"))
     with pytest.raises(Forbidden):

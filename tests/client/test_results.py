@@ -18,6 +18,7 @@ from app.rendering import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.trees.forest import forest
 from privypurse import Clusters, Distances, Tree, Trees, Value
+from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
 from tests.app.rendering.test_rendering import FOUND, GROWN, HOSTILE
@@ -216,6 +217,11 @@ def test_records_of_ones_own_find_their_cluster_as_documented() -> None:
         spelled["age"] = levels[spelled["age"]]
         assert names["nearest"](spelled, CLUSTERS) == found.assign(row)
     assert "<table>" in found._repr_html_()
+
+
+def test_near_is_euclidean_and_the_first_among_equals() -> None:
+    assert nearest([0.0, 0.0], [[0.9, 0.0], [0.5, 0.5]]) == 1
+    assert nearest([0.0], [[1.0], [-1.0]]) == 0
 
 
 def test_numbers_are_numbers() -> None:
