@@ -39,7 +39,8 @@ api = router(prefix="/v1", tags=["datasets"])
 class DatasetOut(Reply):
     """The public description of a dataset; its members are those it was registered with.
 
-    ``upload`` is for its owner alone, as are the statuses ``preparing`` and ``refused``.
+    ``upload`` is for its owner alone, as are the statuses ``preparing`` and ``refused``: they are
+    those of the latest upload, and ``upload.queries`` says what queries read meanwhile.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -83,7 +84,14 @@ def _state(stored: StoredDataset, viewer: User) -> dict[str, Any]:
     upload = stored.upload
     if upload is None or viewer.id != stored.owner_id:
         return {"status": stored.status}
-    shown = {"started": moment(upload.started_us), "status": upload.status, **upload.detail}
+    # The status is that of the upload; what queries read meanwhile is not to be guessed.
+    queries = f"read version {stored.version}" if stored.status == "ready" else "have no records"
+    shown = {
+        "started": moment(upload.started_us),
+        "status": upload.status,
+        "queries": queries,
+        **upload.detail,
+    }
     return {"status": upload.status, "upload": shown}
 
 

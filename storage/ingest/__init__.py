@@ -81,7 +81,7 @@ def _batches(
         return csv_batches(path, names, gzipped=gzipped, limit=limit, integers=integers)
     if form == PARQUET:
         return parquet_batches(path, names, limit=limit)
-    raise UnsupportedMediaType("tables come as CSV or Parquet")
+    raise UnsupportedMediaType("tables come as text/csv or application/vnd.apache.parquet")
 
 
 def release_memory() -> None:

@@ -152,6 +152,7 @@ def test_refused_records_are_told_to_the_owner_alone_and_change_nothing(people: 
     assert any(error["loc"][:2] == ["line", 3] for error in reply.json()["errors"])
     owner = people("olga", "GET", f"/v1/datasets/{name}").json()
     assert (owner["version"], owner["status"]) == (1, "refused")
+    assert owner["upload"]["queries"] == "read version 1"
     assert owner["upload"]["errors"] == reply.json()["errors"]
     for who in ("ana", "otto"):
         assert people(who, "GET", f"/v1/datasets/{name}").json() == before
@@ -244,6 +245,7 @@ def test_a_gzip_bomb_is_refused_while_it_is_read(small: Service) -> None:
     assert small.upload("olga", name, bomb, **headers).status_code == 202
     shown = wait_for(small, name)
     assert (shown["status"], shown["version"]) == ("refused", 0)
+    assert shown["upload"]["queries"] == "have no records"
     assert shown["upload"]["errors"][0]["loc"] == ["upload"]
 
 

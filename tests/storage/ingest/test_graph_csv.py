@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import networkx as nx
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from storage.errors import InvalidRecords, TooLarge
-from storage.ingest import CodedGraph
+from storage.ingest import CodedGraph, graph
 from storage.ingest.lines import CHUNK
 from tests.storage.uploads import edges_csv, file_of, graph_domain, read, refusals
 
@@ -123,6 +124,37 @@ def test_degree_bound_is_exact(tmp_path: Path) -> None:
     assert refusals(file_of(tmp_path, edges_csv([(0, 1)])), graph_domain(10, 0)) == [
         (("line", 2), "degree")
     ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_degrees_are_followed_from_piece_to_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(graph, "PIECE", 7)
+    edges = [tuple(pair) for pair in nx.gnp_random_graph(12, 0.7, seed=seed).edges]
+    degrees, expected = [0] * 12, []
+    for line, pair in enumerate(edges, 2):
+        for node in pair:
+            degrees[node] += 1
+        if any(degrees[node] > 5 for node in pair):
+            expected.append((("line", line), "degree"))
+    assert refusals(file_of(tmp_path, edges_csv(edges)), graph_domain(12, 5)) == expected[:20]
+
+
+def test_one_edge_half_a_million_times_is_refused_in_little_memory(tmp_path: Path) -> None:
+    """A gzip bomb of a line that is fine by itself: a block of it is 2 MB of text."""
+    path = file_of(tmp_path, "source,target\n" + "0,1\n" * 500_000)
+    domain = graph_domain(1000, 900)
+    refusals(path, domain)  # what is loaded for the first time only is not counted
+    tracemalloc.start()
+    try:
+        told = refusals(path, domain)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert told[0] == (("line", 902), "degree")
+    # The text twice, and the codes of a block; looking for the line took 56 MB.
+    assert peak < 32 * 2**20
 
 
 def test_only_the_first_twenty_errors_are_told_in_order(tmp_path: Path) -> None:
