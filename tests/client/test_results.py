@@ -17,7 +17,7 @@ from app.attributes import Numeric
 from app.rendering import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.trees.forest import forest
-from privypurse import Clusters, Distances, Tree, Trees, Value
+from privypurse import Clusters, Distances, Quote, Selected, TopK, Tree, Trees, Value
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -230,6 +230,29 @@ def test_numbers_are_numbers() -> None:
     assert found.noise_scale == 2.0
     assert Value.read(answered({"value": 3}), {}).noise_scale is None
     assert "12.5" in found._repr_html_()
+
+
+def test_what_notebooks_show_breaks_out_of_nothing() -> None:
+    """Names of nodes, values and attributes are other people's words."""
+    bad = "<script>alert(1)</script>"
+    matrix = {"values": [bad, "b"], "context": [bad], "matrix": [[0, 1], [1, 0]]}
+    named = {bad: Column(bad, values=(bad, "b"))}
+    encoded = {"name": bad, "values": [bad, "b"], "vectors": [[0.0], [1.0]]}
+    clusters = {"centres": [[0.0]], "encoding": {"attributes": [encoded]}}
+    amounts = {"charge": {"epsilon": "1"}, "affordable": True}
+    step = {"what": bad, "epsilon": "1", "times": 1, "composition": "sequential"}
+    shown = [
+        Selected.read(answered({"selected": bad}), {}),
+        TopK.read(answered({"selected": [bad]}) | {"dataset": bad}, {}),
+        Distances.read(answered({"distances": {bad: matrix}}), named),
+        Clusters.read(answered(clusters), named),
+        Trees.read(answered({"trees": [{"label": bad, "counts": {bad: 1}}]}), {}),
+        Quote.of({**amounts, "steps": [step], "accuracy": {"explanation": bad}}),
+    ]
+    for one in shown:
+        html = one._repr_html_()
+        assert "&lt;script&gt;" in html
+        assert "<script" not in html
 
 
 def test_the_package_is_typed() -> None:
