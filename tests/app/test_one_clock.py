@@ -1,0 +1,107 @@
+"""A run time that depends on the records shows nowhere; without the clock it shows everywhere.
+
+Two neighbouring tables of a real service, one of which takes longer to answer; what is looked at,
+and how, is in ``benchmarks.one_clock``, which does the same with 5 ms, 100 ms and 300 runs each.
+Here the difference and the interval are larger, so that it sees enough on a busy machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from app.main import create_app
+from app.queries.statistic import StatisticQuery
+from app.settings import Settings
+from benchmarks.one_clock import ALONE, ALPHA, CHANNELS, Trial, with_clock_off, with_clock_on
+from benchmarks.planted import planted
+from benchmarks.telling_apart import Pair, chance_if_alike
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+    admin_key: str
+
+
+@contextmanager
+def served(data: Path, _work: float, _more: float, settings: Mapping[str, str]) -> Iterator[Served]:
+    """A service of this process, on a port of its own."""
+    values = {name.removeprefix("PURSE_").lower(): value for name, value in settings.items()}
+    made = Settings(data=data, database_url=None, workers=2, **values)  # type: ignore[arg-type]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(create_app(made), log_config=None, lifespan="on"))
+        run = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        run.start()
+        while not server.started:
+            time.sleep(0.02)
+        try:
+            port = listening.getsockname()[1]
+            yield Served(f"http://127.0.0.1:{port}", made.bootstrap_key_file.read_text().strip())
+        finally:
+            server.should_exit = True
+            run.join(60)
+
+
+TRIAL = Trial(interval=0.4, work=0.02, more=0.1, gap=0.05, lanes=8, lanes_off=4, serve=served)
+#: Enough for a verdict: the least chance that so many pairs can have is far below ``ALPHA``.
+PAIRS = 32
+
+
+@pytest.fixture(autouse=True)
+def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
+
+
+def test_with_the_clock_off_every_channel_tells_the_tables_apart() -> None:
+    """The power of the check."""
+    found = asyncio.run(with_clock_off(TRIAL, random.Random()))
+    assert found.keys() == CHANNELS.keys() | ALONE.keys()
+    blind = {name: seen for name, seen in found.items() if seen[1] > ALPHA}
+    assert not blind
+
+
+def test_with_the_clock_on_no_channel_tells_them_apart() -> None:
+    """A false alarm has a chance below 10⁻⁶: six channels at 10⁻⁷."""
+    found = asyncio.run(with_clock_on(TRIAL, PAIRS, random.Random()))
+    assert found.keys() == CHANNELS.keys() | ALONE.keys()
+    apart = {name: seen for name, seen in found.items() if seen[1] <= ALPHA}
+    assert not apart
+
+
+@pytest.mark.parametrize(
+    ("values", "count"), [((0.0, 1.0), 5), ((3.0, 1.0, 2.0), 4), ((0.0, 0.0, 1.0, 1.0), 3)]
+)
+def test_the_chance_is_never_understated(values: tuple[float, ...], count: int) -> None:
+    """Over every way that coins may order the pairs: P(chance ≤ a) ≤ a, exactly."""
+    drawn = [(values[i % len(values)], values[(i + 1) % len(values)]) for i in range(count)]
+    chances = []
+    for swaps in product((False, True), repeat=count):
+        pairs = [(y, x) if swap else (x, y) for (x, y), swap in zip(drawn, swaps, strict=True)]
+        chances.append(chance_if_alike(pairs))
+    for level in set(chances):
+        assert Fraction(sum(chance <= level for chance in chances), len(chances)) <= level
+
+
+def test_differences_are_seen_and_noise_is_not() -> None:
+    random_one = random.Random(5)
+    alike = [(random_one.random(), random_one.random()) for _ in range(300)]
+    shifted = [(x, y + 1) for x, y in alike[:PAIRS]]
+    # The same mean, another spread: only thresholds see it.
+    wider: list[Pair] = [(0.5 + (x - 0.5) / 100, 3 * (i % 2)) for i, (x, _) in enumerate(alike)]
+    assert chance_if_alike(alike) > Fraction(1, 1000)
+    assert chance_if_alike(shifted) <= ALPHA
+    assert chance_if_alike(wider) <= ALPHA
+    assert chance_if_alike([]) == chance_if_alike([(1.0, 1.0)] * 50) == 1
