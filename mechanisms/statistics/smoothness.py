@@ -33,11 +33,15 @@ def largest_beta(epsilon_nano: int, delta_atto: int) -> float:
     """β* rounded down, by bisection on an upper bound in interval arithmetic; 0 when δ = 0."""
     if delta_atto == 0:
         return 0.0
+    from mpmath.ctx_iv import MPIntervalContext
+
+    iv: Any = MPIntervalContext()
+    iv.prec = _PRECISION
     epsilon, delta = Fraction(epsilon_nano, NANO), Fraction(delta_atto, ATTO)
     low, high = 0.0, min(epsilon_nano / NANO, _LARGEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _holds(epsilon, delta, middle):
+        if _holds(iv, epsilon, delta, middle):
             low = middle
         else:
             high = middle
@@ -50,14 +54,10 @@ def smooth_beta(epsilon_nano: int, delta_atto: int) -> float | None:
     return None if beta < LEAST else beta - SLACK
 
 
-def _holds(epsilon: Fraction, delta: Fraction, beta: float) -> bool:
-    """Whether δ*(ε, ½, β) ≤ δ and the proviso holds, for certain."""
-    from mpmath.ctx_iv import MPIntervalContext
-
+def _holds(iv: Any, epsilon: Fraction, delta: Fraction, beta: float) -> bool:
+    """Whether δ*(ε, ½, β) ≤ δ and the proviso holds, for certain, in intervals of ``iv``."""
     if beta <= 0:
         return False
-    iv: Any = MPIntervalContext()
-    iv.prec = _PRECISION
     loss = iv.mpf(epsilon.numerator) / epsilon.denominator
     b = iv.mpf(beta)
     growth = iv.exp(b) - 1
