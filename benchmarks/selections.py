@@ -153,7 +153,7 @@ def plot(panels: Sequence[Mapping[str, Lines]], epsilons: Sequence[float], path:
                 axis.semilogx(epsilons, line, marker=".", label=name)
             axis.set_title(title, fontsize=8)
             axis.set_xlabel("ε")
-    axes[0][0].legend()
+    axes[0][0].legend(fontsize="xx-small")
     figure.tight_layout()
     figure.savefig(path)
     print(f"wrote {path}")
