@@ -25,8 +25,15 @@ def _link(title: str, path: str, *roles: Role) -> Link:
 LINKS = (
     _link("Budgets", "/ui/budgets", "analyst"),
     _link("Ask", "/ui/ask", "analyst"),
+    _link("Datasets", "/ui/datasets", "owner", "analyst", "auditor"),
+    _link("Grants", "/ui/grants", "owner", "auditor"),
     _link("Queries", "/ui/queries", "analyst", "owner", "auditor"),
     _link("Ledger", "/ui/ledger", "analyst", "owner", "auditor"),
+    _link("Verification", "/ui/verification", "auditor", "owner", "analyst"),
+    _link("Refusals", "/ui/refusals", "auditor"),
+    _link("Audit", "/ui/audit", "auditor"),
+    _link("Users", "/ui/users", "admin"),
+    _link("Health", "/ui/health", "admin"),
     _link("Keys", "/ui/keys"),
 )
 

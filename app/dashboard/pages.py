@@ -71,9 +71,9 @@ class UploadPage(Page):
         return request
 
 
-def pages(**options: Any) -> APIRouter:
+def pages(route_class: type[Page] = Page) -> APIRouter:
     """A router whose routes are pages."""
-    return APIRouter(route_class=Page, include_in_schema=False, **options)
+    return APIRouter(route_class=route_class, include_in_schema=False)
 
 
 def to(path: str) -> Response:

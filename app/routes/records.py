@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -22,7 +23,9 @@ from app.errors import (
 from app.models import Reply
 from app.problems import problems
 from app.routing import router
+from app.services import Services
 from app.settings import Settings
+from app.uploads import Published
 from app.visibility import owned
 from mechanisms.domains import GraphDomain
 from storage.datasets import StoredDataset
@@ -36,6 +39,7 @@ from storage.errors import (
 )
 from storage.ingest.media import form_of
 from storage.ingest.node_list import read_node_list
+from storage.users import User
 
 api = router(prefix="/v1", tags=["datasets"])
 
@@ -86,10 +90,18 @@ async def upload_nodes(
     """The public names of a graph's nodes: an id a line, before the first records."""
     _check_length(request, services.settings)
     _, gzipped = _form(request, {"text/csv": None})
+    nodes = await take_nodes(name, request.stream(), gzipped, owner, services)
+    return NodesOut(dataset=name, nodes=nodes)
+
+
+async def take_nodes(
+    name: str, content: AsyncIterator[bytes], gzipped: bool, owner: User, services: Services
+) -> int:
+    """Read a list of nodes and let it name those of a graph; how many there are."""
     stored = await run_in_threadpool(owned, services.datasets, name, owner)
     _check_takes_nodes(stored)
     with ExitStack() as kept:
-        path = await services.uploads.receive(request.stream(), kept)
+        path = await services.uploads.receive(content, kept)
         labels = await run_in_threadpool(
             read_node_list,
             path,
@@ -104,7 +116,7 @@ async def upload_nodes(
             max_degree=stored.description.get("max_degree"),
             actor=owner,
         )
-    return NodesOut(dataset=name, nodes=len(labels))
+    return len(labels)
 
 
 @api.put(
@@ -137,14 +149,8 @@ async def upload_records(
     """The private records: a new version, under the same accounts, once it is prepared."""
     _check_length(request, services.settings)
     media_type, gzipped = _form(request)
-    stored = await run_in_threadpool(owned, services.datasets, name, owner)
-    if stored.public is None:
-        raise NodesMissing
-    with ExitStack() as receiving:
-        path = await services.uploads.receive(request.stream(), receiving)
-        kept = receiving.pop_all()
-    published = await services.uploads.publish(
-        stored, stored.public, path, kept, media_type=media_type, gzipped=gzipped, actor=owner
+    stored, published = await take_records(
+        name, request.stream(), media_type, gzipped, owner, services
     )
     location = f"/v1/datasets/{stored.name}"
     if published is not None:
@@ -153,6 +159,27 @@ async def upload_records(
     out = VersionOut(dataset=stored.name, version=stored.version, status="preparing")
     headers = {"Location": location, "Retry-After": "2"}
     return JSONResponse(out.model_dump(), status_code=202, headers=headers)
+
+
+async def take_records(
+    name: str,
+    content: AsyncIterator[bytes],
+    media_type: str,
+    gzipped: bool,
+    owner: User,
+    services: Services,
+) -> tuple[StoredDataset, Published | None]:
+    """Read records and publish them; None while they are still being prepared."""
+    stored = await run_in_threadpool(owned, services.datasets, name, owner)
+    if stored.public is None:
+        raise NodesMissing
+    with ExitStack() as receiving:
+        path = await services.uploads.receive(content, receiving)
+        kept = receiving.pop_all()
+    published = await services.uploads.publish(
+        stored, stored.public, path, kept, media_type=media_type, gzipped=gzipped, actor=owner
+    )
+    return stored, published
 
 
 @api.delete(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from app.auth import CurrentUser, allow
+from app.dashboard.exports import csv_file
 from app.dashboard.forms import optional
 from app.dashboard.pages import pages as pages_router
-from app.dashboard.templating import HEADERS, render
+from app.dashboard.templating import render
 from app.dependencies import PageCursor, ServicesDep
 from app.routes.ledger import EntryKind, EntryOut, list_entries
 from app.services import Services
@@ -72,30 +71,24 @@ def ledger_csv(
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    lines = _lines(user, services, dataset or None, kind, analyst or None)
-    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="ledger.csv"'}
-    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
+    entries = _all(user, services, dataset or None, kind, analyst or None)
+    rows = (entry.model_dump(mode="json") for entry in entries)
+    return csv_file("ledger", list(EntryOut.model_fields), rows)
 
 
-def _lines(
+def _all(
     user: User,
     services: Services,
     dataset: str | None,
     kind: EntryKind | None,
     analyst: str | None,
-) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(EntryOut.model_fields))
-    writer.writeheader()
+) -> Iterator[EntryOut]:
     cursor: str | None = None
     while True:
         page = list_entries(
             user, services, dataset, kind, analyst, limit=EXPORT_PAGE, cursor=cursor
         )
-        writer.writerows(entry.model_dump(mode="json") for entry in page.items)
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
+        yield from page.items
         cursor = page.next
         if cursor is None:
             return

@@ -42,11 +42,13 @@ class Browser:
         self.csrf = found[1] if found else self.csrf
         return reply
 
-    def post(self, path: str, headers: dict[str, str] | None = None, **fields: Any) -> Any:
+    def post(
+        self, path: str, headers: dict[str, str] | None = None, files: Any = None, **fields: Any
+    ) -> Any:
         """Send a form from a page of this site; fields may be lists."""
         data = {"csrf": self.csrf, **fields}
         sent = {"Origin": HOME, **(headers or {})}
-        return self.client.post(path, data=data, headers=sent)
+        return self.client.post(path, data=data, headers=sent, files=files)
 
     def text(self, path: str, **params: Any) -> str:
         """What a page says, without its tags."""

@@ -28,6 +28,28 @@ CONTRACT = {
     "GET /ui/ask": "analyst",
     "POST /ui/ask": "analyst",
     "POST /ui/ask/quote": "analyst",
+    "GET /ui/datasets": "owner analyst auditor",
+    "GET /ui/datasets/{name}": "owner analyst auditor",
+    "POST /ui/datasets/{name}/records": "owner",
+    "POST /ui/datasets/{name}/nodes": "owner",
+    "POST /ui/datasets/{name}/withdraw": "owner",
+    "GET /ui/register": "owner",
+    "POST /ui/register": "owner",
+    "GET /ui/grants": "owner auditor",
+    "POST /ui/grants": "owner",
+    "GET /ui/verification": "analyst owner auditor",
+    "POST /ui/verification": "analyst owner auditor",
+    "GET /ui/refusals": "auditor",
+    "GET /ui/refusals.csv": "auditor",
+    "GET /ui/audit": "auditor",
+    "GET /ui/audit.csv": "auditor",
+    "GET /ui/users": "admin",
+    "POST /ui/users": "admin",
+    "GET /ui/users/{name}": "admin",
+    "POST /ui/users/{name}": "admin",
+    "POST /ui/users/{name}/keys": "admin",
+    "POST /ui/users/{name}/keys/{id}/revoke": "admin",
+    "GET /ui/health": "admin",
     "GET /ui/ledger": "analyst owner auditor",
     "GET /ui/ledger.csv": "analyst owner auditor",
     "GET /ui/queries": "analyst owner auditor",
@@ -38,7 +60,15 @@ CONTRACT = {
 }
 
 #: Pages that others lead to.
-BEHIND = {"/ui", "/ui/sign-in", "/ui/ledger.csv", "/ui/queries/running"}
+BEHIND = {
+    "/ui",
+    "/ui/sign-in",
+    "/ui/ledger.csv",
+    "/ui/audit.csv",
+    "/ui/refusals.csv",
+    "/ui/queries/running",
+    "/ui/register",
+}
 
 
 def pages(application: FastAPI) -> dict[str, Page]:

@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from app.dashboard.pages import UploadPage
 from app.dashboard.sessions import COOKIE, LOOPBACK_COOKIE
 from app.openapi import routes_of
 from tests.app.conftest import Service
@@ -143,7 +144,11 @@ class TestForms:
                 if not route.path.startswith("/ui") or "POST" not in (route.methods or ()):
                     continue
                 path = route.path.format(**dict.fromkeys(route.param_convertors, "absent"))
-                if not route.access.public:
+                if isinstance(route, UploadPage):
+                    file = {"file": ("x.csv", b"a")}
+                    reply = browser.post(path, csrf="wrong", files=file)
+                    assert reply.status_code == 403, path
+                elif not route.access.public:
                     reply = browser.post(path, csrf="wrong")
                     assert reply.status_code == 403, path
                 reply = browser.post(path, headers={"Origin": "https://evil.example"})

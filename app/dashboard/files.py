@@ -1,0 +1,134 @@
+"""A file in a form, read as it arrives: nothing of it rests where the store does not guard it.
+
+Browsers send the fields of a form in their order on the page, so the token comes before the file
+and is checked before a byte of it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from pathlib import PurePosixPath
+
+from fastapi import Request
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from app.dashboard.sessions import check_csrf
+from app.dependencies import services_of
+from app.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaType
+
+#: Bytes of one field that is no file.
+MOST_FIELD = 10_000
+#: What the end of a file's name says of it.
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".txt": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+    ".graphml": "application/graphml+xml",
+    ".json": "application/json",
+}
+
+
+class SentFile:
+    """The one file of a form: its media type by its name, and its content, once."""
+
+    def __init__(self, request: Request) -> None:
+        kind, options = parse_options_header(request.headers.get("content-type", ""))
+        if kind != b"multipart/form-data" or b"boundary" not in options:
+            raise UnsupportedMediaType("multipart/form-data")
+        self._request = request
+        self._stream = request.stream()
+        self._events: deque[tuple[str, bytes]] = deque()
+        self._header = b""
+        self._parser = MultipartParser(
+            options[b"boundary"],
+            {
+                "on_part_begin": lambda: self._events.append(("part", b"")),
+                "on_header_field": lambda data, start, end: self._add("name", data[start:end]),
+                "on_header_value": lambda data, start, end: self._add("value", data[start:end]),
+                "on_headers_finished": lambda: self._events.append(("begin", b"")),
+                "on_part_data": lambda data, start, end: self._add("data", data[start:end]),
+                "on_part_end": lambda: self._events.append(("end", b"")),
+            },
+        )
+        self.media_type, self.gzipped = "", False
+
+    def _add(self, event: str, data: bytes) -> None:
+        self._events.append((event, data))
+
+    async def open(self) -> SentFile:
+        """Read up to the file.
+
+        Raises: CrossSite before it, InvalidRequest when there is none, BodyTooSlow.
+        """
+        try:
+            async with asyncio.timeout(services_of(self._request).settings.body_timeout):
+                return await self._open()
+        except TimeoutError:
+            raise BodyTooSlow from None
+
+    async def _open(self) -> SentFile:
+        name, filename, headers = b"", None, [b"", b""]
+        disposition, text, csrf = b"", b"", ""
+        async for event, data in self._all():
+            if event == "part":
+                headers, disposition, text = [b"", b""], b"", b""
+            elif event == "name":
+                # A value that has ended is followed by the next name.
+                headers = [data, b""] if headers[1] else [headers[0] + data, b""]
+            elif event == "value":
+                headers[1] += data
+                if headers[0].lower() == b"content-disposition":
+                    disposition = headers[1]
+            elif event == "begin":
+                _, options = parse_options_header(disposition)
+                name, filename = options.get(b"name", b""), options.get(b"filename")
+                if filename is not None:
+                    check_csrf(self._request, csrf)
+                    self._named(filename.decode("utf-8", "replace"))
+                    return self
+            elif event == "data":
+                text += data
+                if len(text) > MOST_FIELD:
+                    raise InvalidRequest.at("body", type="form", msg="a field is too long")
+            elif event == "end" and name == b"csrf":
+                csrf = text.decode("utf-8", "replace")
+        check_csrf(self._request, csrf)
+        raise InvalidRequest.at("body", "file", type="missing", msg="choose a file")
+
+    async def content(self) -> AsyncIterator[bytes]:
+        """The file, piece by piece; what follows it in the form is read and left."""
+        inside = True
+        async for event, data in self._all():
+            if event == "data" and inside:
+                yield data
+            elif event == "end":
+                inside = False
+        if inside:
+            raise InvalidRequest.at("body", "file", type="form", msg="the file ends too early")
+
+    def _named(self, filename: str) -> None:
+        if not filename:
+            raise InvalidRequest.at("body", "file", type="missing", msg="choose a file")
+        path = PurePosixPath(filename.lower())
+        self.gzipped = path.suffix == ".gz"
+        if self.gzipped:
+            path = path.with_suffix("")
+        media_type = MEDIA_TYPES.get(path.suffix)
+        if media_type is None:
+            raise UnsupportedMediaType("files that end in", *MEDIA_TYPES, ".csv.gz")
+        self.media_type = media_type
+
+    async def _all(self) -> AsyncIterator[tuple[str, bytes]]:
+        while True:
+            while self._events:
+                yield self._events.popleft()
+            chunk = await anext(self._stream, None)
+            if chunk is None:
+                return
+            try:
+                self._parser.write(chunk)
+            except MultipartParseError:
+                raise InvalidRequest.at("body", type="form", msg="not a form") from None

@@ -1,0 +1,133 @@
+"""Datasets: what is public about them, and for their owner their records and uploads."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.auth import CurrentUser, allow
+from app.dashboard.alerts import Alert, alert_of
+from app.dashboard.files import SentFile
+from app.dashboard.forms import SentForm, read_json
+from app.dashboard.pages import UploadPage, to
+from app.dashboard.pages import pages as pages_router
+from app.dashboard.templating import render
+from app.dependencies import PageCursor, ServicesDep
+from app.errors import CrossSite
+from app.registration import Registration
+from app.routes.datasets import REGISTRATIONS, list_datasets, register, show_dataset
+from app.routes.records import take_nodes, take_records, withdraw_records
+from app.services import Services
+from storage.errors import NotFound
+from storage.users import User
+
+pages = pages_router()
+uploads = pages_router(route_class=UploadPage)
+
+PAGE = 50
+REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
+Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
+
+
+@pages.get("/ui/datasets", dependencies=[allow("owner", "analyst", "auditor")])
+def datasets(
+    request: Request, user: CurrentUser, services: ServicesDep, cursor: PageCursor = None
+) -> Response:
+    """The datasets that the caller may see, newest first."""
+    page = list_datasets(user, services, PAGE, cursor)
+    return render(request, "datasets.html", datasets=page.items, next=page.next)
+
+
+@pages.get("/ui/register", dependencies=[allow("owner")])
+def registration(request: Request, kind: Kind = "table") -> Response:
+    """The form for the public description, filled with an example."""
+    text = json.dumps(REGISTRATIONS[kind]["value"], indent=2, ensure_ascii=False)
+    return render(request, "register.html", kind=kind, text=text, alert=None)
+
+
+@pages.post("/ui/register", dependencies=[allow("owner")])
+def register_one(
+    request: Request, owner: CurrentUser, services: ServicesDep, form: SentForm
+) -> Response:
+    """Register what is written; it is fixed from then on."""
+    text = form.get("description")
+    try:
+        described = read_json(REGISTRATION, text)
+        register(described, owner, services)
+    except Exception as error:
+        alert = alert_of(error)
+        return render(request, "register.html", alert.status, kind="", text=text, alert=alert)
+    return to(f"/ui/datasets/{described.name}")
+
+
+@pages.get("/ui/datasets/{name}", dependencies=[allow("owner", "analyst", "auditor")])
+def dataset(request: Request, name: str, user: CurrentUser, services: ServicesDep) -> Response:
+    """One dataset: its description, its version, and to its owner how the last upload went."""
+    return _page(request, name, user, services)
+
+
+@pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])
+def withdraw(name: str, owner: CurrentUser, services: ServicesDep) -> Response:
+    """No more queries of its records; ledger and answers stay."""
+    withdraw_records(name, owner, services)
+    return to(f"/ui/datasets/{name}")
+
+
+@uploads.post("/ui/datasets/{name}/records", dependencies=[allow("owner")])
+async def upload(
+    request: Request, name: str, owner: CurrentUser, services: ServicesDep
+) -> Response:
+    """Take records; a refusal says to their owner where they do not fit the description."""
+    try:
+        sent = await SentFile(request).open()
+        await take_records(name, sent.content(), sent.media_type, sent.gzipped, owner, services)
+    except Exception as error:
+        return await _refused(request, name, owner, services, error)
+    return to(f"/ui/datasets/{name}")
+
+
+@uploads.post("/ui/datasets/{name}/nodes", dependencies=[allow("owner")])
+async def upload_node_list(
+    request: Request, name: str, owner: CurrentUser, services: ServicesDep
+) -> Response:
+    """Take the names of a graph's nodes."""
+    try:
+        sent = await SentFile(request).open()
+        await take_nodes(name, sent.content(), sent.gzipped, owner, services)
+    except Exception as error:
+        return await _refused(request, name, owner, services, error)
+    return to(f"/ui/datasets/{name}")
+
+
+async def _refused(
+    request: Request, name: str, owner: User, services: Services, error: Exception
+) -> Response:
+    if isinstance(error, NotFound | CrossSite):
+        raise error
+    alert = alert_of(error)
+    return await run_in_threadpool(_page, request, name, owner, services, alert)
+
+
+def _page(
+    request: Request, name: str, user: User, services: Services, alert: Alert | None = None
+) -> Response:
+    shown = show_dataset(name, user, services)
+    if "kind" not in shown:
+        raise NotFound  # of other datasets an admin sees the name alone, which is in no page
+    return render(
+        request,
+        "dataset.html",
+        alert.status if alert else 200,
+        dataset=shown,
+        is_owner=shown["owner"] == user.name and "owner" in user.roles,
+        limits={
+            "upload": services.settings.upload_limit // 2**20,
+            "work": services.settings.preparation_limit,
+        },
+        alert=alert,
+    )
