@@ -84,7 +84,7 @@ def _settlement(id: UUID, at_us: int) -> dict[str, Any]:
         "attempt": 1,
         "answer_hash": hash,
         "at_us": at_us,
-        "digest": ending_digest(id, 1, 1, 201, hash, at_us, at_us),
+        "digest": ending_digest(id, 1, 1, 201, hash, at_us, at_us, (at_us, at_us)),
     }
 
 

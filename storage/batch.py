@@ -57,19 +57,21 @@ def _settle(connection: Connection, member: Settle) -> bool:
     )
     if not stored:
         return False
+    (row,) = stored
     values = {
         "query_id": id,
         "attempt": member.attempt,
         "answer_hash": digest,
-        "at_us": stored[0][0],
+        "at_us": row.settled_us,
         "digest": ending_digest(
             member.query_id,
             member.attempt,
-            stored[0][1],
+            row.dataset_version,
             member.status,
             digest,
-            stored[0][0],
+            row.settled_us,
             member.release_us,
+            (row.attempt_us, row.lease_until),
         ),
     }
     SETTLEMENT.run_many(driver, dialect, [values])

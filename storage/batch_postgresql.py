@@ -42,18 +42,20 @@ done AS (
       FROM asked
      WHERE query.id = asked.id AND query.state = 0 AND query.attempt = asked.attempt
     RETURNING query.id, query.attempt, query.answer_hash, query.settled_us, query.dataset_version,
-              query.answer_status, query.release_us)
+              query.answer_status, query.release_us, query.attempt_us, query.lease_until)
 INSERT INTO settlement (query_id, attempt, answer_hash, at_us, digest)
 SELECT id, attempt, answer_hash, settled_us, sha256(
            -- storage.chain.ending_digest, byte for byte
-           '\\x00000013'::bytea || 'privypurse ending 1'::bytea
+           '\\x00000013'::bytea || 'privypurse ending 2'::bytea
            || '\\x00000010'::bytea || uuid_send(id)
            || '\\x00000008'::bytea || int8send(attempt)
            || '\\x00000008'::bytea || int8send(dataset_version)
            || '\\x00000008'::bytea || int8send(answer_status)
            || '\\x00000020'::bytea || answer_hash
            || '\\x00000008'::bytea || int8send(settled_us)
-           || '\\x00000008'::bytea || int8send(release_us))
+           || '\\x00000008'::bytea || int8send(release_us)
+           || '\\x00000008'::bytea || int8send(attempt_us)
+           || '\\x00000008'::bytea || int8send(lease_until))
   FROM done
 RETURNING query_id
 """

@@ -5,7 +5,8 @@ binary encoding in which every field carries its length, so no two entries share
 place in the chain is what says an entry's sequence number.
 
 An entry's *subject* binds what its own columns only point at: a genesis whom and what the account
-is for, a charge the request it paid for. ``ending_digest`` does the same for how a query ended.
+is for, a charge the request it paid for, a release the attempt that was given up.
+``ending_digest`` does the same for how a query ended.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ WITH_SUBJECT = b"privypurse entry 2"
 ACCOUNT = b"privypurse account 1"
 REQUEST = b"privypurse request 1"
 ENDING = b"privypurse ending 1"
+ENDING_OF_ATTEMPT = b"privypurse ending 2"
+RELEASE = b"privypurse release 1"
 
 EMPTY_HEAD = bytes(32)
 
@@ -95,10 +98,14 @@ def ending_digest(
     answer_hash: bytes,
     settled_us: int,
     release_us: int,
+    working: tuple[int, int] | None = None,
 ) -> bytes:
-    """How a query ended: which attempt, on which records, with which answer, seen from when on."""
+    """How a query ended: which attempt, on which records, with which answer, seen from when on.
+
+    ``working``: when the attempt had begun and until when it held the query, microseconds.
+    """
     return _digest(
-        ENDING,
+        ENDING if working is None else ENDING_OF_ATTEMPT,
         query_id.bytes,
         _number(attempt),
         _number(dataset_version),
@@ -106,7 +113,13 @@ def ending_digest(
         answer_hash,
         _number(settled_us),
         _number(release_us),
+        *map(_number, working or ()),
     )
+
+
+def release_subject(query_id: UUID, dataset_version: int, lease_until: int) -> bytes:
+    """What a release is about: which records were not opened, and until when they might have."""
+    return _digest(RELEASE, query_id.bytes, _number(dataset_version), _number(lease_until))
 
 
 def _digest(*fields: bytes) -> bytes:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, bindparam, insert, or_, select, update
 
-from storage.chain import EntryKind, ending_digest
+from storage.chain import EntryKind, ending_digest, release_subject
 from storage.entries import Cause, add_entries, change_account
 from storage.errors import LedgerAlarm
 from storage.expressions import now_us
@@ -38,7 +38,7 @@ _SETTLE = (
         settled_us=now_us(),
         release_us=bindparam("release"),
     )
-    .returning(_q.settled_us, _q.dataset_version)
+    .returning(_q.settled_us, _q.dataset_version, _q.attempt_us, _q.lease_until)
 )
 _RENEW = (
     update(query)
@@ -52,7 +52,9 @@ _RELEASE = (
     update(query)
     .where(_q.id == bindparam("query"), _q.state == 0, _q.attempt == 1)
     .values(state=2, settled_us=bindparam("now"), release_us=bindparam("now"))
-    .returning(_q.analyst_id, _q.eps_n, _q.delta_a, _q.settled_us)
+    .returning(
+        *(_q.analyst_id, _q.eps_n, _q.delta_a, _q.settled_us, _q.dataset_version, _q.lease_until)
+    )
 )
 _CHARGED = (
     select(_a.id)
@@ -106,6 +108,7 @@ def settle(
                 digest,
                 row.settled_us,
                 release_us,
+                (row.attempt_us, row.lease_until),
             ),
         },
     )
@@ -131,9 +134,9 @@ def release(connection: Connection, query_id: UUID) -> bool:
     accounts = connection.execute(_CHARGED, {"query": query_id}).scalars().all()
     if not accounts:
         raise LedgerAlarm("a running query was never charged")
-    cause = Cause(
-        EntryKind.RELEASE, row.analyst_id, row.settled_us, -row.eps_n, -row.delta_a, query_id
-    )
+    subject = release_subject(query_id, row.dataset_version, row.lease_until)
+    amounts = -row.eps_n, -row.delta_a
+    cause = Cause(EntryKind.RELEASE, row.analyst_id, row.settled_us, *amounts, query_id, subject)
     changes = []
     for account_id in accounts:
         changed = change_account(connection, account_id, cause)

@@ -2,7 +2,8 @@
 
 The chain of an account binds its entries; the subjects in them bind whom the account is for and
 which request each charge paid for; the digest of a settlement binds how its query ended. What is
-left unbound is a running query's working state: its attempt, its lease, and which version it reads.
+left unbound is a running query's working state: its attempt from the second on, its lease, and
+which published version it reads.
 """
 
 from __future__ import annotations

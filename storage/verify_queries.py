@@ -15,7 +15,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from accounting.account import AccountRank
-from storage.chain import ENDING, REQUEST
+from storage.chain import ENDING, ENDING_OF_ATTEMPT, REQUEST
+from storage.chain import RELEASE as RELEASED_SUBJECT
 from storage.expressions import uuid_bytes
 from storage.snapshot import streamed
 from storage.tables import dataset_version, entry, query, settlement
@@ -41,6 +42,7 @@ class Asked(NamedTuple):
     state: int
     attempt: int
     attempt_us: int
+    lease_until: int
     answer: Any
     answer_hash: Any
     answer_status: Any
@@ -77,6 +79,8 @@ _ENTRIES: Select[Any] = select(
 
 _REQUEST = struct.Struct(">I20sI16sIqIq")
 _ENDING = struct.Struct(">I19sI16sIqIqIqI32sIqIq")
+_WORKING = struct.Struct(">IqIq")
+_RELEASE = struct.Struct(">I20sI16sIqIq")
 _HASH = (32).to_bytes(4, "big")
 
 Accounts = dict[tuple[int, int, int], int]
@@ -183,6 +187,8 @@ class _Checker:
                     return f"was given back another amount on account {account}"
                 if at_us != row.settled_us:
                     return f"was given back at another time on account {account}"
+                if bound is not None and bound != packed_release(row):
+                    return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
         # One entry of a kind an account: a constraint of the table, and the chain's digests.
@@ -209,7 +215,9 @@ class _Checker:
         return None
 
     def _ending(self, row: Asked) -> str | None:
-        if row.state in (RUNNING, ABANDONED):
+        if row.state == ABANDONED:
+            return "was given up, which no statement of the ledger does"
+        if row.state == RUNNING:
             if row.s_attempt is not None:
                 return "has a settlement and is not settled"
             ended = (row.answer_hash, row.answer_status, row.settled_us, row.release_us)
@@ -230,7 +238,7 @@ class _Checker:
             return "has another answer than the one that was settled"
         if (row.attempt, row.answer_hash, row.settled_us) != (row.s_attempt, row.s_hash, row.s_us):
             return "ended otherwise than its settlement says"
-        if row.s_digest is not None and row.s_digest != packed_ending(row):
+        if row.s_digest is not None and not _is_ending(row):
             return "ended otherwise than the digest of its settlement says"
         return None
 
@@ -274,13 +282,34 @@ def packed_subject(row: Asked) -> bytes:
     ).digest()
 
 
+def _is_ending(row: Asked) -> bool:
+    digest: bytes = row.s_digest
+    return digest == packed_ending(row) or digest == packed_ending_before(row)
+
+
 def packed_ending(row: Asked) -> bytes:
     """``storage.chain.ending_digest`` of a settled query's row."""
-    packed = _ENDING.pack(
-        *(19, ENDING, 16, row.id, 8, row.attempt, 8, row.dataset_version),
+    packed = _ENDING.pack(*_ending_of(row, ENDING_OF_ATTEMPT))
+    return sha256(packed + _WORKING.pack(8, row.attempt_us, 8, row.lease_until)).digest()
+
+
+def packed_ending_before(row: Asked) -> bytes:
+    """The same of one that was settled before attempts and leases were bound."""
+    return sha256(_ENDING.pack(*_ending_of(row, ENDING))).digest()
+
+
+def _ending_of(row: Asked, name: bytes) -> tuple[Any, ...]:
+    return (
+        *(19, name, 16, row.id, 8, row.attempt, 8, row.dataset_version),
         *(8, row.answer_status, 32, row.answer_hash, 8, row.settled_us, 8, row.release_us),
     )
-    return sha256(packed).digest()
+
+
+def packed_release(row: Asked) -> bytes:
+    """``storage.chain.release_subject`` of a released query's row."""
+    return sha256(
+        _RELEASE.pack(20, RELEASED_SUBJECT, 16, row.id, 8, row.dataset_version, 8, row.lease_until)
+    ).digest()
 
 
 def _name(id: bytes) -> str:

@@ -145,7 +145,7 @@ def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         update(query)
         .where(query.c.id == bindparam("query"), query.c.state == 0)
         .values(state=2, settled_us=bindparam("now"), release_us=bindparam("now"))
-        .returning(query.c.analyst_id, query.c.eps_n, query.c.delta_a, query.c.settled_us)
+        .returning(query)
     )
     monkeypatch.setattr(settling, "_RELEASE", spoilt)
     release = world.ledger.release
