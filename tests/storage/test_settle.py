@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import select
 from storage import database as database_module
 from storage import tables
 from storage.errors import CommitUnknown, KeyReused, QueryReleased, StillRunning
-from storage.ledger import Replay, Reservation
+from storage.ledger import Ledger, Replay, Reservation
 from tests.storage.world import (
     BODY_HASH,
     MINUTE,
@@ -129,6 +130,31 @@ def test_a_lapsed_holder_may_still_answer_when_nobody_took_over(world: World) ->
     assert world.ledger.settle(first, status=201, body=b"first", release_us=0)
     outcome = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert outcome == Replay(first.query_id, 201, b"first")
+
+
+@pytest.mark.parametrize("slow_one_first", [True, False])
+def test_a_lease_runs_out_by_the_clock_under_a_live_holder(
+    world: World, slow_one_first: bool
+) -> None:
+    """It works on and knows nothing: whoever comes to settle first, the last attempt answers."""
+    dataset, analyst = world.ready()
+    asked = request(dataset, analyst, key="k")
+    hasty = Ledger(world.database, failure_body=failure_body, lease_us=1000)
+    slow = hasty.reserve(asked)
+    assert isinstance(slow, Reservation)
+    charged = world.charged(dataset, analyst)
+    time.sleep(0.002)
+    other = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(other, Reservation)
+    assert (slow.attempt, other.attempt) == (1, 2)
+    settles = [(slow, b"slow", False), (other, b"other", True)]
+    for held, body, stored in settles if slow_one_first else reversed(settles):
+        assert hasty.settle(held, status=201, body=body, release_us=0) is stored
+        assert not hasty.renew(slow)
+        assert not hasty.release(slow)
+    assert hasty.replay(analyst.id, "k", BODY_HASH) == Replay(slow.query_id, 201, b"other")
+    assert world.charged(dataset, analyst) == charged
+    check_invariants(world.database)
 
 
 def test_a_holder_that_shows_life_keeps_the_query(world: World) -> None:
