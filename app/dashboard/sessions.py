@@ -1,8 +1,8 @@
 """The cookie of a session, and what shows that a form came from a page of that session.
 
 The cookie is for ``/ui`` alone: no route of the API looks at it. Its name begins with ``__Host-``,
-which browsers take from this very host over TLS only. A browser on this machine itself may use
-plain HTTP, and there, and only there, another name without that protection is used.
+which browsers take from this very host over TLS only. A browser that calls this host its own
+machine may use plain HTTP, and there alone another name without that protection is used.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ LOOPBACK_COOKIE = "privypurse-loopback"
 
 
 def on_loopback(request: Request) -> bool:
-    """Whether this is plain HTTP from a browser on this machine to this machine by name.
+    """Whether this is plain HTTP to a host that the browser calls ``localhost`` or alike.
 
-    A proxy in front has a public name, which it must pass on in ``Host``: then this is False.
+    What it sends there stays on its machine, in a container's published port or in a tunnel. Who
+    claims that name without need endangers their own session only; a proxy in front passes the
+    public name on in ``Host``, or forms are refused for their origin.
     """
-    client = request.client.host if request.client else ""
-    return request.url.scheme == "http" and _is_loopback(client) and _is_loopback(_host(request))
+    return request.url.scheme == "http" and _is_loopback(_host(request))
 
 
 def _host(request: Request) -> str:
@@ -105,7 +106,7 @@ def check_csrf(request: Request, sent: str) -> None:
 def check_origin(request: Request) -> None:
     """Raises CrossSite unless the browser says that a page of this very address sent the form.
 
-    Over plain HTTP only this machine itself is served: anybody on the way could take the session.
+    Plain HTTP is for loopback alone: elsewhere anybody on the way could take the session.
     """
     origin = request.headers.get("origin", "").lower()
     scheme, _, place = origin.partition("://")

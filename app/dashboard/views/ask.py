@@ -27,6 +27,7 @@ from app.routes.budgets import AccountOut, own_budgets
 from app.routes.catalogue import catalogue
 from app.routes.queries import ask
 from app.routes.quotes import QuoteOut, quote
+from app.routing import counts_itself
 from app.services import Services
 from app.submission import QueryRequest, QuoteRequest
 from app.visibility import visible
@@ -88,7 +89,7 @@ async def quoted(
     return await run_in_threadpool(_page, request, user, services, form, found, alert)
 
 
-@pages.post("/ui/ask", dependencies=[allow("analyst")])
+@pages.post("/ui/ask", dependencies=[allow("analyst"), counts_itself])
 async def asked(
     request: Request, user: CurrentUser, services: ServicesDep, form: SentForm
 ) -> Response:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from app.queries import QUERY_KINDS
+from privypurse import client
+from privypurse.connection import Connection
 from tests.app.conftest import Service
 from tests.app.dashboard.conftest import HOME, Browser, SignIn, words
 from tests.app.dashboard.pageforms import PageForm, forms, options
@@ -76,10 +80,37 @@ def every_form(browser: Browser, dataset: str) -> Iterator[tuple[str, str, PageF
             yield kind, form, forms(browser.get("/ui/ask", **path).text)["POST /ui/ask/quote"]
 
 
+def lines(page: str, program: str) -> str:
+    """What the page shows for one program."""
+    found = re.search(rf"<summary>{program}</summary><pre[^>]*>(.*?)</pre>", page, re.S)
+    assert found is not None
+    return html.unescape(found[1])
+
+
+def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines as they stand, over the connection of the test."""
+    transport = service.client._transport
+
+    def connected(url: str, key: str, patience: float, **_: Any) -> Connection:
+        assert url == HOME
+        return Connection(url, key, patience=patience, transport=transport)
+
+    monkeypatch.setattr(client, "Connection", connected)
+    monkeypatch.setenv("KEY", service.keys["ana"])
+    exec(compile(lines(page, "Python"), "lines", "exec"), {})
+
+
+def sent_by_curl(page: str) -> Any:
+    words = shlex.split(lines(page, "curl"))
+    assert words[:3] == ["curl", "-sS", f"{HOME}/v1/queries"]
+    return json.loads(words[words.index("-d") + 1])
+
+
 @pytest.mark.parametrize("dataset", ["web", "weather"])
 def test_every_kind_is_quoted_and_answered_as_its_form_stands(
-    offered: Service, sign_in: SignIn, dataset: str
+    offered: Service, sign_in: SignIn, dataset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """By the page, and by the lines for programs that the page shows."""
     browser, tried = sign_in("ana"), set()
     for kind, form, question in every_form(browser, dataset):
         for name, text in FILLED.items():
@@ -110,6 +141,11 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
                 assert str(one) in shown
         if "value" in stored["answer"]:
             assert str(stored["answer"]["value"]) in shown
+        run_python(offered, page.text, monkeypatch)
+        (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]
+        assert latest["id"] != stored["id"]
+        assert (latest["query"], latest["charge"]) == (stored["query"], stored["charge"])
+        assert sent_by_curl(page.text) == body
         tried.add(kind)
     wanted = {"web": {"selection", "top_k", "statistic"}, "weather": set(QUERY_KINDS)}
     assert tried == wanted[dataset]
@@ -251,21 +287,6 @@ def test_a_condition_is_put_together(sign_in: SignIn) -> None:
         question.put("where.json", "")
         question.put("where.values", wrong)
         assert send(browser, question).status_code == 422
-
-
-def test_the_lines_for_programs_ask_the_same(offered: Service, sign_in: SignIn) -> None:
-    browser = sign_in("ana")
-    question = forms(browser.get("/ui/ask", dataset="web", kind="top_k").text)["POST /ui/ask/quote"]
-    question.put("k", "2")
-    page = send(browser, question).text
-    body = json.loads(forms(page)["POST /ui/ask"].fields["request"][0])
-    shown = words(page)
-    assert f"curl -sS {HOME}/v1/queries" in shown
-    sent = re.search(r"-d '(\{.*?\})' Python", shown)
-    assert sent is not None
-    assert json.loads(sent[1]) == body
-    assert "purse.top_k( 'web', 2, [{'name': 'degree'}], epsilon='0.1'" in shown
-    assert offered.keys["ana"] not in page
 
 
 def test_datasets_of_others_are_not_there(offered: Service, sign_in: SignIn) -> None:
