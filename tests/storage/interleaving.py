@@ -12,21 +12,18 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from uuid import UUID, uuid4
 
-from accounting.errors import AccountingError
-from accounting.privacy_loss import PrivacyLoss
 from storage.database import Database
-from storage.errors import CommitUnknown, KeyReused, LedgerAlarm, StorageError
-from storage.ledger import Ledger, Replay, Reservation, Reserve
-from storage.writer import Failed
-from tests.storage.memory import copied, driver, memory_engine, put_back
+from storage.ledger import Ledger
+from tests.storage.contents import Contents
+from tests.storage.memory import driver, memory_engine, put_back
+from tests.storage.replicas import IDLE, KEYS, At, Replica
 from tests.storage.stepping import (
     LOST_UNKNOWN,
     STANDS,
@@ -35,44 +32,11 @@ from tests.storage.stepping import (
     SteppedDatabase,
     SteppedWriter,
     commits_of,
+    meaning,
 )
-from tests.storage.world import (
-    BODY_HASH,
-    MINUTE,
-    World,
-    check_invariants,
-    failure_body,
-    loss,
-    request,
-)
+from tests.storage.world import MINUTE, World, failure_body, loss, request
 
 REPLICAS, CRASHES = 3, 2
-#: The key that everybody asks for, and one that competes for the room of a single charge.
-KEYS = ("a", "b")
-OTHER_HASH = bytes(32)
-
-_QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
-_CONTENT = (
-    f"{_QUERIES} FROM query ORDER BY idem_key",
-    "SELECT rank, charged_eps_n, lim_eps_n, frozen FROM budget_account ORDER BY id",
-    "SELECT account_id, kind, idem_key, d_eps_n FROM entry LEFT JOIN query ON id = query_id "
-    "ORDER BY account_id, idem_key, kind",
-    "SELECT idem_key, s.attempt, s.answer_hash FROM settlement s JOIN query ON id = query_id "
-    "ORDER BY idem_key",
-)
-
-
-class At(NamedTuple):
-    """Where a replica is: in which call about which key, and what it was told so far in it."""
-
-    phase: str = "idle"
-    key: str = ""
-    attempt: int = 0
-    body: bytes = b""
-    told: tuple[Any, ...] = ()
-
-
-IDLE = At()
 
 
 class Effect(NamedTuple):
@@ -103,55 +67,6 @@ class Violation(AssertionError):
     """A state that must not be, and how one gets there."""
 
 
-class Replica:
-    """The calls of ``app.answering`` about one query, in its order."""
-
-    def __init__(self, ledger: Ledger, asked: dict[str, Reserve], ids: dict[str, UUID]) -> None:
-        self._ledger, self._asked, self._ids = ledger, asked, ids
-
-    def choices(self, at: At) -> tuple[str, ...]:
-        return {
-            "idle": tuple(f"ask {key}" for key in KEYS),
-            "held": ("renew", "release", "open"),
-            "opened": ("renew", "settle"),
-            "lost": ("replay",),
-            "leaving": ("leave",),
-        }.get(at.phase, (at.phase,))
-
-    def call(self, at: At, choice: str) -> At:
-        """Make the call; where the replica is when it has returned."""
-        name, _, key = choice.partition(" ")
-        key = key or at.key
-        try:
-            if name == "ask":
-                outcome = self._ledger.reserve(self._asked[key])
-                if isinstance(outcome, Replay):
-                    return At("leaving", key, body=outcome.body)
-                return At("held", key, outcome.attempt)
-            if name == "renew":
-                with suppress(CommitUnknown):
-                    self._ledger.renew(self._held(at))
-                return at
-            if name == "release":
-                self._ledger.release(self._held(at))
-                return IDLE
-            if name == "settle":
-                reply = {"status": 201, "body": at.body, "release_us": 0}
-                stored = self._ledger.settle(self._held(at), **reply)  # type: ignore[arg-type]
-                return At("leaving", key, body=at.body) if stored else At("lost", key)
-            assert name == "replay", name
-            asked = self._asked[key]
-            found = self._ledger.replay(asked.analyst_id, key, asked.body_hash)
-            return IDLE if found is None else At("leaving", key, body=found.body)
-        except LedgerAlarm as alarm:
-            raise AssertionError("only the second wall stopped it") from alarm
-        except (StorageError, AccountingError):
-            return IDLE  # the client is told so, and comes again with the same key
-
-    def _held(self, at: At) -> Reservation:
-        return Reservation(self._ids[at.key], at.attempt, 1, 0, b"", PrivacyLoss(0))
-
-
 @dataclass
 class Found:
     """How much there was to see: states, steps between them, and what the database ever held.
@@ -174,32 +89,24 @@ class Explorer:
         dataset, analyst = start.ready(loss(1), loss(1))
         file.close()
         asked = {key: request(dataset, analyst, loss(1), key=key) for key in KEYS}
-        self._engine = memory_engine()
-        self._driver = driver(self._engine)
-        self._database = SteppedDatabase(self._engine)
-        self._ledger = Ledger(self._database, failure_body=failure_body, lease_us=MINUTE)
-        self._ledger._writer = SteppedWriter(self._database, self._ledger._commit)
-        self.world: Any = SimpleNamespace(ledger=self._ledger, database=self._database)
-        self._asked, self._ids = asked, dict[str, UUID]()
-        self._replica = Replica(self._ledger, asked, self._ids)
-        self._images: list[sqlite3.Connection] = []
-        self._contents: dict[Any, int] = {}
-        self._keys: list[Any] = []
+        self._database = SteppedDatabase(memory_engine())
+        with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
+            put_back(driver(self._database.engine), saved)
+        ledger = Ledger(self._database, failure_body=failure_body, lease_us=MINUTE)
+        ledger._writer = SteppedWriter(self._database, ledger._commit)
+        self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
+        self._contents = Contents(self._database, ledger, asked)
+        self._replica = Replica(ledger, asked, self._contents.ids)
         self._places: dict[At, int] = {}
         self._at: list[At] = []
         self._histories: dict[tuple[Any, ...], list[Any]] = {(): []}
         self._effects: dict[tuple[int, int], list[Effect]] = {}
-        self._lapses: dict[int, list[tuple[str, int]]] = {}
         self._good: set[tuple[int, Seen]] = set()
-        with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
-            put_back(self._driver, saved)
         self.found = Found()
-
-    # ------------------------------------------------------------ the search
 
     def explore(self, replicas: int = REPLICAS, crashes: int = CRASHES) -> Found:
         """Visit every state; Violation at the first that must not be."""
-        first = State(self._content(), (self._place(IDLE),) * replicas, Seen(), crashes)
+        first = State(self._contents.now(), (self._place(IDLE),) * replicas, Seen(), crashes)
         came: dict[State, tuple[State, str] | None] = {first: None}
         waiting = deque([first])
         with commits_of(self._database):
@@ -216,6 +123,7 @@ class Explorer:
                     where = extract_tb(wrong.__traceback__)[-1].line
                     raise Violation(f"{wrong!r} ({where}) after {_path(came, state)}") from wrong
         self.found.states = len(came)
+        self.found.queries = {query for rows in self._contents.rows for query in rows[0]}
         return self.found
 
     def _following(self, state: State) -> Iterator[tuple[str, State]]:
@@ -239,7 +147,7 @@ class Explorer:
                 places = tuple(sorted([*others, self._place(to)]))
                 left = state.crashes - effect.crashes
                 yield effect.label, State(effect.content, places, seen, left)
-        for label, content in self._lapsed(state.content):
+        for label, content in self._contents.lapsed(state.content):
             yield label, state._replace(content=content)
 
     def _effects_of(self, content: int, place: int) -> list[Effect]:
@@ -264,56 +172,24 @@ class Explorer:
                 to = self._call(content, at, choice, fate)
                 name = ("", ", unknown", ", undone and unknown")[fate]
                 what = choice if choice.startswith("ask") else f"{choice} {at.key}{at.attempt}"
-                yield Effect(what + name, int(fate != STANDS), self._content(), to)
-                if not self._database.committed:
+                committed = self._database.committed
+                yield Effect(what + name, int(fate != STANDS), self._contents.now(), to)
+                if not committed:
                     break  # there was no commit that could be lost
 
     def _call(self, content: int, at: At, choice: str, fate: int) -> At:
         """Make one step of a call."""
         self.found.run += 1
-        self._restore(content)
+        self._contents.put_back(content)
         self._database.resume(self._histories[at.told], fate)
         try:
             return self._replica.call(at, choice)
         except Paused:
             (value,) = self._database.made
-            told = (*at.told, self._meaning(value))
+            told = (*at.told, meaning(value))
             self._histories.setdefault(told, [*self._histories[at.told], value])
             _, _, key = choice.partition(" ")
             return At(choice, key or at.key, at.attempt, at.body, told)
-
-    # ------------------------------------------------------------ the database
-
-    def _restore(self, content: int) -> None:
-        put_back(self._driver, self._images[content])
-        self._ids.clear()
-        for key, id in self._driver.execute("SELECT idem_key, id FROM query"):
-            self._ids[key] = UUID(bytes=id)
-
-    def _content(self) -> int:
-        """The number of what stands in the database now."""
-        key = tuple(tuple(map(tuple, self._driver.execute(sql))) for sql in _CONTENT)
-        known = self._contents.get(key)
-        if known is None:
-            known = self._contents[key] = len(self._images)
-            self._images.append(copied(self._driver))
-            self._keys.append(key)
-            self.found.queries.update(key[0])
-            self._check_content(key)
-        return known
-
-    def _lapsed(self, content: int) -> list[tuple[str, int]]:
-        """A lease may run out at any moment, under a holder that lives as well."""
-        known = self._lapses.get(content)
-        if known is None:
-            known = self._lapses[content] = []
-            for key, state, _, alive, *_ in self._keys[content][0]:
-                if state == 0 and alive:
-                    self._restore(content)
-                    lapse = "UPDATE query SET lease_until = 0 WHERE idem_key = ?"
-                    self._driver.execute(lapse, (key,))
-                    known.append((f"lapse {key}", self._content()))
-        return known
 
     def _place(self, at: At) -> int:
         known = self._places.get(at)
@@ -322,48 +198,6 @@ class Explorer:
             self._at.append(at)
         return known
 
-    def _meaning(self, value: Any) -> Any:
-        """What a transaction told, without the names and times that mean nothing."""
-        if isinstance(value, Failed):
-            return type(value.error).__name__
-        if isinstance(value, Reservation):
-            return value.attempt
-        if isinstance(value, Replay):
-            return value.body
-        if isinstance(value, list):
-            return tuple(map(self._meaning, value))
-        if hasattr(value, "lease_until"):
-            lapsed = value.lease_until <= value.now
-            return value.state, value.attempt, lapsed, value.answer
-        assert value is None or isinstance(value, bool), value
-        return value
-
-    # ------------------------------------------------------------ what must hold
-
-    def _check_content(self, key: Any) -> None:
-        """I1 and I2 and the chains, the answers; then I5 and I6, by asking once more."""
-        before = self._images[-1]
-        self._database.resume((), STANDS)
-        self._database._inside = True
-        try:
-            check_invariants(self._database)
-            for name, state, _, _, answer, status in key[0]:
-                asked = self._asked[name]
-                if state == 1:
-                    outcome = self._ledger.reserve(_fresh(asked))
-                    assert isinstance(outcome, Replay), "I5: what is settled is replayed"
-                    assert (outcome.status, outcome.body) == (status, answer), "I5"
-                try:
-                    self._ledger.reserve(_fresh(asked, OTHER_HASH))
-                except KeyReused:
-                    pass
-                else:
-                    raise AssertionError("I6: another body under the key was accepted")
-                assert self._content() == len(self._images) - 1, "I5, I6: nothing changes"
-        finally:
-            self._database._inside = False
-            put_back(self._driver, before)
-
     def _check(self, state: State) -> None:
         held = [
             (at.key, at.attempt)
@@ -371,7 +205,7 @@ class Explorer:
             if at.phase in ("held", "opened")
         ]
         assert len(set(held)) == len(held), "an attempt has one holder"
-        queries, _, entries, _ = self._keys[state.content]
+        queries, _, entries, _ = self._contents.rows[state.content]
         rows = {row[0]: row for row in queries}
         assert all(key in rows for key, _ in held), "I3: nothing is charged for who may open"
         if (state.content, state.seen) in self._good:
@@ -389,20 +223,6 @@ class Explorer:
 
 def _opened(at: At) -> At:
     return At("opened", at.key, at.attempt)
-
-
-def _fresh(asked: Reserve, body_hash: bytes = BODY_HASH) -> Reserve:
-    """The same request as it comes once more."""
-    return Reserve(
-        uuid4(),
-        asked.analyst_id,
-        asked.dataset_id,
-        asked.version,
-        asked.key,
-        body_hash,
-        asked.charge,
-        asked.request,
-    )
 
 
 def _path(came: dict[State, tuple[State, str] | None], state: State) -> str:

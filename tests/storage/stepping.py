@@ -18,6 +18,7 @@ from accounting.errors import AccountingError
 from storage import database as database_module
 from storage.database import Database
 from storage.errors import CommitUnknown, StorageError
+from storage.reservation import Replay, Reservation
 from storage.statements import Hot
 from storage.writer import Failed, Writer
 
@@ -79,6 +80,16 @@ class SteppedDatabase(Database):
         return self.step(lambda: Database.look_up(self, statement, **values))
 
     @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Run what is called in the block to its end."""
+        self.resume((), STANDS)
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+    @contextmanager
     def read(self) -> Iterator[Connection]:
         if not self._inside:
             assert self._at == len(self._history), "what was read before cannot be told again"
@@ -123,3 +134,20 @@ def commits_of(database: SteppedDatabase) -> Iterator[None]:
         yield
     finally:
         database_module._commit = before
+
+
+def meaning(value: Any) -> Any:
+    """What a transaction told, without the names and times that mean nothing."""
+    if isinstance(value, Failed):
+        return type(value.error).__name__
+    if isinstance(value, Reservation):
+        return value.attempt
+    if isinstance(value, Replay):
+        return value.body
+    if isinstance(value, list):
+        return tuple(map(meaning, value))
+    if hasattr(value, "lease_until"):
+        lapsed = value.lease_until <= value.now
+        return value.state, value.attempt, lapsed, value.answer
+    assert value is None or isinstance(value, bool), value
+    return value
