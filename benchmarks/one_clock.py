@@ -280,17 +280,17 @@ async def with_clock_off(trial: Trial, coins: random.Random) -> dict[str, tuple[
 
 
 async def with_clock_on(
-    trial: Trial, runs: int, coins: random.Random
+    trial: Trial, runs: Mapping[str, int], coins: random.Random
 ) -> dict[str, tuple[int, float]]:
-    """By channel: pairs and chance, of analysts who see release instants."""
+    """By channel: so many pairs, and the chance, of analysts who see release instants."""
     found: dict[str, tuple[int, float]] = {}
 
     async def watch(places: int, in_flight_limit: int, channels: dict[str, Channel]) -> None:
         count = trial.lanes if places > 1 else 1
         async with lanes(trial, count, trial.interval, places, in_flight_limit) as among:
             for name, channel in channels.items():
-                seen = await pairs(channel, among, runs, coins)
-                found[name] = runs, float(chance_if_alike(seen))
+                seen = await pairs(channel, among, runs[name], coins)
+                found[name] = len(seen), float(chance_if_alike(seen))
 
     await asyncio.gather(*(watch(*settings) for settings in SETTINGS))
     return found
@@ -303,15 +303,16 @@ def main() -> int:
     options = parser.parse_args()
     coins = random.Random(options.seed)
     off = asyncio.run(with_clock_off(Trial(), coins))
-    on = asyncio.run(with_clock_on(Trial(), options.runs, coins))
+    runs = dict.fromkeys(off, options.runs)
+    on = asyncio.run(with_clock_on(Trial(), runs, coins))
     good = True
     for name in CHANNELS | ALONE:
-        (needed, apart), (runs, alike) = off[name], on[name]
+        (needed, apart), (watched, alike) = off[name], on[name]
         seen, hidden = apart <= ALPHA, alike > ALPHA
         good &= seen and hidden
         print(
             f"{name:18} off: {'told apart' if seen else 'NOT TOLD APART'} by {needed} pairs "
-            f"(p = {apart:.1e}); on: {'alike' if hidden else 'TOLD APART'} in {runs} "
+            f"(p = {apart:.1e}); on: {'alike' if hidden else 'TOLD APART'} in {watched} "
             f"(p = {alike:.2g})"
         )
     return 0 if good else 1
