@@ -12,8 +12,6 @@ import time
 from collections import Counter
 
 from limits import parse
-from limits.storage import MemoryStorage
-from limits.strategies import FixedWindowRateLimiter
 
 from app.errors import Busy, RateLimited
 
@@ -46,14 +44,27 @@ class InFlight:
 
 
 class Rate:
-    """Requests of each key in windows such as ``"180000/minute"``; None: no limit."""
+    """Requests of each key in windows such as ``"180000/minute"``; None: no limit.
+
+    Counted here: the memory of ``limits`` starts a thread every few milliseconds of traffic, to
+    forget windows that are over. One window for all keys is forgotten at once.
+    """
 
     def __init__(self, limit: str | None) -> None:
         self._limit = None if limit is None else parse(limit)
-        self._limiter = FixedWindowRateLimiter(MemoryStorage())
+        self._counts: Counter[str] = Counter()
+        self._ends = 0.0
+        self._lock = threading.Lock()
 
     def count(self, key_id: str) -> None:
-        """Note a request. Raises: RateLimited until the window of its key is over."""
-        if self._limit is not None and not self._limiter.hit(self._limit, key_id):
-            reset = self._limiter.get_window_stats(self._limit, key_id).reset_time
-            raise RateLimited(max(1, math.ceil(reset - time.time())))
+        """Note a request. Raises: RateLimited until the window is over."""
+        if self._limit is None:
+            return
+        now = time.monotonic()
+        with self._lock:
+            if now >= self._ends:
+                self._counts.clear()
+                self._ends = now + self._limit.get_expiry()
+            self._counts[key_id] += 1
+            if self._counts[key_id] > self._limit.amount:
+                raise RateLimited(max(1, math.ceil(self._ends - now)))

@@ -26,7 +26,9 @@ class ThreadExecutor:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kernel")
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-        return list(self._pool.map(kernel, parts))
+        cut = list(parts)
+        # To wake a thread takes longer than the whole of a small kernel.
+        return list(self._pool.map(kernel, cut)) if len(cut) > 1 else list(map(kernel, cut))
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -48,10 +50,12 @@ class Execution:
         self.kernels = ThreadExecutor(workers)
         self._jobs = ThreadPoolExecutor(places, thread_name_prefix="job")
 
-    async def job(self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+    def job(
+        self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
+    ) -> asyncio.Future[Result]:
         """Run a whole query, whose place (``app.places``) is a thread of its own."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
+        return loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
 
     def close(self) -> None:
         self._jobs.shutdown(wait=True, cancel_futures=True)

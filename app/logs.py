@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -47,8 +48,26 @@ class JsonLine(logging.Formatter):
         return json.dumps(fields)
 
 
+class Lines:
+    """Our own lines, straight to the stream: a record of ``logging`` takes longer than all else.
+
+    One that cannot be written is lost, as with the handlers of ``logging``.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def msg(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # ValueError: the stream is closed
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    debug = info = warning = error = critical = msg
+
+
 def configure(level: int = logging.INFO) -> None:
     """Send the lines of this service and of its libraries to standard error."""
+    handler = logging.StreamHandler()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -57,12 +76,11 @@ def configure(level: int = logging.INFO) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=lambda *_: Lines(handler.stream),
         cache_logger_on_first_use=False,
     )
     # When a line cannot be written, the standard handlers print the values it was made of.
     logging.raiseExceptions = False
-    handler = logging.StreamHandler()
     handler.setFormatter(JsonLine())
     root = logging.getLogger()
     for old in [h for h in root.handlers if isinstance(h.formatter, JsonLine)]:

@@ -6,14 +6,13 @@ be records. An unexpected failure is one fixed reply, and in the log the class o
 
 from __future__ import annotations
 
-import secrets
 import time
 
 import structlog
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.ids import random_bytes
 from app.metrics import Metrics
 from app.problems import INTERNAL, response
 
@@ -30,6 +29,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+#: The same as ASGI carries them, encoded once.
+FIXED = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+#: Pages may let their own forms say where they come from, and no more than that.
+ADMITTED = (b"referrer-policy", b"same-origin")
 
 log = structlog.get_logger("privypurse.request")
 
@@ -48,7 +52,7 @@ class Observed:
         if method == "HEAD":
             # The answer to GET without its content, which the server leaves out (RFC 9110, 9.3.2).
             scope = {**scope, "method": "GET"}
-        request_id = secrets.token_hex(8)
+        request_id = random_bytes(8).hex()
         scope.setdefault("state", {})["request_id"] = request_id
         started = time.perf_counter()
         status: int | None = None
@@ -57,15 +61,7 @@ class Observed:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = request_id
-                headers.setdefault("Cache-Control", "no-store")
-                referrer = headers.get("Referrer-Policy")
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                # Pages may let their own forms say where they come from, and no more than that.
-                if referrer == "same-origin":
-                    headers["Referrer-Policy"] = referrer
+                message["headers"] = guarded(message["headers"], request_id)
             await send(message)
 
         try:
@@ -81,3 +77,12 @@ class Observed:
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
             log.info("request", request_id=request_id, method=method, route=route, status=status)
+
+
+def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a reply: its own, and over them those that every reply carries."""
+    fixed = FIXED | dict([ADMITTED]) if ADMITTED in own else FIXED
+    headers = [pair for pair in own if pair[0] not in fixed]
+    if all(name != b"cache-control" for name, _ in headers):
+        headers.append((b"cache-control", b"no-store"))
+    return [*headers, *fixed.items(), (b"x-request-id", request_id.encode())]

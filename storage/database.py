@@ -53,6 +53,8 @@ class Database:
         assert engine.dialect.dbapi is not None
         self._driver_error: type[Exception] = engine.dialect.dbapi.Error
         self._closing: list[Callable[[], None]] = []
+        #: SQLite's connections that look up, while nobody uses them.
+        self._readers: list[sqlite3.Connection] = []
         # Waiting threads are woken in turn by a lock; SQLite's own busy handler sleeps and polls.
         self._queue: AbstractContextManager[object] = (
             threading.Lock() if engine.dialect.name == "sqlite" else nullcontext()
@@ -105,14 +107,15 @@ class Database:
 
         Raises: Busy when the database cannot be reached now.
         """
+        if self.embedded:
+            return self._look_up_embedded(statement, values)
         try:
             lent = self.engine.raw_connection()
         except (PoolTimeout, DBAPIError, self._driver_error) as error:
             raise Busy("no connection to the database is free") from error
         driver: Any = lent.driver_connection
         try:
-            if not self.embedded:
-                driver.autocommit = True  # one statement: BEGIN and ROLLBACK would be two more
+            driver.autocommit = True  # one statement: BEGIN and ROLLBACK would be two more
             return statement.rows(driver, self.engine.dialect, values)
         except self._driver_error as error:
             if self.engine.dialect.is_disconnect(error, driver, None):  # type: ignore[arg-type]
@@ -121,9 +124,35 @@ class Database:
                 raise Busy("the database cannot answer now") from error
             raise
         finally:
-            if lent.is_valid and not self.embedded:
+            if lent.is_valid:
                 driver.autocommit = False
             lent.close()
+
+    def _look_up_embedded(self, statement: Hot, values: dict[str, Any]) -> list[Any]:
+        """On a connection past the pool, which takes longer to lend one than a look-up takes."""
+        try:
+            driver = self._readers.pop()
+        except IndexError:
+            driver = self._new_reader()
+        try:
+            rows = statement.rows(driver, self.engine.dialect, values)
+        except self._driver_error as error:
+            driver.close()
+            if _transient(error):
+                raise Busy("the database cannot answer now") from error
+            raise
+        self._readers.append(driver)
+        return rows
+
+    def _new_reader(self) -> sqlite3.Connection:
+        try:
+            lent = self.engine.raw_connection()
+        except (PoolTimeout, DBAPIError, self._driver_error) as error:
+            raise Busy("no connection to the database is free") from error
+        driver = lent.driver_connection
+        lent.detach()
+        assert isinstance(driver, sqlite3.Connection)
+        return driver
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """The value of ``work`` once its transaction is committed.
@@ -190,6 +219,8 @@ class Database:
     def close(self) -> None:
         while self._closing:
             self._closing.pop()()
+        while self._readers:
+            self._readers.pop().close()
         self.engine.dispose()
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
+from mechanisms.records import Records
 from storage import audit, versions
 from storage.database import Database
 from storage.descriptions import Labels, decode_domain, encode_domain
@@ -22,6 +23,7 @@ from storage.expressions import insert_once, now_us
 from storage.files import Files
 from storage.folders import remove_folder
 from storage.limits import open_account
+from storage.opened import OpenRecords
 from storage.pages import Page, decode_cursor, page_of
 from storage.statements import Hot
 from storage.stored import DATASETS, StoredDataset, UploadState, granted, granted_to, upload_state
@@ -44,6 +46,7 @@ class Datasets:
 
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
+        self._open = OpenRecords(files)
         self._fixed = lru_cache(maxsize=256)(self._load_fixed)
 
     def register(
@@ -220,12 +223,20 @@ class Datasets:
             dataset_id = self._id(connection, name)
             unused = versions.removable_versions(connection, dataset_id)
         for version in unused:
+            self._open.forget(dataset_id, version)
             remove_folder(self._files.version_folder(dataset_id, version))
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         return unused
 
     def version_folder(self, dataset_id: int, version: int) -> Path:
         return self._files.version_folder(dataset_id, version)
+
+    def records(self, dataset_id: int, version: int, domain: Domain) -> Records:
+        """The private records of a published version, for a query that was charged.
+
+        Raises: FileNotFoundError, or DamagedFolder when the folder does not fit the domain.
+        """
+        return self._open.get(dataset_id, version, domain)
 
     # ---------------------------------------------------------------- helpers
 

@@ -80,7 +80,7 @@ class Clustering(Query):
         }
         if public.metric is not None:
             accuracy["distance"] = predicted(public.metric, public.shares(share)[0])
-        return Price((*steps, *conversion), accuracy)
+        return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         if set(target) != {TARGET}:

@@ -44,7 +44,8 @@ class Distance(MetricOptions, Query):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         public = self._plan(dataset)
-        return Price((*public.steps(share), *conversion), predicted(public, share))
+        steps, accuracy = public.steps(share), predicted(public, share)
+        return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         if set(target) != {TARGET}:

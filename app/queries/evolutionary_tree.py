@@ -74,7 +74,8 @@ class EvolutionaryTree(TreeQuery):
         share, conversion = mechanism_loss(dataset, loss)
         asked = self._asked(dataset)
         steps = asked.steps(dataset, share)
-        return Price((*steps, *conversion), self._accuracy(asked, dataset, share))
+        accuracy = self._accuracy(asked, dataset, share)
+        return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         if set(target) != {TARGET}:

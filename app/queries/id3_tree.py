@@ -58,7 +58,7 @@ class Id3Tree(TreeQuery):
         if self.sensitivity is Sensitivity.GLOBAL and TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[TARGET] * unit)
-        return Price((*own, *native.steps), accuracy)
+        return Price((*own, *native.steps), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         known = {COUNT_TARGET, TARGET}

@@ -7,7 +7,7 @@ no clock, no database, no HTTP.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +27,8 @@ class Price:
     """The steps that a loss is spent on, and what they promise; made of public facts alone."""
 
     steps: tuple[Step, ...]
-    accuracy: Mapping[str, Any]
+    #: What a quote says beside the price; a query that is asked has no use for it.
+    accuracy: Callable[[], Mapping[str, Any]]
 
     def total(self) -> PrivacyLoss:
         return total(self.steps)
@@ -71,6 +72,10 @@ class Query(BaseModel, ABC):
         executor: Executor,
     ) -> Release:
         """The answer. Privacy: ``loss`` under the dataset's relation; it was charged before."""
+
+    def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - public facts of other kinds
+        """Whether no records could make ``compute`` take longer than to wake a thread for it."""
+        return False
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:

@@ -63,7 +63,8 @@ class Selecting(Query):
             self.form(),
             self.anew(),
         )
-        return Price((*steps, *conversion), self._accuracy(public, share))
+        accuracy = self._accuracy(public, share)
+        return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         if set(target) != {TARGET}:

@@ -13,7 +13,7 @@ from app.amounts import Delta
 from app.queries.candidates import Text
 from app.queries.conversion import charge_for, mechanism_loss
 from app.queries.query import Price, Query
-from mechanisms.domains import Dataset
+from mechanisms.domains import Dataset, TableDomain
 from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.executor import Executor
 from mechanisms.noise.words import Randomness
@@ -58,6 +58,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "two_triangles": (),
     "stars": ("k",),
 }
+#: A count reads a byte a row: fewer rows than this are read while a thread would wake.
+LIGHT_ROWS = 1 << 16
 #: What a quote may be asked to reach: the error of the value, or of its rank.
 TARGETS = {"exponential": "rank_error"}
 
@@ -121,7 +123,7 @@ class StatisticQuery(Query):
         share, conversion = mechanism_loss(dataset, loss)
         statistic = self._statistic()
         steps = mechanism.steps(statistic, dataset, share)
-        return Price((*steps, *conversion), mechanism.accuracy(statistic, dataset, share))
+        return Price((*steps, *conversion), lambda: mechanism.accuracy(statistic, dataset, share))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         mechanism = self._mechanism(dataset)
@@ -147,6 +149,16 @@ class StatisticQuery(Query):
         if scale is not None:
             answer["noise_scale"] = float(scale)
         return Release(answer)
+
+    def is_light(self, dataset: Dataset) -> bool:
+        table = dataset.domain
+        return (
+            self.statistic == "count"
+            and self.where is None
+            and isinstance(table, TableDomain)
+            and (table.rows or table.max_rows or LIGHT_ROWS) < LIGHT_ROWS
+            and self._mechanism(dataset).name == "laplace"
+        )
 
     def _mechanism(self, dataset: Dataset) -> Mechanism:
         name = choose(self.statistic, self.mechanism, dataset.neighbouring, self.delta)

@@ -17,7 +17,9 @@ from app.routes import (
     users,
 )
 
+#: Tried in this order, so what is asked most comes first.
 ROUTERS: tuple[APIRouter, ...] = (
+    queries.api,
     health.api,
     users.api,
     datasets.api,
@@ -25,7 +27,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     budgets.api,
     history.api,
     quotes.api,
-    queries.api,
     ledger.api,
     audit.api,
     catalogue.api,

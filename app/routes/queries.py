@@ -17,7 +17,14 @@ from starlette.responses import Response
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
 from app.answering import encode
 from app.auth import CurrentUser, allow
-from app.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
+from app.dependencies import (
+    DEFAULT_LIMIT,
+    DatasetFilter,
+    PageCursor,
+    PageLimit,
+    ServicesDep,
+    services_of,
+)
 from app.errors import Busy, InvalidRequest, NotAcceptable, RateLimited
 from app.models import Listing, Reply
 from app.problems import problem_type, problems
@@ -48,13 +55,9 @@ MAX_WAIT = 300.0
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
-IdempotencyKey = Annotated[
-    str | None,
-    Header(description="1–255 printable ASCII characters: the same key never charges twice."),
-]
-Prefer = Annotated[
-    str | None, Header(description="`respond-async`, or `wait=N` seconds (20 by default).")
-]
+_IDEMPOTENCY = "1–255 printable ASCII characters: the same key never charges twice."
+_PREFER = "`respond-async`, or `wait=N` seconds (20 by default)."
+Prefer = Annotated[str | None, Header(description=_PREFER)]
 
 
 AnswerFormat = Annotated[
@@ -98,16 +101,31 @@ class QueryOut(Reply):
             Busy,
         ),
     },
+    # Read by the function itself, which so asks for its body alone (``app.routing``).
+    openapi_extra={
+        "parameters": [
+            {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+            for name, text in (("Idempotency-Key", _IDEMPOTENCY), ("Prefer", _PREFER))
+        ]
+    },
 )
-async def ask(
-    http: Request,
-    user: CurrentUser,
-    services: ServicesDep,
-    request: QueryRequest = BodyParameter(openapi_examples=QUERIES),
-    idempotency_key: IdempotencyKey = None,
-    prefer: Prefer = None,
+async def submit(
+    http: Request, request: QueryRequest = BodyParameter(openapi_examples=QUERIES)
 ) -> Response:
     """Answer one query, charging the analyst's account for its dataset exactly ``epsilon``."""
+    key, prefer = (http.headers.get(name) for name in ("Idempotency-Key", "Prefer"))
+    return await ask(http, http.state.user, services_of(http), request, key, prefer)
+
+
+async def ask(
+    http: Request,
+    user: User,
+    services: Services,
+    request: QueryRequest,
+    idempotency_key: str | None,
+    prefer: str | None,
+) -> Response:
+    """The reply to one query of ``user``, who sent it with the key that ``http`` came with."""
     if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
         raise InvalidRequest.at(
             "header", "Idempotency-Key", type="key", msg="1 to 255 printable ASCII characters"

@@ -66,6 +66,6 @@ async def quote(
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],
-        accuracy=dict(price.accuracy),
+        accuracy=dict(price.accuracy()),
         affordable=account.account.admits(loss) and cap.account.admits(loss),
     )

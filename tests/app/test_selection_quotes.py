@@ -93,7 +93,7 @@ def test_answers_keep_what_the_quote_says(
     loss = PrivacyLoss.parse("8")
     body = {"kind": "selection", "utilities": utilities, "objective": objective}
     query = Selection.model_validate_json(json.dumps({**body, "sensitivity": sensitivity}))
-    bound = query.price(DATASET, loss).accuracy["score_below_best"]
+    bound = query.price(DATASET, loss).accuracy()["score_below_best"]
     public = query._plan(DATASET)
     ranked = query._objective()
     measured = ranked.measure(RECORDS, DATASET, AllNodes(), sensitivity, public.grid)
