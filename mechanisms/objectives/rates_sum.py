@@ -14,19 +14,21 @@ from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 
 def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
-    """The same δ where all members are rates of their own; ``sums`` as it is elsewhere."""
-    rows, rates = [], []
-    for group in sums.groups:
-        # One group: its parts exclude one another. Several: each has one part, and they add up.
-        if (len(sums.groups) > 1 and len(group) > 1) or any(len(part) > 1 for part in group):
-            return sums
-        for part, members in enumerate(group):
-            for member in members:
-                rate = member.delta
-                if not isinstance(rate, RateSensitivity) or member.cap != rate.cap:
-                    return sums
-                rows.append((member.factor, rate.members[0, 1], rate.cap, part))
-                rates.append(rate)
+    """The same δ where all members are single rates; ``sums`` as it is elsewhere."""
+    members = [
+        (part, member) for group in sums.groups for part, inside in enumerate(group)
+        for member in inside
+    ]  # fmt: skip
+    rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
+    # One group: its parts exclude one another. Several: each has one part, and they add up.
+    exclusive_or_added = len(sums.groups) == 1 or all(len(group) == 1 for group in sums.groups)
+    alone = all(len(part) == 1 for group in sums.groups for part in group)
+    if len(rates) < len(members) or not (exclusive_or_added and alone):
+        return sums
+    rows = [
+        (member.factor, rate.members[0, 1], member.cap, part)
+        for (part, member), rate in zip(members, rates, strict=True)
+    ]
     return RateSensitivity(
         hits=np.concatenate([rate.hits for rate in rates]),
         totals=np.concatenate([rate.totals for rate in rates]),
