@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from app import __version__
@@ -39,6 +40,17 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def _marked(text: str) -> Markup:
+    """A text of the API with its `names` set apart, in words."""
+    parts = text.split("`")
+    named = (
+        Markup("<em>{}</em>").format(_words(part)) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+    return Markup("").join(named)
+
+
+ENVIRONMENT.filters["marked"] = _marked
 ENVIRONMENT.filters["moment"] = _moment
 ENVIRONMENT.filters["words"] = _words
 
