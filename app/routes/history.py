@@ -1,14 +1,14 @@
-"""How an analyst's budget went: by day, or by kind of query; made for plots."""
+"""How an analyst's budget went: by day, by kind of query or by mechanism; made for plots."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Literal
 
 from fastapi import Query
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.amounts import Limit
 from app.auth import CurrentUser, allow
 from app.dependencies import ServicesDep
@@ -17,16 +17,19 @@ from app.problems import problems
 from app.routing import router
 from app.services import Services
 from app.times import moment
+from mechanisms.domains import NeighbouringRelation
+from mechanisms.statistics.validity import choose
 from storage.errors import NotFound
 from storage.queries import QueryRow
 
 api = router(prefix="/v1", tags=["budgets"])
 
 PAGE = 1000
+By = Literal["day", "kind", "mechanism"]
 
 
 class Point(Reply):
-    """What was charged on one day (``YYYY-MM-DD``, UTC) or for one kind of query."""
+    """What was charged on one day (``YYYY-MM-DD``, UTC), for one kind of query or mechanism."""
 
     label: str
     queries: int
@@ -40,16 +43,16 @@ def budget_history(
     dataset: str,
     analyst: CurrentUser,
     services: ServicesDep,
-    by: Annotated[Literal["day", "kind"], Query(description="What one point stands for.")] = "day",
+    by: Annotated[By, Query(description="What one point stands for.")] = "day",
 ) -> Listing[Point]:
-    """The caller's charges on one dataset, latest day first or by kind; released ones left out."""
+    """The caller's charges on one dataset, latest day first or by name; released ones left out."""
     stored = services.datasets.find(dataset)
     if stored is None or services.ledger.account(stored.id, analyst.id) is None:
         raise NotFound
     counts: dict[str, int] = defaultdict(int)
     sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
     for row in _charged(services, analyst.id, dataset):
-        label = moment(row.created_us).date().isoformat() if by == "day" else _kind(row)
+        label = LABELS[by](row)
         counts[label] += 1
         sums[label] += row.charge
     labels = sorted(counts, reverse=by == "day")
@@ -69,5 +72,31 @@ def _charged(services: Services, analyst_id: int, dataset: str) -> Iterator[Quer
             return
 
 
+def _day(row: QueryRow) -> str:
+    return moment(row.created_us).date().isoformat()
+
+
 def _kind(row: QueryRow) -> str:
     return str(row.request["query"]["kind"])
+
+
+def _mechanism(row: QueryRow) -> str:
+    """The kind, and what of the request says how the answer was made."""
+    query = row.request["query"]
+    kind = query["kind"]
+    if kind == "statistic":
+        delta = parse_units(query["delta"], 18)
+        relation = NeighbouringRelation(row.neighbouring)
+        return f"{kind}: {choose(query['statistic'], query['mechanism'], relation, delta)}"
+    return ": ".join([kind, *(str(query[name]) for name in HOW[kind])])
+
+
+#: By kind: the fields that say how an answer was made; that of a statistic may follow from others.
+HOW = {
+    "selection": ("selector", "sensitivity"),
+    "top_k": ("selector", "sensitivity"),
+    "tree": ("algorithm", "selector", "sensitivity"),
+    "distance": ("context", "sensitivity"),
+    "clustering": ("encoding",),
+}
+LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}

@@ -52,7 +52,7 @@ def budget(request: Request, dataset: str, user: CurrentUser, services: Services
     account = next((a for a in own_budgets(user, services).items if a.dataset == dataset), None)
     if account is None:
         raise NotFound
-    by_kind = budget_history(dataset, user, services, by="kind").items
+    by_mechanism = budget_history(dataset, user, services, by="mechanism").items
     days = burn_down(budget_history(dataset, user, services, by="day").items, account.allowance)
     today = moment(services.database.now_us()).date()
     projected = exhaustion(days, today)
@@ -67,7 +67,7 @@ def budget(request: Request, dataset: str, user: CurrentUser, services: Services
         days=days[::-1],
         chart=chart,
         projected=projected,
-        kinds=[(p, p.charged.epsilon_nano * 100 // spent if spent else 0) for p in by_kind],
+        spending=[(p, p.charged.epsilon_nano * 100 // spent if spent else 0) for p in by_mechanism],
     )
 
 

@@ -68,15 +68,33 @@ def test_how_a_budget_went_is_the_series_of_the_api(shop: Service, sign_in: Sign
     ask(shop, "one", epsilon="0.125")
     page = sign_in("ana").get("/ui/budgets/one").text
     assert "<svg" in page
-    for by in ("day", "kind"):
+    for by in ("day", "mechanism"):
         series = shop("ana", "GET", f"/v1/budgets/one/history?by={by}").json()["items"]
         for point in series:
-            row = re.search(rf'scope="row">{point["label"]}</th>(.*?)</tr>', page, re.S)
+            label = re.escape(point["label"].replace("_", " "))
+            row = re.search(rf'scope="row">{label}</th>(.*?)</tr>', page, re.S)
             assert row is not None
             assert f">{point['queries']}<" in row[1]
             assert point["charged"]["epsilon"] in row[1]
     assert "0.625" in page
     assert "At the pace of the last 30 days it is gone on" in page
+
+
+def test_the_series_by_mechanism(shop: Service) -> None:
+    """A mechanism that was left open is the one that answered."""
+    ask(shop, "one")
+    edges = {"kind": "statistic", "statistic": "edges"}
+    top = {"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}], "sensitivity": "global"}
+    for query in (edges, {**edges, "mechanism": "ladder"}, edges, top):
+        body = {"dataset": "one", "epsilon": "0.125", "query": query}
+        assert shop("ana", "POST", "/v1/queries", json=body).status_code == 201
+    points = shop("ana", "GET", "/v1/budgets/one/history?by=mechanism").json()["items"]
+    assert {p["label"]: (p["queries"], p["charged"]["epsilon"]) for p in points} == {
+        "selection: permute_and_flip: shifted": (1, "0.25"),
+        "statistic: ladder": (1, "0.125"),
+        "statistic: laplace": (2, "0.25"),
+        "top_k: permute_and_flip: global": (1, "0.125"),
+    }
 
 
 @pytest.mark.parametrize(
