@@ -1,0 +1,62 @@
+"""One JSON line a request, under the id that its reply carries, of named fields alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import structlog
+from fastapi.testclient import TestClient
+
+from app import logs
+from app.main import create_app
+from app.settings import Settings
+from storage.database import Database
+
+
+def lines(shown: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """What was logged since the last look."""
+    return [json.loads(line) for line in shown.readouterr().err.splitlines()]
+
+
+def test_a_request_is_one_line_under_its_id(
+    capsys: pytest.CaptureFixture[str], settings: Settings
+) -> None:
+    with TestClient(create_app(settings)) as client:
+        reply = client.get("/v1/datasets/some-name?cursor=c")
+        other = client.get("/healthz", headers={"X-Request-Id": reply.headers["X-Request-Id"]})
+    [line, _] = [line for line in lines(capsys) if line["event"] == "request"]
+    assert re.fullmatch("[0-9a-f]{16}", line["request_id"])
+    assert line["request_id"] == reply.headers["X-Request-Id"] == reply.json()["request_id"]
+    assert (line["method"], line["status"], line["level"]) == ("GET", 401, "info")
+    assert line["route"] == "/v1/datasets/{name}"
+    assert re.match(r"\d{4}-\d\d-\d\dT", line["timestamp"])
+    assert other.headers["X-Request-Id"] != line["request_id"], "a caller chooses no ids"
+
+
+def test_a_failure_is_its_class_under_the_id_of_the_reply(
+    capsys: pytest.CaptureFixture[str], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Database) -> bool:
+        raise LookupError("canary of a record")
+
+    monkeypatch.setattr(Database, "ready", fails)
+    with TestClient(create_app(settings)) as client:
+        reply = client.get("/readyz")
+    assert reply.status_code == 500
+    found = lines(capsys)
+    [failed] = [line for line in found if line["event"] == "failed"]
+    assert failed["error"] == "LookupError"
+    assert failed["request_id"] == reply.headers["X-Request-Id"]
+    assert "canary" not in json.dumps(found) + reply.text
+
+
+def test_a_field_that_is_not_on_the_list_does_not_get_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs.configure()
+    structlog.get_logger("privypurse.test").info("said", status=200, rows=41, dataset="canary")
+    [line] = lines(capsys)
+    assert set(line) == {"event", "level", "timestamp", "status"}
