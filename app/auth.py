@@ -6,8 +6,8 @@ Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.params import Depends as DependsMarker
@@ -16,10 +16,11 @@ from starlette.concurrency import run_in_threadpool
 from app.dependencies import services_of
 from app.errors import Unauthenticated
 from app.execution import quickly
+from app.roles import ROLES as ROLES
+from app.roles import Role as Role
+from app.services import Services
+from app.tokens import Tokens, looks_like_a_token
 from storage.users import User
-
-Role = Literal["admin", "owner", "analyst", "auditor"]
-ROLES: frozenset[Role] = frozenset(get_args(Role))
 
 #: Longer than every key that was ever issued.
 MAX_KEY_LENGTH = 512
@@ -53,12 +54,19 @@ anyone = DependsMarker(Access(frozenset(), public=True))
 
 
 async def authenticate(request: Request) -> User:
-    """The user whose key came with the request. Raises Unauthenticated, the same for all causes."""
+    """The user whose key or token came with the request.
+
+    Raises: Unauthenticated, the same for all causes.
+    """
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     key = key.strip()
-    if scheme.lower() != "bearer" or not key or len(key) > MAX_KEY_LENGTH or not key.isascii():
+    if scheme.lower() != "bearer":
         raise Unauthenticated
     services = services_of(request)
+    if services.tokens is not None and looks_like_a_token(key):
+        return await _by_token(request, services, services.tokens, key)
+    if not key or len(key) > MAX_KEY_LENGTH or not key.isascii():
+        raise Unauthenticated
     signed_in = await quickly(services.database, services.users.sign_in, key)
     if signed_in is None:
         raise Unauthenticated
@@ -66,6 +74,21 @@ async def authenticate(request: Request) -> User:
     if signed_in.stale:
         await run_in_threadpool(services.users.note_use, signed_in.key_id)
     return signed_in.user
+
+
+async def _by_token(request: Request, services: Services, tokens: Tokens, token: str) -> User:
+    claims = await tokens.verified(token)
+    if claims is None:
+        raise Unauthenticated
+    identities, who = services.identities, (claims.issuer, claims.subject)
+    known = await quickly(services.database, identities.find, *who)
+    # A stranger is somebody here from the first token on that brings a role.
+    if (known is None and claims.roles) or (known is not None and known.issued < claims.issued):
+        known = await run_in_threadpool(identities.admit, *who, claims.roles, claims.issued)
+    if known is None or known.user.disabled or not claims.roles:
+        raise Unauthenticated
+    request.state.key_id = f"user {known.user.id}"  # every token of one person counts as one key
+    return replace(known.user, roles=claims.roles)
 
 
 async def _current_user(request: Request) -> User:

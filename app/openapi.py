@@ -70,7 +70,8 @@ def _made(app: FastAPI) -> dict[str, Any]:
         "key": {
             "type": "http",
             "scheme": "bearer",
-            "description": "A key, `pp_<id>_<secret>`, shown once when it was issued.",
+            "description": "A key, `pp_<id>_<secret>`, shown once when it was issued; or an access "
+            "token of the OpenID provider, where one is configured.",
         }
     }
     for route in routes_of(app):

@@ -272,6 +272,13 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         "The last admin",
         "The change would leave the service without an enabled admin. Nothing was changed.",
     ),
+    storage.ManagedElsewhere: ProblemType(
+        409,
+        "managed-elsewhere",
+        "Managed by the identity provider",
+        "This user signs in at an identity provider: roles are given there, and there are no keys. "
+        "Nothing was changed.",
+    ),
     storage.StillRunning: ProblemType(
         409,
         "still-running",

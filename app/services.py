@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from app.execution import Execution
     from app.metrics import Metrics
     from app.settings import Settings
+    from app.tokens import Tokens
     from app.uploads import Uploads
     from storage.database import Database
     from storage.datasets import Datasets
     from storage.files import Files
+    from storage.identities import Identities
     from storage.ledger import Ledger
     from storage.queries import Queries
     from storage.refusals import Refusals
@@ -30,6 +32,8 @@ class Services:
     settings: Settings
     database: Database
     users: Users
+    identities: Identities
+    tokens: Tokens | None
     sessions: Sessions
     files: Files
     datasets: Datasets

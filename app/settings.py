@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated, Self
 
 from limits import parse
-from pydantic import AliasChoices, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.openid import DEFAULT_ROLES, Algorithm, OpenID, is_safe
+from app.roles import Role
 
 MEGABYTE = 2**20
 
@@ -65,6 +69,19 @@ class Settings(BaseSettings):
     session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
     """Seconds after which people at the dashboard sign in again."""
 
+    oidc_issuer: str | None = Field(default=None, min_length=1, max_length=1000)
+    """The OpenID provider whose access tokens are taken; none when unset."""
+    oidc_audience: str | None = Field(default=None, min_length=1, max_length=1000)
+    """What a token's audience must name: this service, as the provider knows it."""
+    oidc_jwks_url: str | None = None
+    """Where the provider's keys are; unset, its own description says so."""
+    oidc_algorithms: Annotated[tuple[Algorithm, ...], NoDecode] = Field(("RS256",), min_length=1)
+    """Signatures that are taken, separated by commas."""
+    oidc_roles_claim: str = Field(default="roles", min_length=1, max_length=200)
+    """Where a token lists roles; ``realm_access.roles`` is a claim within a claim."""
+    oidc_roles: dict[str, Role] = dict(DEFAULT_ROLES)
+    """What the provider's roles are here."""
+
     metrics_token: SecretStr | None = None
     """Bearer token of GET /metrics; without it the route does not exist."""
 
@@ -74,6 +91,34 @@ class Settings(BaseSettings):
         if value is not None:
             parse(value)
         return value or None
+
+    @field_validator("oidc_algorithms", mode="before")
+    @classmethod
+    def _separated(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _names_a_provider(self) -> Self:
+        if (self.oidc_issuer is None) != (self.oidc_audience is None):
+            raise ValueError("an issuer and an audience go together")
+        if self.oidc_issuer is None:
+            return self
+        if not is_safe(self.oidc_jwks_url or self.oidc_issuer):
+            raise ValueError("keys are fetched over https, or from this machine itself")
+        return self
+
+    def openid(self) -> OpenID | None:
+        """The provider in effect."""
+        if self.oidc_issuer is None or self.oidc_audience is None:
+            return None
+        return OpenID(
+            self.oidc_issuer,
+            self.oidc_audience,
+            self.oidc_jwks_url,
+            self.oidc_algorithms,
+            self.oidc_roles_claim,
+            self.oidc_roles,
+        )
 
     def kernel_threads(self) -> int:
         """``workers`` in effect."""

@@ -19,12 +19,14 @@ from app.places import Places
 from app.problems import query_failed_body
 from app.services import Services
 from app.settings import Settings
+from app.tokens import Tokens
 from app.uploads import Uploads
 from mechanisms.noise.keystream import SystemRandomness
 from storage.database import Database
 from storage.datasets import Datasets
 from storage.files import Files
 from storage.heads import HeadsLog
+from storage.identities import Identities
 from storage.ledger import Ledger
 from storage.queries import Queries
 from storage.refusals import Refusals
@@ -73,6 +75,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             places=Places(places, settings.release_interval),
             limit=settings.query_limit,
         )
+        openid = settings.openid()
         refusals = Refusals(database)
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()
@@ -83,6 +86,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             settings=settings,
             database=database,
             users=users,
+            identities=Identities(database),
+            tokens=None if openid is None else Tokens(openid),
             sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,

@@ -26,6 +26,10 @@ class Conflict(StorageError):
     """The change would leave the service without an enabled admin."""
 
 
+class ManagedElsewhere(StorageError):
+    """Roles and keys of this user are the business of an identity provider."""
+
+
 class InvalidCursor(StorageError):
     """The cursor did not come from a page of this list."""
 

@@ -22,6 +22,7 @@ GRANTS = {
     "query": "SELECT, INSERT, UPDATE",
     "users": "SELECT, INSERT, UPDATE",
     "user_role": "SELECT, INSERT, DELETE",
+    "identity": "SELECT, INSERT, UPDATE",
     "api_key": "SELECT, INSERT, UPDATE",
     "web_session": "SELECT, INSERT, DELETE",
     "dataset": "SELECT, INSERT, UPDATE",

@@ -67,6 +67,18 @@ api_key = Table(
     **STRICT,
 )
 
+# Who comes with tokens of an OpenID provider.
+identity = Table(
+    "identity",
+    metadata,
+    Column("user_id", Big, ForeignKey("users.id"), primary_key=True, autoincrement=False),
+    Column("issuer", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("issued_s", Big, nullable=False),  # of the token whose roles are kept in user_role
+    UniqueConstraint("issuer", "subject", name="uq_identity_issuer_subject"),
+    **STRICT,
+)
+
 # Who is signed in at the dashboard. A row ends when it expires, at sign-out, and with its key.
 web_session = Table(
     "web_session",

@@ -23,12 +23,12 @@ from sqlalchemy import (
 
 from storage import audit
 from storage.database import Database
-from storage.errors import AlreadyExists, Conflict, NotFound
+from storage.errors import AlreadyExists, Conflict, ManagedElsewhere, NotFound
 from storage.expressions import USERS_LOCK, insert_once, lock_for_transaction, now_us
 from storage.keys import IssuedKey, matches, new_key, parse_key, write_key_file
 from storage.pages import Page, decode_cursor, page_of
 from storage.statements import Hot
-from storage.tables import api_key, user_role, users, web_session
+from storage.tables import api_key, identity, user_role, users, web_session
 
 FIRST_ADMIN = "admin"
 #: How exactly the last use of a key is known.
@@ -100,7 +100,7 @@ class Users:
             lock_for_transaction(connection, USERS_LOCK)
             if connection.execute(select(_u.id).limit(1)).one_or_none() is not None:
                 return False
-            user_id = _insert_user(connection, FIRST_ADMIN, {"admin"})
+            user_id = insert_user(connection, FIRST_ADMIN, {"admin"})
             issued = _insert_key(connection, user_id)
             audit.record(connection, user_id, "user.bootstrap", FIRST_ADMIN, {})
             write_key_file(key_file, issued.key)
@@ -144,7 +144,7 @@ class Users:
         wanted = frozenset(roles)
 
         def work(connection: Connection) -> IssuedKey:
-            user_id = _insert_user(connection, name, wanted)
+            user_id = insert_user(connection, name, wanted)
             issued = _insert_key(connection, user_id)
             detail = {"roles": sorted(wanted), "key_id": issued.key_id}
             audit.record(connection, actor.id, "user.create", name, detail)
@@ -176,7 +176,8 @@ class Users:
     ) -> User:
         """Replace roles, disable or enable.
 
-        Raises: NotFound; Conflict when no enabled admin would be left.
+        Raises: NotFound; Conflict when no enabled admin with keys would be left; ManagedElsewhere
+        when the roles are the business of an identity provider.
         """
         wanted = None if roles is None else frozenset(roles)
 
@@ -186,8 +187,10 @@ class Users:
             user_id = _user_id(connection, name)
             detail: dict[str, Any] = {}
             if wanted is not None:
+                if _is_vouched_for(connection, user_id):
+                    raise ManagedElsewhere("this user's roles are given elsewhere")
                 connection.execute(delete(user_role).where(_r.user_id == user_id))
-                _insert_roles(connection, user_id, wanted)
+                insert_roles(connection, user_id, wanted)
                 detail["roles"] = sorted(wanted)
             if disabled is not None:
                 changed = update(users).where(_u.id == user_id).values(disabled=int(disabled))
@@ -207,10 +210,17 @@ class Users:
     # ---------------------------------------------------------------- keys
 
     def issue_key(self, name: str, *, actor: User) -> IssuedKey:
-        """One more key for the user, shown here and never again. Raises: NotFound."""
+        """One more key for the user, shown here and never again.
+
+        Raises: NotFound; ManagedElsewhere where an identity provider vouches for the user: a key
+        would outlive that.
+        """
 
         def work(connection: Connection) -> IssuedKey:
-            issued = _insert_key(connection, _user_id(connection, name))
+            user_id = _user_id(connection, name)
+            if _is_vouched_for(connection, user_id):
+                raise ManagedElsewhere("this user signs in elsewhere, without keys")
+            issued = _insert_key(connection, user_id)
             audit.record(connection, actor.id, "key.issue", name, {"key_id": issued.key_id})
             return issued
 
@@ -266,7 +276,12 @@ class Users:
 _ENABLED_ADMINS = (
     select(func.count())
     .select_from(users.join(user_role, _r.user_id == _u.id))
-    .where(_r.role == "admin", _u.disabled == 0)
+    .where(
+        _r.role == "admin",
+        _u.disabled == 0,
+        # Those whom somebody else vouches for may be gone with the next token.
+        _u.id.not_in(select(identity.c.user_id)),
+    )
 )
 
 
@@ -282,7 +297,13 @@ def _user_id(connection: Connection, name: str) -> int:
     return int(found)
 
 
-def _insert_user(connection: Connection, name: str, roles: Iterable[str]) -> int:
+def _is_vouched_for(connection: Connection, user_id: int) -> bool:
+    found = select(identity.c.user_id).where(identity.c.user_id == user_id)
+    return connection.execute(found).one_or_none() is not None
+
+
+def insert_user(connection: Connection, name: str, roles: Iterable[str]) -> int:
+    """The id of a new user. Raises: AlreadyExists."""
     at_us = connection.execute(select(now_us())).scalar_one()
     user_id = connection.execute(
         insert_once(connection.dialect.name, users, "name").returning(_u.id),
@@ -290,11 +311,12 @@ def _insert_user(connection: Connection, name: str, roles: Iterable[str]) -> int
     ).scalar_one_or_none()
     if user_id is None:
         raise AlreadyExists("the name is taken, or was once")
-    _insert_roles(connection, user_id, roles)
+    insert_roles(connection, user_id, roles)
     return int(user_id)
 
 
-def _insert_roles(connection: Connection, user_id: int, roles: Iterable[str]) -> None:
+def insert_roles(connection: Connection, user_id: int, roles: Iterable[str]) -> None:
+    """Give roles to a user who has none of them."""
     rows = [{"user_id": user_id, "role": role} for role in sorted(roles)]
     if rows:
         connection.execute(insert(user_role), rows)

@@ -18,7 +18,7 @@ from app.problems import problems
 from app.routes.budgets import LIMIT_EXAMPLES, Standing
 from app.routing import router
 from app.times import moment
-from storage.errors import AlreadyExists, Conflict, InvalidCursor, NotFound
+from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
 from storage.users import KeyInfo, User
 
 api = router(prefix="/v1", tags=["users and keys"])
@@ -139,7 +139,11 @@ def list_users(
     return Listing(items=[UserOut.of(user) for user in page.items], next=page.next)
 
 
-@api.patch("/users/{name}", dependencies=[allow("admin")], responses=problems(NotFound, Conflict))
+@api.patch(
+    "/users/{name}",
+    dependencies=[allow("admin")],
+    responses=problems(NotFound, Conflict, ManagedElsewhere),
+)
 def change_user(
     name: str,
     change: Annotated[
@@ -173,7 +177,10 @@ def set_overall_budget(
 
 
 @api.post(
-    "/users/{name}/keys", status_code=201, dependencies=[any_key], responses=problems(NotFound)
+    "/users/{name}/keys",
+    status_code=201,
+    dependencies=[any_key],
+    responses=problems(NotFound, ManagedElsewhere),
 )
 def issue_key(name: str, caller: CurrentUser, services: ServicesDep) -> KeyOut:
     """Issue one more key, for oneself or, as an admin, for anyone."""

@@ -25,8 +25,8 @@ def declared() -> frozenset[str]:
     """Import names of what the service is installed with; test tools are not among them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = (re.split(r"[^\w-]", entry)[0] for entry in project["dependencies"])
-    # Parts of fastapi, pydantic and jinja2 that are imported by their own names.
-    parts = {"starlette", "pydantic_core", "annotated_types", "markupsafe"}
+    # PyJWT's import name, and parts of fastapi, pydantic and jinja2 that have their own.
+    parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe"}
     return frozenset(name.replace("-", "_") for name in names) | parts
 
 

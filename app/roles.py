@@ -1,0 +1,8 @@
+"""What a person may be here."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Role = Literal["admin", "owner", "analyst", "auditor"]
+ROLES: frozenset[Role] = frozenset(get_args(Role))
