@@ -304,6 +304,20 @@ def test_datasets_of_others_are_not_there(offered: Service, sign_in: SignIn) -> 
         assert (reply.status_code, "Not found" in reply.text) == (404, True)
 
 
+def test_only_what_can_be_asked_is_offered(offered: Service, sign_in: SignIn) -> None:
+    offered.grant("olga", "steps", "ana", "1")
+    page = sign_in("ana").get("/ui/ask").text
+    assert re.findall(r"<option[^>]*>(web|weather|steps)</option>", page) == ["weather", "web"]
+    # Whoever is an admin too knows the names of all datasets, and asks none without an account.
+    offered.user("adam", "admin", "analyst")
+    offered.dataset("olga", name="own")
+    offered.grant("olga", "own", "adam", "1")
+    browser = sign_in("adam")
+    statuses = [browser.get("/ui/ask", dataset=name).status_code for name in ("own", "web")]
+    assert statuses == [200, 404]
+    assert browser.get("/ui/datasets/web").status_code == 404
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a":1,"a":2}', "NaN", '"\\ud800"', "[" * 999])
 @pytest.mark.usefixtures("offered")
 def test_a_request_that_no_page_has_made(sign_in: SignIn, text: str) -> None:
