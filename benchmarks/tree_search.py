@@ -207,6 +207,7 @@ def show_c(found: Found, tables: list[str]) -> bool:
             means = [f"{found['c', table, way, e].mean():8.3f}" for e in C_EPSILONS]
             print(f"{way:8}" + "".join(means))
     print()
+    every = []
     for table in tables:
         whole, local = (
             np.mean([found["c", table, way, e] for e in C_EPSILONS], axis=0) for way in SEARCHES
@@ -215,6 +216,10 @@ def show_c(found: Found, tables: list[str]) -> bool:
         gained = whole - local
         text = f"{table}: mean C over ε is lower for local than for global"
         ok &= held(text, float(gained.mean()), margin_of(gained))
+        every.append(gained)
+    pooled = np.concatenate(every)
+    text = f"all {pooled.size} runs: mean C over ε is lower for local than for global"
+    ok &= held(text, float(pooled.mean()), margin_of(pooled))
     return ok
 
 
