@@ -60,6 +60,7 @@ def client() -> Iterator[TestClient]:
     app.include_router(routes)
     app.state.services = SimpleNamespace(
         users=Users(),
+        tokens=None,
         database=SimpleNamespace(embedded=True),
         rate=Rate(None),
         settings=SimpleNamespace(body_timeout=30),
