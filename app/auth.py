@@ -83,7 +83,7 @@ async def _by_token(request: Request, services: Services, tokens: Tokens, token:
     identities, who = services.identities, (claims.issuer, claims.subject)
     known = await quickly(services.database, identities.find, *who)
     # A stranger is somebody here from the first token on that brings a role.
-    if (known is None and claims.roles) or (known is not None and known.issued < claims.issued):
+    if claims.roles if known is None else not known.user.disabled and known.issued < claims.issued:
         known = await run_in_threadpool(identities.admit, *who, claims.roles, claims.issued)
     if known is None or known.user.disabled or not claims.roles:
         raise Unauthenticated
