@@ -5,10 +5,24 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Self
+from urllib.parse import quote
 
 from limits import parse
-from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import (
+    AliasChoices,
+    DirectoryPath,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+)
 
 from app.openid import DEFAULT_ROLES, Algorithm, OpenID, is_safe
 from app.roles import Role
@@ -29,6 +43,10 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
     )
     """Where the ledger lives; SQLite in the data folder when unset."""
+    database_password: SecretStr | None = None
+    """Put into ``database_url``, which then names a user and no password."""
+    secrets: DirectoryPath | None = None
+    """Folder in which a file named like a variable, ``purse_metrics_token``, stands for it."""
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
 
@@ -85,6 +103,28 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = None
     """Bearer token of GET /metrics; without it the route does not exist."""
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What a caller says wins over the environment, and that over files of ``secrets``."""
+        del dotenv_settings, file_secret_settings
+        folder = init_settings().get("secrets") or env_settings().get("secrets")
+        if not folder or not Path(folder).is_dir():  # Refused by its own check, or not wanted.
+            return init_settings, env_settings
+        files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
+        return init_settings, env_settings, files
+
+    @field_validator("metrics_token", "database_password")
+    @classmethod
+    def _empty_is_none(cls, value: SecretStr | None) -> SecretStr | None:
+        return value if value and value.get_secret_value() else None
+
     @field_validator("rate_limit")
     @classmethod
     def _is_a_rate(cls, value: str | None) -> str | None:
@@ -96,6 +136,13 @@ class Settings(BaseSettings):
     @classmethod
     def _separated(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_password(self) -> Self:
+        user, at, _ = (self.database_url or "").partition("://")[2].rpartition("@")
+        if self.database_password is not None and (not at or ":" in user):
+            raise ValueError("the password goes with an address that has a user and no password")
+        return self
 
     @model_validator(mode="after")
     def _names_a_provider(self) -> Self:
@@ -134,6 +181,9 @@ class Settings(BaseSettings):
 
     def url(self) -> str:
         """The database URL in effect."""
+        if self.database_url and self.database_password:
+            user, _, rest = self.database_url.rpartition("@")
+            return f"{user}:{quote(self.database_password.get_secret_value(), safe='')}@{rest}"
         if self.database_url:
             return self.database_url
         return f"sqlite:///{(self.data / 'privypurse.db').absolute()}"
