@@ -7,12 +7,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from app.settings import Settings
 from tests.architecture.imports import ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = ("privypurse", "replica-one", "replica-two")
 
 
 def tool(name: str) -> str:
@@ -51,3 +57,85 @@ def test_every_package_is_in_the_image_and_in_its_context() -> None:
     for package in ("accounting", "mechanisms", "storage", "app", "client"):
         assert f"COPY {package} ./{package}" in DOCKERFILE
         assert f"!{package}/" in ignored
+
+
+def test_without_a_profile_one_service_starts_and_needs_nothing() -> None:
+    assert [name for name, one in SERVICES.items() if "profiles" not in one] == ["privypurse"]
+    default = SERVICES["privypurse"]
+    assert default["volumes"] == ["data:/data"]
+    assert "PURSE_DATABASE_URL" not in default["environment"]
+    # The file of a secret that nobody has made yet: empty, so there is none.
+    assert COMPOSE["secrets"]["purse_metrics_token"]["file"].endswith(":-./deploy/none}")
+    assert (ROOT / "deploy/none").read_bytes() == b""
+
+
+def test_profiles_are_what_they_are_called() -> None:
+    profiles: dict[str, list[str]] = {}
+    for name, service in SERVICES.items():
+        for profile in service.get("profiles", []):
+            profiles.setdefault(profile, []).append(name)
+    assert profiles == {
+        "scale": ["replica-one", "replica-two", "proxy", "database"],
+        "observe": ["prometheus"],
+    }
+    assert SERVICES["replica-one"] == SERVICES["replica-two"]
+
+
+def test_services_are_unprivileged_and_reached_from_this_machine_alone() -> None:
+    for name in (*OURS, "proxy", "prometheus"):
+        assert SERVICES[name]["read_only"] is True
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+    for service in SERVICES.values():
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:")
+
+
+def test_secrets_are_files_of_settings() -> None:
+    for name in OURS:
+        assert SERVICES[name]["environment"]["PURSE_SECRETS"] == "/run/secrets"
+        for secret in SERVICES[name]["secrets"]:
+            assert secret.removeprefix("purse_") in Settings.model_fields
+    for service in SERVICES.values():
+        assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+        for variable, value in service.get("environment", {}).items():
+            secret = re.search("PASSWORD|TOKEN|KEY", variable)
+            assert not secret or value.startswith("/run/secrets/")
+            assert not re.search(r"://\w+:", value)
+
+
+def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / "deploy/make_secrets.sh", tmp_path)
+    made: list[dict[str, str]] = []
+    for _ in range(2):
+        subprocess.run([script], check=True)
+        made.append({one.name: one.read_text("ascii") for one in (tmp_path / "secrets").iterdir()})
+    assert made[0] == made[1]
+    assert {f"./deploy/secrets/{name}" for name in made[0]} >= {
+        COMPOSE["secrets"]["purse_database_password"]["file"]
+    }
+    assert "metrics_token" in made[0]
+    assert all(re.fullmatch("[0-9a-f]{64}", secret) for secret in made[0].values())
+    assert len(set(made[0].values())) == 2
+    assert (tmp_path / "secrets").stat().st_mode & 0o77 == 0
+    ignored = (ROOT / "deploy/secrets/.gitignore").read_text("utf-8")
+    assert ignored == "*\n!.gitignore\n"
+
+
+def test_prometheus_reads_the_token_from_its_file_and_finds_every_service() -> None:
+    [job] = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text("utf-8"))["scrape_configs"]
+    mounted = [f"/run/secrets/{secret}" for secret in SERVICES["prometheus"]["secrets"]]
+    assert mounted == [job["authorization"]["credentials_file"]]
+    [found] = job["dns_sd_configs"]
+    assert (tuple(found["names"]), found["port"]) == (OURS, 8000)
+    mounts = SERVICES["prometheus"]["volumes"]
+    assert "./deploy/prometheus.yml:/etc/prometheus/prometheus.yml:ro" in mounts
+
+
+def test_the_proxy_is_in_front_of_both_replicas() -> None:
+    text = (ROOT / "deploy/Caddyfile").read_text("utf-8")
+    assert "{$REPLICAS:replica-one:8000 replica-two:8000}" in text
+    assert set(SERVICES["proxy"]["depends_on"]) == {"replica-one", "replica-two"}
+    assert "./deploy/Caddyfile:/etc/caddy/Caddyfile:ro" in SERVICES["proxy"]["volumes"]
+    check = [tool("caddy"), "validate", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"]
+    report = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert report.returncode == 0, report.stderr
