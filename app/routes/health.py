@@ -14,6 +14,7 @@ from app import __version__, metrics
 from app.auth import anyone
 from app.dependencies import ServicesDep
 from app.models import Reply
+from app.problems import problems
 from app.routing import router
 from storage.errors import NotFound
 
@@ -69,7 +70,12 @@ class _Exposition(Response):
     media_type = metrics.MEDIA_TYPE
 
 
-@api.get("/metrics", dependencies=[anyone], response_class=_Exposition)
+@api.get(
+    "/metrics",
+    dependencies=[anyone],
+    response_class=_Exposition,
+    responses=problems(NotFound),
+)
 async def exposition(request: Request, services: ServicesDep) -> Response:
     """Prometheus metrics, for the operator's token (`PURSE_METRICS_TOKEN`); without one, 404."""
     expected = services.settings.metrics_token
