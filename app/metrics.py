@@ -7,7 +7,7 @@ usual process metrics: memory, processor time and run times of kernels depend on
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from app import __version__
@@ -43,12 +43,8 @@ class Metrics:
             ["route"],
             registry=self._registry,
         )
-        Counter(
-            "privypurse_build",
-            "The version that runs.",
-            ["version"],
-            registry=self._registry,
-        ).labels(__version__)
+        build = Info("privypurse_build", "The version that runs.", registry=self._registry)
+        build.info({"version": __version__})
 
     def observe(self, method: str, route: str, status: int | None, seconds: float) -> None:
         """Count one reply; ``route`` is a template, so the number of series is bounded."""

@@ -59,6 +59,7 @@ def test_metrics_are_the_operators(settings: Settings, client: TestClient) -> No
         reply = other.get("/metrics", headers={"Authorization": "Bearer let me see"})
         assert reply.status_code == 200
         assert 'route="/healthz",status="200"' in reply.text
+        assert f'privypurse_build_info{{version="{__version__}"}} 1.0' in reply.text
 
 
 def test_metrics_and_logs_name_no_dataset_and_time_no_upload(
