@@ -44,8 +44,9 @@ class Provider:
                 if self.path.endswith("openid-configuration"):
                     told = {"issuer": provider.issuer, "jwks_uri": provider.jwks_url}
                 body = told if isinstance(told, bytes) else json.dumps(told).encode()
-                self.send_response(provider.status)
-                self.send_header("Location", provider.jwks_url)
+                redirected = provider.status == 302 and self.path != "/keys"
+                self.send_response(200 if redirected else provider.status)
+                self.send_header("Location", "/elsewhere")
                 self.end_headers()
                 self.wfile.write(body)
 
