@@ -38,6 +38,10 @@ class Transcript:
         """Let ``who`` stand for ``key`` in the curl lines: ``$ADMIN``."""
         self._keys[who] = key
 
+    def key(self, who: str) -> str:
+        """What ``who`` stands for."""
+        return self._keys[who]
+
     def send(
         self,
         who: str,
