@@ -178,7 +178,6 @@ def test_racing_for_what_ten_fit_into_ten_are_answered(cluster: Cluster) -> None
     assert refused == {"budget-exhausted"}
     assert cluster.spent(name) == {"1"}
     shares = questions(cluster.one) - before[0], questions(cluster.two) - before[1]
-    assert sum(shares) == RACING
     assert min(shares) > RACING / 4, f"both replicas take part: {shares}"
     chain = cluster.two.ok("GET", "/v1/ledger/verification", cluster.two.owner)
     assert chain["valid"]
