@@ -15,6 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.dashboard.facts import Facts
 from app.queries import AnyQuery
+from app.queries.query import Query
 from mechanisms.domains import Dataset
 from mechanisms.errors import UnsupportedQuery
 
@@ -101,8 +102,8 @@ def _offer(
     if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
         return answers, shown, "not within the range of a query"
     try:
-        accuracy = QUERY.validate_python(body, strict=False).price(public, PrivacyLoss(each))
+        query: Query = QUERY.validate_python(body, strict=False)
+        value = query.price(public, PrivacyLoss(each)).accuracy().get(said)
     except UnsupportedQuery as refusal:
         return answers, shown, f"not possible: {refusal}"
-    value = accuracy.accuracy.get(said)
     return answers, shown, text.format(value) if value is not None else "accuracy is not public"
