@@ -209,7 +209,7 @@ async def look_up(
         row = services.answering.as_seen(found)
     if format != "json":
         return rendered(row, user, format)
-    if row.status == "answered" and row.analyst_id == user.id and row.answer is not None:
+    if row.status == "answered" and is_own(row, user) and row.answer is not None:
         return Response(row.answer, media_type="application/json")
     body = shown(row).model_dump(mode="json")
     if row.status == "running":
@@ -259,7 +259,7 @@ def rendered(row: QueryRow, user: User, format: str) -> Response:
         raise UnsupportedQuery(
             "only trees are written in this format", supported={"format": ["json"]}
         )
-    if row.status != "answered" or row.analyst_id != user.id or row.answer is None:
+    if row.status != "answered" or not is_own(row, user) or row.answer is None:
         raise NotAcceptable
     form = FORMATS[format]
     return Response(
@@ -277,8 +277,16 @@ def known_form(query_id: str) -> UUID:
 
 def may_see(row: QueryRow, user: User) -> bool:
     """Its analyst, the owner of its dataset, and auditors."""
-    own = row.analyst_id == user.id and "analyst" in user.roles
-    return own or (row.owner_id == user.id and "owner" in user.roles) or "auditor" in user.roles
+    return (
+        is_own(row, user)
+        or (row.owner_id == user.id and "owner" in user.roles)
+        or "auditor" in user.roles
+    )
+
+
+def is_own(row: QueryRow, user: User) -> bool:
+    """Whether it may be answered to the caller: who is an analyst no more sees no answers."""
+    return row.analyst_id == user.id and "analyst" in user.roles
 
 
 def shown(row: QueryRow) -> QueryOut:

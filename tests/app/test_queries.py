@@ -341,6 +341,17 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     assert shop("eve", "GET", "/v1/queries").json()["items"] == []
 
 
+def test_who_is_an_auditor_now_sees_no_answer_of_when_they_were_an_analyst(shop: Service) -> None:
+    first = ask(shop)
+    path = f"/v1/queries/{first.json()['id']}"
+    shop("ada", "PATCH", "/v1/users/ana", json={"roles": ["auditor"]})
+    shown = shop("ana", "GET", path).json()
+    assert shown["status"] == "answered"
+    assert "answer" not in shown
+    shop("ada", "PATCH", "/v1/users/ana", json={"roles": ["auditor", "analyst"]})
+    assert shop("ana", "GET", path).content == first.content
+
+
 def test_an_answered_query_cannot_be_cancelled(shop: Service) -> None:
     path = f"/v1/queries/{ask(shop).json()['id']}"
     reply = shop("ana", "DELETE", path)
