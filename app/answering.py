@@ -268,16 +268,23 @@ class Answering:
                     # The first of a kind may have had its kernels compiled.
                     self._warm |= {kind} if light else set()
                 after = next_instant(instant - under_way.started, self._interval)
-            settled = await self._ledger.settle_async(
-                reservation,
-                status=status,
-                body=body,
-                release_us=reservation.reserved_us + round(after * 1e6),
-            )
+            settled: bool | Exception
+            try:
+                settled = await self._ledger.settle_async(
+                    reservation,
+                    status=status,
+                    body=body,
+                    release_us=reservation.reserved_us + round(after * 1e6),
+                )
+            except Exception as error:
+                # What cannot be stored is refused at an instant too: the end of the work shows not.
+                settled = error
             late = time.monotonic() - under_way.started
             if late > after:
                 after = next_instant(late, self._interval)
             await asyncio.sleep(max(0.0, under_way.started + after - time.monotonic()))
+            if isinstance(settled, Exception):
+                raise settled
             if not settled:
                 # Another attempt won: its answer is the only one that may leave.
                 return await self._winner(reservation.query_id)

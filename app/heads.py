@@ -56,5 +56,9 @@ def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
     """
     log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
     if accounts:
-        # A reader of its own: the other one belongs to the thread that looks.
-        HeadsLog(heads.path).mark({at_us})
+        try:
+            # A reader of its own: the other one belongs to the thread that looks.
+            HeadsLog(heads.path).mark({at_us})
+        except OSError:
+            # The accounts are frozen; whoever was charged in the same batch must hear of it.
+            log.error("the published heads do not know of the freeze")

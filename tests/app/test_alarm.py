@@ -21,3 +21,11 @@ def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:
     ]
     heads.refresh()
     assert heads.marks == {1234}
+
+
+def test_an_alarm_that_cannot_be_marked_stops_nothing(tmp_path: Path) -> None:
+    """It rings between the commit of a batch and the replies to those who were charged in it."""
+    (tmp_path / "file").write_bytes(b"")
+    with capture_logs() as logs:
+        alarmed(HeadsLog(tmp_path / "file" / "heads.log"), [3], 1234)
+    assert [line["log_level"] for line in logs] == ["critical", "error"]

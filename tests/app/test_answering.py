@@ -14,6 +14,7 @@ import pytest
 
 from app.services import Services
 from app.settings import Settings
+from storage.errors import Busy
 from tests.app.conftest import Service
 
 INTERVAL = 0.4
@@ -195,6 +196,22 @@ def test_an_attempt_that_lost_replies_with_the_stored_answer(
     reply = ask(shop)
     assert (reply.status_code, reply.content) == (201, stored)
     assert reply.headers["Idempotency-Replayed"] == "true"
+    assert spent(shop) == "0.1"
+
+
+def test_an_answer_that_cannot_be_stored_is_refused_at_a_release_instant(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the database was away at the end must not show when the end was."""
+
+    async def away(_reservation: Any, **_reply: Any) -> bool:
+        raise Busy("the database cannot answer now")
+
+    monkeypatch.setattr(services(shop).ledger, "settle_async", away)
+    started = time.monotonic()
+    reply = ask(shop)
+    assert reply.status_code == 503
+    assert time.monotonic() - started >= INTERVAL
     assert spent(shop) == "0.1"
 
 
