@@ -107,6 +107,11 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             context = error.get("ctx")
             assert isinstance(context, dict)
             msg = f"Expected one of the tags {context['expected_tags']}"
+        # Written by this project's validators; the library's prefix tells a reader nothing.
+        msg = msg.removeprefix("Value error, ")
+        # JSON has lists; that they are tuples here is nobody's business.
+        if kind in ("too_short", "too_long"):
+            msg = msg.replace("Tuple should", "List should")
         safe.append(FieldError(tuple(_safe(part) for part in loc), kind, msg))
     return safe
 

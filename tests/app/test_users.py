@@ -54,7 +54,11 @@ def test_roles_change_and_a_disabled_users_keys_stop(people: Service) -> None:
     assert people("ana", "GET", "/v1/me").status_code == 401
     people("ada", "PATCH", path, json={"disabled": False})
     assert people("ana", "GET", "/v1/me").status_code == 200
-    assert people("ada", "PATCH", path, json={}).status_code == 422
+    nothing = people("ada", "PATCH", path, json={})
+    assert nothing.status_code == 422
+    assert nothing.json()["errors"][0]["msg"] == "at least one of roles and disabled is required"
+    roleless = people("ada", "PATCH", path, json={"roles": []})
+    assert roleless.json()["errors"][0]["msg"].startswith("List should have at least 1 item")
     assert people("ada", "PATCH", "/v1/users/nobody", json={"disabled": True}).status_code == 404
 
 
