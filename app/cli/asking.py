@@ -57,10 +57,12 @@ def _as_it_came(reply: Any, columns: Any) -> Any:
 
 
 def _read(file: Path, *needed: str) -> dict[str, Any]:
-    text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
     try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
         body = json.loads(text)
-    except ValueError as error:
+    except OSError as error:
+        fail(f"{file}: {error.strerror}", 2)
+    except (ValueError, RecursionError) as error:
         fail(f"{file}: not JSON: {error}", 2)
     if not isinstance(body, dict) or not set(needed) <= body.keys():
         fail(f"{file}: needs the members {', '.join(needed)}", 2)

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from app import __version__
+from app.cli.remote import fail
 from app.settings import Settings
+from storage.folders import make_folder
 
 
 def version() -> None:
@@ -37,6 +39,10 @@ def serve(
     given = {"host": host, "port": port, "data": data}
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = Settings().model_copy(update=chosen)
+    try:
+        make_folder(settings.data)
+    except OSError as error:
+        fail(f"the data folder {settings.data} cannot be used: {error.strerror}")
     key_file = settings.bootstrap_key_file.absolute()
     fresh = not key_file.exists()
 

@@ -18,8 +18,10 @@ import pytest
 import uvicorn.importer
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from app import __version__, logs
+from app.cli import cli
 from app.main import create_app
 from app.problems import BY_SLUG
 from app.settings import Settings
@@ -163,3 +165,13 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
     assert str(key_file) in out
     assert key_file.read_text().strip() not in out + err
     assert all(set(json.loads(line)) <= logs.ALLOWED for line in err.splitlines())
+
+
+def test_a_data_folder_that_cannot_be_is_named_in_one_line(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file", "utf-8")
+    result = CliRunner().invoke(cli, ["serve", "--data", str(taken / "data")])
+    assert result.exit_code == 1
+    reason = f"the data folder {taken / 'data'} cannot be used: "
+    assert result.stderr.startswith(reason)
+    assert len(result.stderr.splitlines()) == 1

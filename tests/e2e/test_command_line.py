@@ -134,6 +134,9 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     assert "exhausted" in privypurse("ada", "query", greedy, status=1)
     assert "JSON" in privypurse("ada", "query", privypurse.write("x.json", "{"), status=2)
     assert "epsilon" in privypurse("ada", "query", privypurse.write("y.json", {}), status=2)
+    assert "nowhere.json: No such" in privypurse("ada", "query", "nowhere.json", status=2)
+    (privypurse.folder / "latin.json").write_bytes(b'{"dataset": "\xe9"}')
+    assert "latin.json: not JSON" in privypurse("ada", "quote", "latin.json", status=2)
 
     lines = list(csv.DictReader(privypurse("ada", "export").splitlines()))
     [charge] = [line for line in lines if line["kind"] == "charge"]
