@@ -36,6 +36,8 @@ BEYOND_THE_FORM = [
     "POST /v1/queries",
     "POST /v1/quotes",
 ]
+#: Its body is plain text, and so is whatever is sent in its place: ``[]`` names a node.
+ANY_TEXT = "PUT /v1/datasets/{name}/nodes"
 RIGHT = ["2xx", "3xx", "401", "403", "404", "409", "429", "413", "415", "422"]
 WRONG = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "429"]
 
@@ -45,6 +47,9 @@ def configuration() -> str:
     for operation in BEYOND_THE_FORM:
         lines += ["", "[[operations]]", f'include-name = "{operation}"']
         lines += ["[operations.checks.positive_data_acceptance]", f"expected-statuses = {RIGHT}"]
+        if operation == ANY_TEXT:
+            lines += ["[operations.checks.negative_data_rejection]"]
+            lines += [f"expected-statuses = {[*WRONG, '2xx']}"]
     return "\n".join(lines) + "\n"
 
 
