@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 
 from app.auth import ROLES
@@ -118,6 +119,18 @@ def test_every_role_on_every_page(application: FastAPI, sign_in: SignIn) -> None
                     at_entrance or (reply.status_code == 403) == allowed
                 )
     assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["%00", "%ff", "%ed%a0%80", "..%2f..", "a" * 5000])
+def test_hostile_names_are_pages_that_do_not_exist(
+    application: FastAPI, sign_in: SignIn, name: str
+) -> None:
+    browsers = {PEOPLE[who]: sign_in(who) for who in PEOPLE}
+    for page, route in pages(application).items():
+        if page.startswith("GET") and route.param_convertors and not route.access.public:
+            browser = browsers[min(route.access.roles)]
+            path = route.path.format(**dict.fromkeys(route.param_convertors, name))
+            assert browser.client.get(path).status_code in (404, 422), page
 
 
 def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) -> None:
