@@ -36,6 +36,7 @@ def test_a_user_is_made_with_a_key_that_is_shown_once(people: Service, sign_in: 
 def test_what_is_no_user(sign_in: SignIn, fields: dict[str, Any], status: int, said: str) -> None:
     page = sign_in("ada").post("/ui/users", **fields)
     assert (page.status_code, said in words(page.text)) == (status, True)
+    assert "`" not in words(page.text)
 
 
 def test_roles_state_and_limit(people: Service, sign_in: SignIn) -> None:
