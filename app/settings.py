@@ -128,9 +128,13 @@ class Settings(BaseSettings):
     @field_validator("rate_limit")
     @classmethod
     def _is_a_rate(cls, value: str | None) -> str | None:
-        if value is not None:
+        if not value:
+            return None
+        try:
             parse(value)
-        return value or None
+        except ValueError:
+            raise ValueError("a number and a window are needed, such as 100/second") from None
+        return value
 
     @field_validator("oidc_algorithms", mode="before")
     @classmethod

@@ -36,5 +36,5 @@ class QuoteRequest(Body):
     @model_validator(mode="after")
     def _one_of_both(self) -> Any:
         if (self.epsilon is None) == (self.target is None):
-            raise ValueError("either epsilon or target is required, not both")
+            raise ValueError("exactly one of epsilon and target is required")
         return self

@@ -6,7 +6,11 @@ everything else speaks to one over HTTP by the client package, in the name of on
 
 from __future__ import annotations
 
+import sys
+
 import typer
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from app.cli import asking, budgets, datasets, serving, users
 from app.cli.remote import DEFAULT_URL, Caller, KeyFileOption, KeyOption, UrlOption
@@ -44,4 +48,14 @@ for name, remote in (budgets.COMMANDS | asking.COMMANDS).items():
 
 def main() -> None:
     """The entry point of the installed command."""
-    cli()
+    try:
+        cli(prog_name="privypurse")  # leaves by SystemExit
+    except SettingsError as error:
+        typer.echo(f"settings: {error}", err=True)
+    except ValidationError as error:
+        # Settings alone are read this late. The name says where; the value may be a secret.
+        for wrong in error.errors(include_url=False, include_input=False, include_context=False):
+            where = "".join(map(str, wrong["loc"][:1])).upper().removeprefix("PURSE_")
+            message = wrong["msg"].removeprefix("Value error, ")
+            typer.echo(f"PURSE_{where or '…'}: {message}", err=True)
+    sys.exit(2)

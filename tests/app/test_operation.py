@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from app import __version__, logs
-from app.cli import cli
+from app.cli import cli, main
 from app.main import create_app
 from app.problems import BY_SLUG
 from app.settings import Settings
@@ -175,3 +175,35 @@ def test_a_data_folder_that_cannot_be_is_named_in_one_line(tmp_path: Path) -> No
     reason = f"the data folder {taken / 'data'} cannot be used: "
     assert result.stderr.startswith(reason)
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("PURSE_PORT", "planted", "PURSE_PORT: "),
+        ("PURSE_RATE_LIMIT", "planted", "PURSE_RATE_LIMIT: a number and a window"),
+        ("PURSE_OIDC_ISSUER", "https://planted", "an issuer and an audience go together"),
+        ("PURSE_OIDC_ROLES", "planted", "oidc_roles"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_without_its_value(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    value: str,
+    named: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr("sys.argv", ["privypurse", "serve"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert named in said
+    assert "planted" not in said
+    assert len(said.splitlines()) == 1
+
+
+def test_an_empty_rate_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PURSE_RATE_LIMIT", "")
+    assert Settings().rate_limit is None
