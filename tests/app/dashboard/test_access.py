@@ -133,6 +133,23 @@ def test_hostile_names_are_pages_that_do_not_exist(
             assert browser.client.get(path).status_code in (404, 422), page
 
 
+@pytest.mark.parametrize("query", ["dataset=%00", "dataset=a%20b", "cursor=%00", "kind=%00"])
+def test_hostile_filters_are_pages_too(application: FastAPI, sign_in: SignIn, query: str) -> None:
+    browsers = {PEOPLE[who]: sign_in(who) for who in PEOPLE}
+    asked = query.partition("=")[0]
+    filtered = [
+        (page, route)
+        for page, route in pages(application).items()
+        if asked in {parameter.name for parameter in route.dependant.query_params}
+        and not route.param_convertors
+    ]
+    assert filtered
+    for page, route in filtered:
+        reply = browsers[min(route.access.roles)].client.get(f"{route.path}?{query}")
+        assert reply.status_code in (200, 404, 422), page
+        assert "</html>" in reply.text or route.path.endswith(".csv"), page
+
+
 def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) -> None:
     served = pages(application)
     assert {link.path: link.roles for link in LINKS} == {
