@@ -63,6 +63,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
 
 
+@pytest.mark.slow  # minutes of waiting for release instants, little work
 def test_every_channel_tells_the_tables_apart_unless_the_clock_is_on() -> None:
     """As many pairs do not tell them apart as did, in the same minute, without the clock.
 

@@ -8,6 +8,7 @@ after that the call is left. No thread, no snapshot of a program, and any order 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from storage.errors import CommitUnknown, StorageError
 from storage.reservation import Replay, Reservation
 from storage.statements import Hot
 from storage.writer import Failed, Writer
+from tests.storage.memory import driver
 
 T = TypeVar("T")
 
@@ -41,6 +43,9 @@ class SteppedDatabase(Database):
         self.committed = False
         self._history: Sequence[Any] = ()
         self._at, self._fate, self._inside = 0, STANDS, False
+
+    def _new_reader(self) -> sqlite3.Connection:
+        return driver(self.engine)  # type: ignore[no-any-return]  # a second one sees other memory
 
     def resume(self, history: Sequence[Any], fate: int) -> None:
         """Be ready for a call that has ``history`` behind it and whose next commit has ``fate``."""

@@ -181,4 +181,4 @@ def test_a_bootstrap_that_dies_can_be_repeated(url: str, tmp_path: Path) -> None
 
 
 def test_the_tables_are_all_compared() -> None:
-    assert len(metadata.sorted_tables) == 13
+    assert len(metadata.sorted_tables) == 14
