@@ -55,7 +55,7 @@ def equal_blocks(work: Offsets, count: int) -> list[tuple[int, int]]:
     """
     cumulative = np.cumsum(work)
     total = int(cumulative[-1]) if len(work) else 0
-    goals = [total * part // count for part in range(1, count)]
+    goals = [-(-total * part // count) for part in range(1, count)]
     cuts = np.searchsorted(cumulative, goals, side="left") + 1
     edges = np.unique(np.concatenate(([0], np.minimum(cuts, len(work)), [len(work)])))
     return [(int(a), int(b)) for a, b in pairwise(edges)]

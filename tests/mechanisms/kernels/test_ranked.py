@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels.ranked import equal_blocks, ranked, search_work
@@ -38,6 +38,7 @@ def test_ranks_of_named_graphs(name: str) -> None:
     check(NAMED[name])
 
 
+@example([0, 1, 0], 2)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 12))
 def test_blocks_cover_all_ranks_in_order_and_share_the_work(work: list[int], count: int) -> None:
     blocks = equal_blocks(np.array(work, np.int64), count)
