@@ -219,7 +219,7 @@ class TestPostgresql:
             ]
             for one in both:
                 one.result(20)
-        assert len(tries) == 3
+        assert len(tries) > 2  # the loser may be fast enough to meet the winner once more
 
     def test_a_killed_connection_before_commit_is_run_again(self, world: World) -> None:
         tries = []
