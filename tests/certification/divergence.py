@@ -69,6 +69,12 @@ def worst(laws: Sequence[Law], pairs: Sequence[tuple[int, int]], epsilon: float)
     )
 
 
+def smooth_divergence(epsilon: float, beta: float, change: float = 1.0) -> float:
+    """The worst pair of smooth sensitivity: S and e^β·S, both at least the change."""
+    narrow, wide = (0.0, epsilon / 2 / change), (change, epsilon / 2 / change * exp(-beta))
+    return max(hockey_laplace(narrow, wide, epsilon), hockey_laplace(wide, narrow, epsilon))
+
+
 def local_sensitivity(values: Sequence[float], pairs: Sequence[tuple[int, int]]) -> list[float]:
     """LS of each dataset of a universe."""
     found = [0.0] * len(values)
@@ -130,3 +136,12 @@ def dijkstra_rates(
         smooth = max(changes[y] * growth**-d for y, d in distance.items())
         rates.append(epsilon / (2 * smooth))
     return rates
+
+
+def printed_noisy_scale(shared: int, change: float, epsilon: float, delta: float) -> float:
+    """The scale of noisy local sensitivity of two-triangles where both noises happen to be zero:
+    thirds of ε, and of δ, and a second-order bound of 4·ã."""
+    third = epsilon / 3
+    margin = log(3 / delta) / third
+    second_order = 4 * (shared + margin)
+    return (change + second_order * margin) / third

@@ -136,19 +136,24 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness, executor: Executo
     return distance if side else -distance
 
 
+def rung_probabilities(sizes: Integers, epsilon: float) -> list[float]:
+    """P(rung 0), P(rung 1), … by the definition, from ``weights``: the last stands for all further
+    rungs too, each of its size; for tests."""
+    rate = epsilon / 2
+    law = [int(size) * exp(-rate * s) for s, size in enumerate(sizes)]
+    law[-1] /= -expm1(-rate)
+    total = sum(law)
+    return [mass / total for mass in law]
+
+
 def ladder_probability(difference: int, widths: Integers, epsilon: float) -> float:
     """P(answer − value = difference), by the definition; for tests."""
-    rate = epsilon / 2
-    cap, last = int(widths[-1]), len(widths)
-    total = 1.0 + sum(
-        2 * int(width) * exp(-rate * (s + 1)) for s, width in enumerate(widths[: last - 1])
-    )
-    total += 2 * cap * exp(-rate * last) / -expm1(-rate)
     rung, reached = 0, 0
     while reached < abs(difference):
-        reached += int(widths[min(rung, last - 1)])
+        reached += int(widths[min(rung, len(widths) - 1)])
         rung += 1
-    return exp(-rate * rung) / total
+    # Rung 0 is one number.
+    return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)
 
 
 def _walked(measured: Measured) -> Walked:
