@@ -14,12 +14,10 @@ import pytest
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.domains import Dataset
 from mechanisms.kernels.executor import Inline
-from mechanisms.noise.rate import Rate
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked
 from mechanisms.statistics.release.ladder import ladder_probability, rungs, weights
-from mechanisms.statistics.release.noisy_local import margin, most_second_order, second_order
 from mechanisms.statistics.release.smooth import (
     LargestLocalSensitivities,
     SmoothNoise,
@@ -207,6 +205,8 @@ def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
     if not plan_of(name, found).cap:
         pytest.skip("a constant needs no noise")
     ladders = [(m.value, rungs(m.local)) for m in found.measured[name]]  # type: ignore[arg-type]
+    # All rungs take part in the race: there are few.
+    assert max(len(widths) for _, widths in ladders) <= 2 * 4
     for epsilon in (0.3, 1.0, 4.0):
         laws = np.array(
             [
@@ -232,9 +232,6 @@ def test_a_ladder_without_its_tail_is_not_private() -> None:
     assert all(weights(w)[0] == 1 for w in widths)
 
 
-# ---- noisy local sensitivity ---------------------------------------------------------------------
-
-
 def flip_change(g: Graph, k: int) -> int:
     """LS of k-triangles by trying every flip."""
     now = k_triangles(g, k)
@@ -248,69 +245,29 @@ def most_common(g: Graph) -> int:
     return max((shared(g, a, b) for a, b in combinations(range(len(g)), 2)), default=0)
 
 
-def test_the_second_order_bound_of_two_triangles() -> None:
-    for nodes in (3, 4, 5):
-        found = universe(nodes, nodes - 1)
-        change = [flip_change(member, 2) for member in found.members]
-        support = [m.support for m in found.measured["two_triangles"]]
-        assert support == [(most_common(g), c) for g, c in zip(found.members, change, strict=True)]
-        most = most_second_order(found.dataset)
-        for i, j in [*found.pairs, *((j, i) for i, j in found.pairs)]:
-            a, b = most_common(found.members[i]), most_common(found.members[j])
-            assert abs(a - b) <= 1
-            assert abs(change[i] - change[j]) <= second_order(a, most)
-
-
-def test_the_quoted_second_order_bound_fails_for_more_triangles() -> None:
-    i, j, u, v = range(4)
-    cycle = [(i, u), (i, v), (j, u), (j, v)]
-    edges = list(cycle)
-    for number, (a, b) in enumerate(cycle):
-        for extra in (4 + 2 * number, 5 + 2 * number):
-            edges += [(a, extra), (b, extra)]
-    before = graph_of(12, edges)
-    after = flipped(before, u, v)
-    a = most_common(before)
-    assert a == 2
-    for k, was, becomes in ((3, 4, 12), (4, 0, 4)):
-        assert (flip_change(before, k), flip_change(after, k)) == (was, becomes)
-        quoted = 3 * comb(a, k - 1) + a * comb(a, k - 2)
-        assert becomes - was > quoted
-        assert becomes - was <= max(quoted, 4 * comb(a, k - 2))
-
-
 def test_the_printed_bound_of_two_triangles_fails() -> None:
-    broken = 0
-    for member in universe(5, 4).members:
-        harvest = max(
-            max((shared(g, a, b) for a, b in edges_of(g)), default=0)
-            for g in [member]
-            + [
-                flipped(member, a, b)
-                for a, b in combinations(range(5), 2)
-                if not member[a] >> b & 1
-            ]
-        )
-        change = flip_change(member, 2)
-        broken += 2 * change > 5 * harvest
-        assert 2 * change <= 5 * harvest * (harvest - 1) or change == 0
-    assert broken == 26
+    for nodes, expected in ((4, 0), (5, 26)):
+        broken = 0
+        for member in universe(nodes, nodes - 1).members:
+            harvest = max(
+                max((shared(g, a, b) for a, b in edges_of(g)), default=0)
+                for g in [member]
+                + [
+                    flipped(member, a, b)
+                    for a, b in combinations(range(nodes), 2)
+                    if not member[a] >> b & 1
+                ]
+            )
+            change = flip_change(member, 2)
+            broken += 2 * change > 5 * harvest
+            assert 2 * change <= 5 * harvest * (harvest - 1) or change == 0
+        assert broken == expected
     clique = flipped(graph_of(5, combinations(range(5), 2)), 0, 1)
     assert flip_change(clique, 2) == 15
     # The clique of six without an edge has a_H = 4, for a printed bound of 10; LS is GS.
     clique = flipped(graph_of(6, combinations(range(6), 2)), 0, 1)
     assert graph(6, edges_of(clique)).totals["harvest"][0] == 4
     assert flip_change(clique, 2) == 30 == global_sensitivity(4)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_the_margin_covers_all_but_half_of_delta(loss: PrivacyLoss) -> None:
-    for rate in (Rate(1 << 40, 1 << 61), Rate(3, 7), Rate(1 << 55, 1 << 52)):
-        above = margin(rate, loss.delta_atto)
-        # P(Lap < −margin) = ½·e^{−rate·margin}; one step less would not do.
-        delta = loss.delta_atto / 1e18
-        assert exp(-float(rate.exponent() * above)) <= delta * (1 + 1e-12)
-        assert above == 0 or exp(-float(rate.exponent() * (above - 1))) > delta * (1 - 1e-12)
 
 
 def test_smooth_scales_change_by_no_more_than_beta() -> None:

@@ -171,6 +171,14 @@ def test_no_universe_of_four_breaks_the_printed_levels() -> None:
         assert breach(values, pairs, rates, EPSILON) <= DELTA * (1 + 1e-9)
 
 
+def test_the_printed_levels_of_many_salaries_stay_local_sensitivities() -> None:
+    """Nearly all next levels are less than 1 + t/2 apart, and there the printed rule does nothing."""
+    rows = 148_654
+    salaries = np.sort(np.random.default_rng(1).lognormal(11, 0.6, rows))
+    growth = 1 + EPSILON / log(2 * rows / EPSILON) / 2
+    assert np.count_nonzero(salaries[1:] >= growth * salaries[:-1]) < 20
+
+
 def random_universe(rng: np.random.Generator, members: int) -> tuple[list[float], Pairs]:
     pairs = [(int(rng.integers(0, i)), i) for i in range(1, members)]
     pairs += [

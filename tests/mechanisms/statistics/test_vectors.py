@@ -11,8 +11,7 @@ import pytest
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.selection_laws import exponential_probabilities
-from mechanisms.statistics.grid import Plan, real_exponent, whole_plan
+from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked
 from mechanisms.statistics.prefix_sum import CutOff, level_bound, local_changes
 from mechanisms.statistics.quantile import Median, exact_share, rank
@@ -37,17 +36,18 @@ UNIVERSE = graph_dataset(5)
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "beta"),
+    ("epsilon", "delta", "published", "beta"),
     [
-        ("0.5", "0.000001", 0.028744),
-        ("1", "0.000001", 0.053007),
-        ("1", "0.000000001", 0.031597),
-        ("2", "0.000001", 0.097245),
-        ("5", "0.0005", 0.405565),
+        ("0.5", "0.000001", 0.01723, 0.028744),
+        ("1", "0.000001", 0.03446, 0.053007),
+        ("1", "0.000000001", 0.02335, 0.031597),
+        ("2", "0.000001", 0.06892, 0.097245),
+        ("5", "0.0005", 0.30142, 0.405565),
     ],
 )
-def test_largest_beta(epsilon: str, delta: str, beta: float) -> None:
+def test_largest_beta(epsilon: str, delta: str, published: float, beta: float) -> None:
     loss = PrivacyLoss.parse(epsilon, delta)
+    assert float(epsilon) / (2 * np.log(2 / float(delta))) == pytest.approx(published, abs=5e-6)
     assert largest_beta(loss.epsilon_nano, loss.delta_atto) == pytest.approx(beta, abs=6e-7)
 
 
@@ -80,7 +80,9 @@ def test_local_sensitivities_of_the_small_graph(
 
 
 def test_the_small_graph_has_these_totals() -> None:
-    assert (GRAPH.totals["edge_maximum"][0], GRAPH.totals["harvest"][0]) == (1, 2)
+    most = {name: int(GRAPH.totals[f"{name}_maximum"][0]) for name in ("edge", "open")}
+    assert most == {"edge": 1, "open": 1}
+    assert GRAPH.totals["harvest"][0] == 2
 
 
 def test_ladder_of_the_small_graph() -> None:
@@ -117,13 +119,14 @@ class Whole:
 def test_smooth_median() -> None:
     replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
     assert replaced.smooth(0.1) == pytest.approx(60.653066, abs=1e-6)
-    # LS(0 … 3) = 10, 20, 30, 40 where rows come and go, then 100.
-    paired = ReachedByPairs(Whole(NUMBERS), Fraction(1, 2), 100)
-    by_hand = max(
-        [width * np.exp(-0.5 * s) for s, width in enumerate((10, 20, 30, 40))]
-        + [100 * np.exp(-0.5 * 4)]
-    )
-    assert paired.smooth(0.5) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(("s", "width", "beta"), [(0, 10, 1), (1, 20, 0.5), (2, 30, 0.35)])
+def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -> None:
+    # At each of these β the smooth bound is that of the distance s; GS is as small as it may be.
+    local = ReachedByPairs(Whole(NUMBERS), Fraction(1, 2), 40)
+    assert local.smooth(beta) == pytest.approx(width * np.exp(-beta * s))
+    assert local.smooth(0.1) == pytest.approx(40 * np.exp(-0.1 * 3))
 
 
 @pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
@@ -146,41 +149,28 @@ def test_ranks_are_those_of_decimals() -> None:
     assert rank(Fraction(0), 0) == rank(Fraction(1), 1) == 1
 
 
-def test_grids_follow_from_public_bounds() -> None:
-    # Counts have steps of one until 2·(GS + 1) / ε passes 2⁴⁰; then GS is in larger steps.
-    assert whole_plan(1, NANO) == Plan(0, 1)
-    assert whole_plan((1 << 39) - 1, NANO).exponent == 0
-    assert whole_plan(1 << 39, NANO) == Plan(1, 1 << 38)
-    for largest in (Fraction(1, 1000), Fraction(10**6), Fraction(10**15)):
-        exponent = real_exponent(largest, NANO)
-        assert 2 * (2 * largest / Fraction(2) ** exponent + 2) <= 2**40
-        assert 2 * (2 * largest / Fraction(2) ** (exponent - 1) + 2) > 2**39
-
-
 def test_exponential_median() -> None:
-    dataset = table_dataset(REPLACE, 5)
-    scores = Median("x").rank_scores(table(NUMBERS), Median("x").cells(dataset), EXECUTOR)
-    # p = e^{−ε/2Δ}, in doubles that are near enough; the score's Δ is 2.
-    law = exponential_probabilities(scores.tolist(), Fraction(float(np.exp(-1 / 4))))
-    gaps = [float(sum(law[low:high])) for low, high in _gaps()]
-    weights = np.array([10, 10, 10, 10, 10, 50]) * np.exp(-0.5 * np.abs(np.arange(6) - 2.5))
-    assert weights / weights.sum() == pytest.approx(
-        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=1e-6
-    )
-    # On the grid of whole numbers a tied number takes one cell from the gap above it.
+    # Ten thousand cells for every unit: a tied number takes one of them from the gap above it.
+    unit, median = 10_000, Median("x")
+    dataset = table_dataset(REPLACE, 5, 0.0, 100.0 * unit)
+    cells = median.cells(dataset)
+    assert len(cells) == 100 * unit + 1
+    numbers = table([number * unit for number in NUMBERS])
+    scores = median.rank_scores(numbers, cells, EXECUTOR)
+    law = np.exp(scores / (2 * median.rank_sensitivity(dataset)))
+    gaps = np.add.reduceat(law, [gap * unit for gap in (0, *NUMBERS)]) / law.sum()
     assert gaps == pytest.approx(
-        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=0.02
+        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=3e-6
     )
-
-
-def _gaps() -> list[tuple[int, int]]:
-    return [(0, 10), (10, 20), (20, 30), (30, 40), (40, 50), (50, 101)]
 
 
 def test_prefix_sums() -> None:
     values = np.array([10, 20, 30, 100])
     changes = local_changes(values)
     assert changes.tolist() == [10, 20, 30, 100, 100]
+    # The published example: with five prefixes the last has but one neighbour, with six another.
+    assert local_changes(np.array([1, 2, 3, 4, 69_624])).tolist()[5] == 69_624
+    assert local_changes(np.array([1, 2, 3, 4, 69_624, 113_511])).tolist()[5] == 113_511
     smooth = [CutOff(changes, k).smooth(0.5) for k in range(1, 5)]
     assert smooth == pytest.approx([36.787944, 60.653066, 100, 100])
     levels = [
