@@ -172,7 +172,7 @@ def test_no_universe_of_four_breaks_the_printed_levels() -> None:
 
 
 def test_the_printed_levels_of_many_salaries_stay_local_sensitivities() -> None:
-    """Nearly all next levels are less than 1 + t/2 apart, and there the printed rule does nothing."""
+    """Nearly all next levels are less than 1 + t/2 apart: there the printed rule does nothing."""
     rows = 148_654
     salaries = np.sort(np.random.default_rng(1).lognormal(11, 0.6, rows))
     growth = 1 + EPSILON / log(2 * rows / EPSILON) / 2
