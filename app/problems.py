@@ -264,7 +264,8 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         409,
         "already-exists",
         "Already exists",
-        "The name is taken, or was once: names are never used again. Nothing was changed.",
+        "What is registered stays, and names are never used again. Nothing was changed.",
+        says=True,
     ),
     storage.Conflict: ProblemType(
         409,
@@ -374,7 +375,7 @@ def response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem as it leaves; only ``request_id`` tells two like ones apart."""
-    content = {**body(kind, detail, members), "request_id": request_id}
+    content = {**body(kind, detail or kind.explanation, members), "request_id": request_id}
     return Response(
         json.dumps(content, ensure_ascii=True, allow_nan=False).encode(),
         status_code=kind.status,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from app.cli.remote import service
+
+if TYPE_CHECKING:
+    from privypurse import Entry
 
 COLUMNS = ("at", "kind", "account", "dataset", "analyst", "actor", "epsilon", "delta", "query")
 
@@ -48,13 +52,21 @@ def export(
     output: Annotated[Path | None, typer.Option(help="A file; standard output otherwise.")] = None,
 ) -> None:
     """The ledger as CSV, newest first, as far as one may see it."""
-    with service(context) as purse, _opened(output) as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerow([*COLUMNS, "seq", "head"])
-        for entry in purse.ledger(dataset):
-            amounts = {"epsilon": f"{entry.amount.epsilon:f}", "delta": f"{entry.amount.delta:f}"}
-            shown = vars(entry) | amounts | {"at": entry.at.isoformat()}
-            lines.writerow([shown[name] for name in (*COLUMNS, "seq", "head")])
+    with service(context) as purse:
+        entries = purse.ledger(dataset)
+        # Nothing is written, and no file replaced, before the service has said yes.
+        first = list(islice(entries, 1))
+        with _opened(output) as stream:
+            _write(chain(first, entries), stream)
+
+
+def _write(entries: Iterable[Entry], stream: TextIO) -> None:
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow([*COLUMNS, "seq", "head"])
+    for entry in entries:
+        amounts = {"epsilon": f"{entry.amount.epsilon:f}", "delta": f"{entry.amount.delta:f}"}
+        shown = vars(entry) | amounts | {"at": entry.at.isoformat()}
+        lines.writerow([shown[name] for name in (*COLUMNS, "seq", "head")])
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"grant": grant, "budgets": budgets, "export": export}

@@ -222,7 +222,7 @@ def _check_takes_nodes(stored: StoredDataset) -> None:
         )
     domain = stored.public.domain if stored.public else None
     if isinstance(domain, GraphDomain) and (domain.labels is not None or stored.version):
-        raise AlreadyExists
+        raise AlreadyExists("the nodes of this dataset are known already")
 
 
 def _check_fits(stored: StoredDataset, nodes: int) -> None:

@@ -141,6 +141,11 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     lines = list(csv.DictReader(privypurse("ada", "export").splitlines()))
     [charge] = [line for line in lines if line["kind"] == "charge"]
     assert (charge["dataset"], charge["epsilon"], charge["query"]) == ("star", "0.5", answer["id"])
+    refused = CliRunner().invoke(cli, ["--url", privypurse.url, "--key", "pp_x_y", "export"])
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    kept = privypurse.write("kept.csv", "what was exported before")
+    assert "No role" in privypurse("root", "export", "--output", kept, status=1)
+    assert (privypurse.folder / kept).read_text() == "what was exported before"
     privypurse("olympe", "export", "--dataset", "star", "--output", "star-ledger.csv")
     exported = (privypurse.folder / "star-ledger.csv").read_text().splitlines()
     assert exported[0].startswith("at,kind,account,dataset")
