@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from storage import audit
 from storage.database import Database
@@ -87,7 +87,7 @@ class Identities:
         free = [
             name
             for name in names(issuer, subject)
-            if connection.execute(taken.where(_u.name == name)).one_or_none() is None
+            if connection.execute(taken.where(func.lower(_u.name) == name.lower())).first() is None
         ]
         if not free:
             return None

@@ -303,7 +303,12 @@ def _is_vouched_for(connection: Connection, user_id: int) -> bool:
 
 
 def insert_user(connection: Connection, name: str, roles: Iterable[str]) -> int:
-    """The id of a new user. Raises: AlreadyExists."""
+    """The id of a new user. Raises: AlreadyExists, also for a name that differs by case alone."""
+    # One at a time: no constraint stands behind this, and people must not be mixed up.
+    lock_for_transaction(connection, USERS_LOCK)
+    like = select(_u.id).where(func.lower(_u.name) == name.lower())
+    if connection.execute(like.limit(1)).one_or_none() is not None:
+        raise AlreadyExists("the name is taken, or was once; upper and lower case are the same")
     at_us = connection.execute(select(now_us())).scalar_one()
     user_id = connection.execute(
         insert_once(connection.dialect.name, users, "name").returning(_u.id),

@@ -24,8 +24,10 @@ def test_a_created_user_can_use_the_key_that_is_shown_once(service: Service) -> 
     listed = service("root", "GET", "/v1/users").json()
     assert listed["items"][0]["name"] == "ana"
     assert made["key"] not in str(listed)
-    again = service("root", "POST", "/v1/users", json={"name": "ana", "roles": ["owner"]})
-    assert (again.status_code, again.json()["type"]) == (409, "/problems/already-exists")
+    for taken in ("ana", "Ana", "ANA", "Admin"):
+        again = service("root", "POST", "/v1/users", json={"name": taken, "roles": ["owner"]})
+        assert (again.status_code, again.json()["type"]) == (409, "/problems/already-exists")
+        assert again.json()["detail"].startswith("the name is taken")
 
 
 def test_lists_come_in_pages_newest_first(service: Service) -> None:
