@@ -21,6 +21,8 @@ from app.signing_keys import SigningKeys
 MAX_TOKEN_LENGTH = 16 * 1024
 #: Seconds by which the clocks of provider and service may differ.
 LEEWAY = 30
+#: Providers that do not follow RFC 9068 write ``JWT`` or nothing. Other types are other tokens.
+TYPES = frozenset({"at+jwt", "jwt"})
 REQUIRED = ["iss", "aud", "sub", "exp", "iat"]
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
@@ -55,7 +57,7 @@ class Tokens:
             # An extension that has to be understood (RFC 7515, 4.1.11): none is understood here.
             if "crit" in header or not isinstance(key_id, str):
                 return None
-            if algorithm not in self._openid.algorithms:
+            if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
                 return None
         except Exception:
             return None  # whatever a parser chokes on is no token
@@ -85,6 +87,13 @@ class Tokens:
             return Claims(openid.issuer, subject, roles, issued)
         except Exception:
             return None  # whatever a parser chokes on is no token
+
+
+def _is_for_access(kind: object) -> bool:
+    """Whether ``typ`` is that of access tokens (RFC 9068, 2.1), or tells nothing, as most do."""
+    if kind is None:
+        return True
+    return isinstance(kind, str) and kind.lower().removeprefix("application/") in TYPES
 
 
 def _listed(claims: Mapping[str, Any], name: str) -> list[str]:

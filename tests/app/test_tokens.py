@@ -122,6 +122,9 @@ FORGED: dict[str, Forge] = {
     "an extension": lambda p: p.token(header={"crit": ["exp"], "exp": now() + 60}),
     "an unknown extension": lambda p: p.token(header={"crit": ["http://x"], "http://x": 1}),
     "an empty list of extensions": lambda p: p.token(header={"crit": []}),
+    "a logout token": lambda p: p.token(header={"typ": "logout+jwt"}),
+    "a proof": lambda p: p.token(header={"typ": "dpop+jwt"}),
+    "a type that is none": lambda p: p.token(header={"typ": ["at+jwt"]}),
     "jku": lambda p: p.token(key=STRANGER, header={"kid": "evil", "jku": f"{p.issuer}/evil"}),
     "jku with a known id": lambda p: p.token(key=STRANGER, header={"jku": f"{p.issuer}/evil"}),
     "x5u": lambda p: p.token(key=STRANGER, header={"x5u": f"{p.issuer}/evil"}),
@@ -175,8 +178,9 @@ def test_a_good_token_is_a_person(service: Service, provider: Provider, algorith
     assert name.startswith("auth0-ana.")
     again = me(service, provider.token(algorithm, aud=["x", AUDIENCE], jti="2", preferred="root"))
     assert again.json() == reply.json()
-    headers = {"jku": f"{provider.issuer}/evil", "typ": "at+jwt"}
-    assert me(service, provider.token(algorithm, header=headers)).json() == reply.json()
+    for kind in ("at+jwt", "application/at+jwt", "AT+JWT", "JWT", None):
+        headers = {"jku": f"{provider.issuer}/evil", "typ": kind}
+        assert me(service, provider.token(algorithm, header=headers)).json() == reply.json()
     assert "/evil" not in provider.paths
 
 
