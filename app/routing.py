@@ -46,6 +46,7 @@ JSON = "application/json"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 #: Bodies longer than this are parsed off the event loop.
 LONG = 64 * 1024
+NO_PARAMETER = "no such parameter here"
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,9 @@ class Route(APIRoute):
                 raise TypeError(f"{path} takes its body in more than one parameter")
             hints = get_type_hints(endpoint, include_extras=True)
             self._body = TypeAdapter[Any](hints[self.body_field.name])
+        known = {found.alias for found in self.dependant.query_params}
+        # Pages take what old links and forms may still bring.
+        self._parameters = frozenset(known) if path.startswith("/v1/") else None
         self._straight = self._asks_for_its_body_alone()
         self.responses = {**self._own_problems(), **self.responses}
 
@@ -140,6 +144,8 @@ class Route(APIRoute):
                     raise Forbidden
                 request.state.user = user
             request = await self.received(request)
+            if request.scope["query_string"]:
+                self._check_parameters(request)
             if self._counted and not self.access.public:
                 services_of(request).rate.count(request.state.key_id)
             # Nothing bears another name, and not every database takes every character.
@@ -150,6 +156,17 @@ class Route(APIRoute):
             return await handle(request)
 
         return guarded
+
+    def _check_parameters(self, request: Request) -> None:
+        """A misspelt filter would be no filter: of the API no parameter is ignored."""
+        if self._parameters is not None and not self._parameters >= request.query_params.keys():
+            unknown = sorted(request.query_params.keys() - self._parameters)
+            raise RequestValidationError(
+                [
+                    {"loc": ("query", name), "type": "extra_forbidden", "msg": NO_PARAMETER}
+                    for name in unknown
+                ]
+            )
 
     def _asks_for_its_body_alone(self) -> bool:
         """Whether the function takes its request and its body, and makes the reply itself.
@@ -254,7 +271,8 @@ class Route(APIRoute):
         if dependant.path_params:
             kinds += [NOT_FOUND]
         # FastAPI adds a 422 of its own shape to whatever has a parameter and none declared.
-        if self._body or dependant.path_params or dependant.query_params or dependant.header_params:
+        asked = dependant.path_params or dependant.query_params or dependant.header_params
+        if self._body or asked or self._parameters is not None:
             kinds += [PROBLEMS[InvalidRequest]]
         return documented(kinds)
 

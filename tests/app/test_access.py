@@ -126,10 +126,29 @@ def test_every_problem_has_its_shape_and_an_explanation(
             assert reply.headers["content-type"] == "application/problem+json", name
             assert problem["status"] == reply.status_code
             assert problem["request_id"] == reply.headers["x-request-id"]
+            assert problem["detail"], name
             explained = people.client.get(problem["type"])
             assert explained.status_code == 200
             assert explained.json()["status"] == problem["status"]
             assert explained.json()["title"] == problem["title"]
+
+
+def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
+    """Whatever else is wrong with a request, its role aside, a parameter that is none is told."""
+    told = 0
+    for name, route in routes(application).items():
+        if route.access.public:
+            continue
+        who = next(who for who, role in PEOPLE.items() if role in route.access.roles)
+        sent = {} if route.body_field is None else {"json": {}}
+        method, path = name.split()[0], path_of(route)
+        errors = people(who, method, f"{path}?limits=1&x%00=2", **sent).json().get("errors", [])
+        loc = [error["loc"] for error in errors]
+        if loc and loc[0][0] == "body":
+            continue  # which is looked at before
+        assert loc == [["query", "limits"], ["query", "x?"]], name
+        told += 1
+    assert told > 15
 
 
 def test_allow_lists_every_method_of_a_path(people: Service) -> None:
