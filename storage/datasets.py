@@ -217,6 +217,11 @@ class Datasets:
 
         self._database.write(work)
 
+    def versions(self, dataset_id: int) -> list[versions.Version]:
+        """Every version that was ever published, newest first: for the owner alone."""
+        with self._database.read() as connection:
+            return versions.published_versions(connection, dataset_id)
+
     def remove_unused(self, name: str) -> list[int]:
         """Delete the arrays of versions that nobody will open again; which ones they were."""
         with self._database.read() as connection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, text, update
@@ -29,6 +30,15 @@ INTERRUPTED = {"title": "the preparation was interrupted; send the records again
 
 _u, _d = upload.c, dataset.c
 _PREPARING = text("state = 0")  # as the partial unique index has it: one live upload a dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One that was published; ``removed_us`` is None while its arrays are there."""
+
+    number: int
+    published_us: int
+    removed_us: int | None
 
 
 def begin_upload(connection: Connection, dataset_id: int) -> int:
@@ -126,6 +136,13 @@ def withdraw(connection: Connection, dataset_id: int) -> int:
     if gone.rowcount == 0 and stopped.rowcount == 0:
         raise NoRecords("the dataset has no records to withdraw")
     return int(current)
+
+
+def published_versions(connection: Connection, dataset_id: int) -> list[Version]:
+    """All of them, newest first; when they were published is for the owner alone."""
+    v = dataset_version.c
+    wanted = select(v.version, v.published_us, v.removed_us).where(v.dataset_id == dataset_id)
+    return [Version(*row) for row in connection.execute(wanted.order_by(v.version.desc()))]
 
 
 def removable_versions(connection: Connection, dataset_id: int) -> list[int]:

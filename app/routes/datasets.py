@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Body as BodyParam
 from pydantic import ConfigDict
@@ -32,15 +32,38 @@ from mechanisms.domains import GraphDomain
 from storage.datasets import StoredDataset
 from storage.errors import AlreadyExists, InvalidCursor, NotFound
 from storage.users import User
+from storage.versions import Version
 
 api = router(prefix="/v1", tags=["datasets"])
+
+
+class VersionOut(Reply):
+    """One upload that was published: ``ready`` when queries read it, ``retired`` since they do not.
+
+    ``removed``: when its prepared records were deleted; running queries may still need them.
+    """
+
+    version: int
+    status: Literal["ready", "retired"]
+    published: datetime
+    removed: datetime | None = None
+
+    @classmethod
+    def of(cls, one: Version, read: int) -> Self:
+        return cls(
+            version=one.number,
+            status="ready" if one.number == read else "retired",
+            published=moment(one.published_us),
+            removed=None if one.removed_us is None else moment(one.removed_us),
+        )
 
 
 class DatasetOut(Reply):
     """The public description of a dataset; its members are those it was registered with.
 
     ``upload`` is for its owner alone, as are the statuses ``preparing`` and ``refused``: they are
-    those of the latest upload, and ``upload.queries`` says what queries read meanwhile.
+    those of the latest upload, and ``upload.queries`` says what queries read meanwhile. So is
+    ``versions``, which a dataset that is asked for by its name has.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -52,6 +75,7 @@ class DatasetOut(Reply):
     status: str
     created: datetime
     upload: dict[str, Any] | None = None
+    versions: list[VersionOut] | None = None
 
     @classmethod
     def of(cls, stored: StoredDataset, viewer: User) -> Self:
@@ -160,4 +184,10 @@ def list_datasets(
 @api.get("/datasets/{name}", dependencies=[any_key], responses=problems(NotFound))
 def show_dataset(name: str, viewer: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     """The public description, the version that queries read, and the status."""
-    return _shown(services, visible(services.datasets, name, viewer), viewer)
+    stored = visible(services.datasets, name, viewer)
+    shown = _shown(services, stored, viewer)
+    is_owner = stored.owner_id == viewer.id and "owner" in viewer.roles
+    if is_owner and (found := services.datasets.versions(stored.id)):
+        versions = (VersionOut.of(one, stored.version) for one in found)
+        shown["versions"] = [one.model_dump(mode="json", exclude_none=True) for one in versions]
+    return shown

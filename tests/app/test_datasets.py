@@ -141,6 +141,14 @@ def test_versions_count_up_and_withdrawal_empties(people: Service) -> None:
     assert people("olga", "GET", f"/v1/datasets/{name}").json()["status"] == "empty"
     assert problem(people("olga", "DELETE", path)) == (409, "no-records")
     assert people.upload("olga", name, EDGES).json()["version"] == 3
+    people.grant("olga", name, "ana")
+    path = f"/v1/datasets/{name}"
+    versions = people("olga", "GET", path).json()["versions"]
+    assert [one["version"] for one in versions] == [3, 2, 1]
+    assert [one["status"] for one in versions] == ["ready", "retired", "retired"]
+    assert all(one["published"].endswith("Z") for one in versions)
+    for who in ("ana", "otto", "ada"):
+        assert "versions" not in people(who, "GET", path).json()
 
 
 def test_refused_records_are_told_to_the_owner_alone_and_change_nothing(people: Service) -> None:

@@ -20,7 +20,13 @@ from app.dashboard.templating import render
 from app.dependencies import PageCursor, ServicesDep
 from app.errors import CrossSite
 from app.registration import Registration
-from app.routes.datasets import REGISTRATIONS, list_datasets, register, show_dataset
+from app.routes.datasets import (
+    REGISTRATIONS,
+    VersionOut,
+    list_datasets,
+    register,
+    show_dataset,
+)
 from app.routes.records import take_nodes, take_records, withdraw_records
 from app.services import Services
 from storage.errors import NotFound
@@ -125,6 +131,7 @@ def _page(
         alert.status if alert else 200,
         dataset=shown,
         is_owner=shown["owner"] == user.name and "owner" in user.roles,
+        versions=[VersionOut.model_validate(one) for one in shown.get("versions", ())],
         limits={
             "upload": services.settings.upload_limit // 2**20,
             "work": services.settings.preparation_limit,

@@ -167,6 +167,11 @@ class TestUpload:
         browser = sign_in("olga")
         assert browser.post("/ui/datasets/web/withdraw").status_code == 303
         assert "none: no records yet" in browser.text("/ui/datasets/web")
+        people.upload("olga", "web", EDGES)
+        page = browser.text("/ui/datasets/web")
+        versions = page.partition("Versions")[2]
+        assert re.search(r"2 2\S+ \S+ (UTC )?queries read it 1 2\S+ \S+ (UTC )?retired", versions)
+        assert "Versions" not in sign_in("otto").text("/ui/datasets/web")
 
     def test_only_its_owner(self, web: Service, sign_in: SignIn) -> None:
         web.user("oscar", "owner")
