@@ -77,8 +77,12 @@ class StatisticQuery(Query):
     kind: Literal["statistic"]
     statistic: StatisticName
     attribute: Text | None = None
-    quantile: Annotated[float, Field(ge=0, le=1)] | None = None
-    k: Annotated[int, Field(ge=2, le=4)] | None = None
+    quantile: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="The share of values below it: 0.5 is the median."
+    )
+    k: Annotated[int, Field(ge=2, le=4)] | None = Field(
+        default=None, description="How many edges of one node a star has."
+    )
     where: dict[str, Any] | None = Field(
         default=None,
         description=(

@@ -24,7 +24,7 @@ class TopK(Selecting):
     )
 
     kind: Literal["top_k"]
-    k: int = Field(ge=1, le=MAX_K)
+    k: int = Field(ge=1, le=MAX_K, description="How many candidates to select.")
     draws: Draws = "peeled"
     rescore: bool = Field(
         default=False, description="Pareto: compare only the candidates that are left."

@@ -98,7 +98,7 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Point:
-    """What was charged on one day, or for one kind of query."""
+    """What was charged on one day, for one kind of query, or by one mechanism."""
 
     label: str
     queries: int

@@ -74,7 +74,7 @@ class PrivyPurse(Ownership, Administration):
         found = self._connection.json("GET", "/v1/budgets").get("overall")
         return None if found is None else Standing.of(found)
 
-    def history(self, dataset: str, by: Literal["day", "kind"] = "day") -> list[Point]:
+    def history(self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day") -> list[Point]:
         """The analyst's charges on one dataset; made for plots."""
         path = f"/v1/budgets/{part(dataset)}/history"
         items = self._connection.json("GET", path, params={"by": by})["items"]

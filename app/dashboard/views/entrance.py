@@ -28,6 +28,12 @@ async def front(user: CurrentUser) -> Response:
     return to(links_for(user)[0].path)
 
 
+@pages.get("/ui/", dependencies=[anyone])
+async def front_with_a_slash() -> Response:
+    """The same, as many type it."""
+    return to("/ui")
+
+
 @pages.get(SIGN_IN, dependencies=[anyone])
 async def sign_in_page(request: Request, next: Next = "") -> Response:
     """Where a key is exchanged for a session."""

@@ -18,6 +18,7 @@ PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 #: Method and path → who may use it; "session" is anybody signed in, "" is everybody.
 CONTRACT = {
     "GET /ui": "session",
+    "GET /ui/": "",
     "GET /ui/sign-in": "",
     "POST /ui/sign-in": "",
     "POST /ui/sign-out": "session",
@@ -63,6 +64,7 @@ CONTRACT = {
 #: Pages that others lead to.
 BEHIND = {
     "/ui",
+    "/ui/",
     "/ui/sign-in",
     "/ui/ledger.csv",
     "/ui/audit.csv",
