@@ -23,10 +23,10 @@ from benchmarks.metric_evaluation import (
     verdict,
 )
 from benchmarks.repeated_learning import Repeated
+from benchmarks.simulation import randomness
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.distances.rules import Contexts
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.sensitivity import Sensitivity
 
 MEASURES = ("adjusted F", "correlation")
@@ -87,7 +87,7 @@ def quality(truth: Truth, epsilons: Sequence[float], times: int) -> Scores:
             for _ in range(times):
                 found, likeness = [], []
                 for learner in learners:
-                    for one in learner.learn(loss, SystemRandomness()):
+                    for one in learner.learn(loss, randomness()):
                         name = one.attribute.name
                         numbers = [place[a.name] for a in one.context]
                         found.append(adjusted_f(numbers, true[place[name]], len(place) - 1))

@@ -39,12 +39,12 @@ from benchmarks.metric_evaluation import (
     share_found,
     verdict,
 )
+from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.options import Context, Options
 from mechanisms.kernels.executor import Inline
 from mechanisms.noise.discrete_laplace import discrete_laplace
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selectors import SELECTORS
 from mechanisms.sensitivity import Integers, Sensitivity
@@ -101,7 +101,7 @@ class Comparison:
         for target in self.targets:
             others = self.truth.public.others(target)
             drawn = selector.top(self.scores[arm][target], self.bits, loss, SIZE, "one_shot",
-                                 SystemRandomness(), Inline())  # fmt: skip
+                                 randomness(), Inline())  # fmt: skip
             found[target] = tuple(others[i] for i in drawn)
         return found
 
@@ -128,7 +128,7 @@ class Comparison:
                 if key not in noisy:
                     exact = self.truth.tables.of(*key)
                     flat = np.ascontiguousarray(exact).ravel()
-                    noise = discrete_laplace(flat, rate, SystemRandomness(), Inline())
+                    noise = discrete_laplace(flat, rate, randomness(), Inline())
                     noisy[key] = noise.reshape(exact.shape)
                 tables.append(noisy[key] if key == (x, y) else noisy[key].T)
             best = embedding([self.truth.tables.of(x, y) for x in self.true[y]])

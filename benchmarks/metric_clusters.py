@@ -26,6 +26,7 @@ from benchmarks.metric_evaluation import (
     ward,
 )
 from benchmarks.repeated_learning import Repeated
+from benchmarks.simulation import randomness
 from benchmarks.tables import Table
 from mechanisms.clustering.encoding import Encoding, learned, one_hot
 from mechanisms.clustering.initial import drawn_centres
@@ -34,7 +35,6 @@ from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.kernels.assignment import cluster_counts
 from mechanisms.kernels.executor import Inline
-from mechanisms.noise.keystream import SystemRandomness
 
 #: Rows that Ward's clustering and neighbours look at, drawn without replacement.
 SAMPLE = 700
@@ -77,7 +77,7 @@ def rows_and_classes(
             loss = PrivacyLoss.parse(repr(epsilon))
             values: dict[str, list[float]] = {measure: [] for measure in measures}
             for _ in range(times):
-                apart = squares(points(table, learner.learn(loss, SystemRandomness()), rows))
+                apart = squares(points(table, learner.learn(loss, randomness()), rows))
                 for measure, score in measures.items():
                     values[measure].append(score(apart))
             for measure, each in values.items():
@@ -99,7 +99,7 @@ def k_means(truth: Truth, epsilons: Sequence[float], runs: int) -> dict[str, Lin
         loss = PrivacyLoss.parse(repr(epsilon))
         found = []
         for _ in range(runs):
-            encoding = learned(learner.learn(loss, SystemRandomness()), GRID_BITS)
+            encoding = learned(learner.learn(loss, randomness()), GRID_BITS)
             found.append(clustered(table, encoding, CLUSTERING_LOSS))
         lines["learned"].append(np.array(found))
         summed = CLUSTERING_LOSS + epsilon
@@ -110,7 +110,7 @@ def k_means(truth: Truth, epsilons: Sequence[float], runs: int) -> dict[str, Lin
 def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
     """Adjusted Rand index of one private clustering with the classes."""
     count = len(np.unique(table.classes))
-    initial = drawn_centres(encoding.attributes, count, SystemRandomness())
+    initial = drawn_centres(encoding.attributes, count, randomness())
     nano = int(Fraction(repr(epsilon)) * 10**9)
     centres = lloyd(
         table.records,
@@ -118,7 +118,7 @@ def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
         np.array([encoding.point(record) for record in initial]),
         PrivacyLoss(nano).split(ITERATIONS),
         2,
-        SystemRandomness(),
+        randomness(),
         Inline(),
     )
     columns = [(table.records.codes[a.name], len(a.levels)) for a in encoding.attributes]

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import read_edge_list
+from benchmarks.simulation import randomness
 from mechanisms.candidates import AllNodes
 from mechanisms.dampening import scores
 from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Objective, Term
 from mechanisms.records import GraphRecords
@@ -94,9 +94,9 @@ def repeated_draws(found: Integers, k: int, epsilon: float, times: int) -> Integ
     bits = score_bits(k)
     kept = likely(found, bits, k, epsilon)
     loss = PrivacyLoss.parse(repr(epsilon))
-    selector, randomness = SELECTORS["permute_and_flip"], SystemRandomness()
+    selector, source = SELECTORS["permute_and_flip"], randomness()
     drawn = [
-        kept[selector.top(found[kept], bits, loss, k, "peeled", randomness, Inline())]
+        kept[selector.top(found[kept], bits, loss, k, "peeled", source, Inline())]
         for _ in range(times)
     ]
     return np.array(drawn, dtype=np.int64)

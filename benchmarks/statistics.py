@@ -26,6 +26,7 @@ from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks.graphs import data_option, read_edge_list
 from benchmarks.induced_edges import RELEASED_BY, InducedEdges, taking_part
 from benchmarks.prefix_sums import read_salaries
+from benchmarks.simulation import randomness
 from mechanisms.domains import (
     Dataset,
     GraphDomain,
@@ -37,7 +38,6 @@ from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.warm import warm
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.records import GraphRecords, PrefixRecords, Records, TableRecords
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.edges import Edges
@@ -178,8 +178,7 @@ def releases(
     loss = PrivacyLoss(round(epsilon * NANO), DELTA if TAKES_DELTA[mechanism] else 0)
     release = MECHANISMS[mechanism].release
     return [
-        release(statistic, records, dataset, loss, SystemRandomness(), Inline())
-        for _ in range(count)
+        release(statistic, records, dataset, loss, randomness(), Inline()) for _ in range(count)
     ]
 
 

@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import data_option
+from benchmarks.simulation import randomness
 from benchmarks.tree_data import TreeTable, tree_table
 from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.forests import confusion
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.selectors import SELECTORS
 from mechanisms.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
@@ -87,7 +87,7 @@ def searched(
         **setting,
     )
     loss = PrivacyLoss.parse(repr(epsilon))
-    trees = search(table.records, table.dataset, asked, loss, SystemRandomness(), Inline())
+    trees = search(table.records, table.dataset, asked, loss, randomness(), Inline())
     return rates(table, list(trees))
 
 
@@ -97,7 +97,7 @@ def fitness(folder: Path, name: str, way: str, epsilon: float, number: int) -> l
     if way == "id3":
         asked = Id3(table.task, 5, "gini", GLOBAL, SELECTORS["permute_and_flip"], True)
         loss = PrivacyLoss.parse(repr(epsilon))
-        tree = grow(table.records, table.dataset, asked, loss, SystemRandomness(), Inline())
+        tree = grow(table.records, table.dataset, asked, loss, randomness(), Inline())
         found = rates(table, [tree])
     else:
         found = searched(table, "weighted_sum", Sensitivity(way), epsilon, SETTING)

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import data_option
+from benchmarks.simulation import randomness
 from benchmarks.tree_data import TreeTable, accuracy, tree_table
 from mechanisms.kernels.executor import Inline
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.records import TableRecords
 from mechanisms.selectors import SELECTORS
 from mechanisms.sensitivity import Sensitivity
@@ -143,7 +143,7 @@ def run(folder: Path, cell: Cell, number: int) -> list[float]:
     loss = PrivacyLoss.parse(repr(cell.epsilon))
     found = []
     for rest, held_out in folds(folder, cell.table, number):
-        tree = grow(rest, table.dataset, asked, loss, SystemRandomness(), Inline())
+        tree = grow(rest, table.dataset, asked, loss, randomness(), Inline())
         found.append(accuracy(tree, held_out, table.task))
     return found
 

@@ -1,0 +1,113 @@
+"""Every table and figure of the four papers that the data allow, and one report.
+
+    ./run reproduce [--only NAME …] [--data DIR] [--out DIR] [--seed N] [--workers N]
+    ./run reproduce --list
+    ./run reproduce --compare DIR   does another run's folder agree with this one's?
+
+A run that was broken off goes on where it was. The seed is that of the simulation, of benchmarks
+alone: the service takes none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+
+from benchmarks.reproduction import files
+from benchmarks.reproduction.comparison import compare
+from benchmarks.reproduction.experiment import Experiment
+from benchmarks.reproduction.registry import EXPERIMENTS
+from benchmarks.reproduction.report import build
+from benchmarks.reproduction.runner import Run, missing, say
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "reproduction"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = ArgumentParser(
+        prog="./run reproduce", description=__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these, or whose names begin so")
+    parser.add_argument("--data", type=Path, default=None, metavar="DIR",
+                        help="graphs and tables (default: $PRIVYPURSE_DATA, or a folder data "
+                        "beside the checkout)")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR",
+                        help="where results and report go (default: benchmarks/results/"
+                        "reproduction)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1, help="of the simulation (default: 1)")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, to try it out")
+    parser.add_argument("--again", action="store_true", help="also what is there already")
+    parser.add_argument("--list", action="store_true", help="list the experiments and stop")
+    parser.add_argument("--compare", type=Path, metavar="DIR", help="compare --out with this")
+    options = parser.parse_args(arguments)
+    if options.workers < 1:
+        parser.error("--workers must be at least 1")
+    chosen = selected(options.only)
+    if not chosen:
+        parser.error("no experiment of that name; --list shows them")
+    if options.list:
+        for one in chosen:
+            print(f"{one.name:32} {one.seconds:5.0f} s  {one.title}")
+        return 0
+    if options.compare is not None:
+        return compared(options.out, options.compare)
+    data = options.data or data_folder()
+    if data is None or not data.is_dir():
+        parser.error(f"no data at {data}: name their folder with --data or PRIVYPURSE_DATA")
+    lacking = missing(data, chosen)
+    for name, absent in lacking.items():
+        say(f"{name} cannot run: {', '.join(absent)} not in {data}")
+    if options.again:
+        for one in chosen:
+            files.place(options.out, one.name).unlink(missing_ok=True)
+    run = Run(
+        [one for one in chosen if one.name not in lacking],
+        options.out,
+        data,
+        options.seed,
+        options.quick,
+        options.workers,
+        "benchmarks.reproduction.registry",
+        say,
+    )
+    run.failed |= {name: f"not in the data folder: {', '.join(f)}" for name, f in lacking.items()}
+    good = run.all()
+    say(f"report: {build(options.out)}")
+    return 0 if good else 1
+
+
+def selected(only: list[str] | None) -> list[Experiment]:
+    """Those asked for, with what they need."""
+    if only is None:
+        return list(EXPERIMENTS)
+    names = {e.name for e in EXPERIMENTS if any(e.name.startswith(one) for one in only)}
+    needed = {n for e in EXPERIMENTS if e.name in names for n in e.needs}
+    return [e for e in EXPERIMENTS if e.name in names | needed]
+
+
+def compared(one: Path, other: Path) -> int:
+    try:
+        found = compare(one, other)
+    except ValueError as error:
+        say(str(error))
+        return 2
+    for line in found.lines():
+        print(line)
+    return 0 if found.good else 1
+
+
+def data_folder() -> Path | None:
+    """What the variable names, else the first folder of data beside the checkout."""
+    if named := os.environ.get("PRIVYPURSE_DATA"):
+        return Path(named)
+    beside = sorted([*ROOT.parent.glob("data/manifest.json"),
+                     *ROOT.parent.glob("*/data/manifest.json")])  # fmt: skip
+    return beside[0].parent if beside else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

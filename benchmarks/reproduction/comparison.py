@@ -1,0 +1,116 @@
+"""Whether two runs with different seeds agree within their intervals.
+
+Two means agree when they differ by no more than their 99 % intervals together, √(h₁² + h₂²). Of
+many pairs about one in a hundred does not, by chance; so the share outside may be up to four
+deviations above that, and no pair may be further off than one in ten thousand runs would be by
+chance (Bonferroni's bound over all pairs). Exact values must be the same. Times are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import hypot, isclose, sqrt
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from benchmarks.reproduction import files
+
+#: z of a 99 % interval.
+WITHIN = NormalDist().inv_cdf(0.995)
+#: For the one furthest off. Intervals are by Student's t: of few repetitions their tails are wider
+#: than the normal law's, hence a bound this small.
+BY_CHANCE = 1e-4
+
+
+@dataclass
+class Agreement:
+    pairs: int = 0
+    outside: int = 0
+    exact: int = 0
+    #: The largest difference in deviations, and whose it is.
+    furthest: tuple[float, str] = (0.0, "")
+    differing: list[str] = field(default_factory=list)
+    turned: list[str] = field(default_factory=list)
+
+    @property
+    def allowed(self) -> float:
+        """How many may lie outside."""
+        return 0.01 * self.pairs + 4 * sqrt(0.01 * 0.99 * self.pairs)
+
+    @property
+    def limit(self) -> float:
+        """How many deviations one of the pairs may be off."""
+        return NormalDist().inv_cdf(1 - BY_CHANCE / (2 * max(self.pairs, 1)))
+
+    @property
+    def good(self) -> bool:
+        near = self.furthest[0] <= self.limit
+        return not self.differing and self.outside <= self.allowed and near
+
+    def lines(self) -> Iterator[str]:
+        yield f"{self.exact} exact values, {len(self.differing)} of them differ"
+        yield from (f"  differs: {name}" for name in self.differing[:20])
+        yield (
+            f"{self.pairs} estimates, {self.outside} outside the 99 % interval of their "
+            f"difference (at most {self.allowed:.0f} may be)"
+        )
+        yield (
+            f"furthest: {self.furthest[0]:.2f} deviations (at most {self.limit:.2f}), "
+            f"{self.furthest[1]}"
+        )
+        yield from (f"verdict turned: {text}" for text in self.turned)
+        yield "the two runs agree" if self.good else "THE TWO RUNS DO NOT AGREE"
+
+
+def compare(one: Path, other: Path) -> Agreement:
+    """Of the experiments that both folders hold."""
+    first, second = ({r["experiment"]: r for r in files.results(f)} for f in (one, other))
+    common = sorted(first.keys() & second.keys())
+    if not common:
+        raise ValueError(f"{one} and {other} have no experiment in common")
+    found = Agreement()
+    for name in common:
+        if first[name]["quick"] != second[name]["quick"]:
+            raise ValueError(f"{name}: one of the two runs was a quick one")
+        theirs = dict(values(second[name]))
+        for where, value in values(first[name]):
+            if where not in theirs:
+                found.differing.append(f"{where} is in one run only")
+            else:
+                held(found, where, value, theirs[where])
+        for mine, yours in zip(first[name]["claims"], second[name]["claims"], strict=True):
+            if mine["verdict"] != yours["verdict"]:
+                text = f"{name}: {mine['says']}: {mine['verdict']} / {yours['verdict']}"
+                found.turned.append(text)
+    return found
+
+
+def held(found: Agreement, where: str, mine: Any, yours: Any) -> None:
+    (a, half), (b, other) = mine, yours
+    if half is None or other is None:
+        return
+    if half == 0 and other == 0:
+        found.exact += 1
+        if not isclose(a, b, rel_tol=1e-9, abs_tol=1e-12):
+            found.differing.append(f"{where}: {a} and {b}")
+        return
+    found.pairs += 1
+    off = abs(a - b) / hypot(half, other)
+    found.outside += off > 1
+    found.furthest = max(found.furthest, (off * WITHIN, where))
+
+
+def values(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value of a result with the name of its place."""
+    name = result["experiment"]
+    for plot in result["plots"]:
+        for line, points in plot["lines"].items():
+            for at, value in zip(plot["at"], points, strict=True):
+                yield f"{name}: {plot['title']}: {plot['up']}: {line} at {at:g}", value
+    for table in result["tables"]:
+        for number, row in enumerate(table["rows"]):
+            for column, cell in zip(table["columns"], row, strict=True):
+                if isinstance(cell, list):
+                    yield f"{name}: {table['title']}: row {number}, {column}", cell

@@ -1,0 +1,42 @@
+"""One page made of result files alone: it opens without internet, and nothing in it is computed.
+
+Every number on the page stands in a result file or in the summary; here they are only laid out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from benchmarks.reproduction import files
+from benchmarks.reproduction.numbers import shown
+from benchmarks.reproduction.plots import svg
+from benchmarks.reproduction.result import Verdict
+
+TEMPLATE = Path(__file__).with_name("report.html")
+CLASSES = {Verdict.HOLDS: "holds", Verdict.OTHERWISE: "otherwise", Verdict.FAILS: "fails"}
+
+
+def build(folder: Path) -> Path:
+    """Write the report of a folder; its path."""
+    summary = files.read(folder / files.SUMMARY)
+    if summary is None:
+        raise FileNotFoundError(f"{folder} holds no {files.SUMMARY}: run something first")
+    path = folder / files.REPORT
+    files.put(path, rendered(summary, list(files.results(folder))))
+    return path
+
+
+def rendered(summary: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    environment = Environment(
+        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["shown"] = shown
+    environment.filters["drawn"] = lambda plot: Markup(svg(plot))
+    environment.filters["style"] = lambda verdict: CLASSES[Verdict(verdict)]
+    papers = list(dict.fromkeys(one["paper"] for one in summary["inventory"]))
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(summary=summary, results=results, papers=papers)

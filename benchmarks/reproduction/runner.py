@@ -1,0 +1,199 @@
+"""Runs experiments in processes of their own and keeps what each leaves behind.
+
+A result file is written when its experiment is done, at once and whole. A run that was broken off
+goes on with those that have no file of the same seed, size and data; nothing else is remembered.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reproduction import files
+from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.reproduction.inventory import INVENTORY
+
+LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
+#: Seconds between two lines of progress when nothing ends.
+PATIENCE = 20.0
+
+
+@dataclass
+class Run:
+    """One start of the command: what is asked, where it goes, how far it is."""
+
+    experiments: Sequence[Experiment]
+    folder: Path
+    data: Path
+    seed: int
+    quick: bool
+    workers: int
+    #: Where a worker finds the experiments by name: a module with ``EXPERIMENTS``.
+    registry: str
+    say: Callable[[str], None] = print
+    started: float = field(default_factory=time.monotonic)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def kept(self, experiment: Experiment) -> dict[str, Any] | None:
+        """The result of an earlier start, where it is of the same question."""
+        found = files.read(files.place(self.folder, experiment.name))
+        asked = {"seed": self.seed, "quick": self.quick, "data": hashes(self.data, experiment)}
+        if found is None or any(found.get(name) != value for name, value in asked.items()):
+            return None
+        return found
+
+    def all(self) -> bool:
+        """Run what is missing, then write the summary; False when an experiment failed."""
+        waiting = {e.name: e for e in self.experiments if not self.kept(e)}
+        done = {e.name for e in self.experiments if e.name not in waiting}
+        before = len(done)
+        left = sum(e.seconds for e in waiting.values())
+        self.say(
+            f"{len(waiting)} of {len(self.experiments)} experiments to run, {before} are there; "
+            f"about {minutes(left / self.workers)} with {self.workers} processes"
+        )
+        running: dict[Future[float], Experiment] = {}
+        # Nothing is shared with a worker: it starts afresh, so libraries keep to one thread.
+        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
+            while waiting or running:
+                for experiment in self._ready(waiting, done)[: self.workers - len(running)]:
+                    del waiting[experiment.name]
+                    job = (self.registry, experiment.name, self.data, self.seed, self.quick)
+                    running[pool.submit(work, *job, self.folder)] = experiment
+                if not running:
+                    for name in waiting:
+                        self.failed[name] = "an experiment that it needs has failed"
+                    break
+                ended, _ = wait(running, PATIENCE, FIRST_COMPLETED)
+                for future in ended:
+                    experiment = running.pop(future)
+                    self._end(experiment, future, done)
+                still = [*waiting.values(), *running.values()]
+                self._progress(len(done) + len(self.failed), left, still, running.values())
+        self._summarise()
+        return not self.failed
+
+    def _ready(self, waiting: dict[str, Experiment], done: set[str]) -> list[Experiment]:
+        """Those that have what they need, the longest first."""
+        mine = {e.name for e in self.experiments}
+        free = [e for e in waiting.values() if {n for n in e.needs if n in mine} <= done]
+        return sorted(free, key=lambda e: -e.seconds)
+
+    def _end(self, experiment: Experiment, future: Future[float], done: set[str]) -> None:
+        try:
+            seconds = future.result()
+        except Exception as error:
+            self.failed[experiment.name] = f"{type(error).__name__}: {error}"
+            self.say(f"FAILED {experiment.name}: {self.failed[experiment.name]}")
+            return
+        done.add(experiment.name)
+        self.say(f"done   {experiment.name} in {seconds:.0f} s")
+
+    def _progress(self, ended: int, whole: float, still: Any, running: Any) -> None:
+        rest = sum(e.seconds for e in still)
+        elapsed = time.monotonic() - self.started
+        # Nothing is known of what runs: it counts as not begun until it is done.
+        pace = elapsed / (whole - rest) if whole > rest else 1 / self.workers
+        names = ", ".join(e.name for e in running) or "nothing"
+        self.say(
+            f"[{ended}/{len(self.experiments)}] {minutes(elapsed)} elapsed, "
+            f"about {minutes(rest * pace)} left; running {names}"
+        )
+
+    def _summarise(self) -> None:
+        found = list(files.results(self.folder))
+        verdicts = [claim["verdict"] for result in found for claim in result["claims"]]
+        names = {result["experiment"] for result in found}
+        files.write(
+            self.folder / files.SUMMARY,
+            {
+                "seed": self.seed,
+                "quick": self.quick,
+                "versions": versions(),
+                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+                "seconds_of_this_start": round(time.monotonic() - self.started, 1),
+                "processor_seconds": round(sum(r["processor_seconds"] for r in found), 1),
+                "experiments": len(found),
+                "failed": self.failed,
+                "verdicts": {v: verdicts.count(v) for v in sorted(set(verdicts))},
+                "claims": len(verdicts),
+                "inventory": [
+                    {**one.written(), "recomputed": bool(set(one.experiments) & names)}
+                    for one in INVENTORY
+                ],
+            },
+        )
+
+
+def work(registry: str, name: str, data: Path, seed: int, quick: bool, folder: Path) -> float:
+    """Run one experiment in this process and write its file; its seconds."""
+    from benchmarks import simulation
+
+    known: dict[str, Experiment] = {e.name: e for e in import_module(registry).EXPERIMENTS}
+    experiment = known[name]
+    own = experiment.seed(seed)
+    simulation.seed(own)
+    earlier = {n: (files.read(files.place(folder, n)) or {})["kept"] for n in experiment.needs}
+    begun, processor = time.perf_counter(), time.process_time()
+    result = experiment.run(Setting(data, own, quick, earlier))
+    seconds = time.perf_counter() - begun
+    files.write(
+        files.place(folder, name),
+        {
+            "experiment": name,
+            "title": experiment.title,
+            "paper": experiment.paper,
+            "seed": seed,
+            "quick": quick,
+            "data": hashes(data, experiment),
+            "versions": versions(),
+            "seconds": round(seconds, 2),
+            "processor_seconds": round(time.process_time() - processor, 2),
+            **result.written(),
+        },
+    )
+    return seconds
+
+
+def hashes(data: Path, experiment: Experiment) -> dict[str, str]:
+    """The sha256 that the data folder's manifest gives of each file that is read."""
+    manifest = files.read(data / "manifest.json") or {}
+    listed = manifest.get("files", manifest)
+    return {name: _hash(listed, name) for name in experiment.files}
+
+
+def _hash(listed: Any, name: str) -> str:
+    entry = listed.get(name, {})
+    return str(entry.get("sha256", "")) if isinstance(entry, dict) else str(entry)
+
+
+def versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+
+
+def minutes(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    return f"{whole // 60}:{whole % 60:02d} min"
+
+
+def missing(data: Path, experiments: Sequence[Experiment]) -> dict[str, list[str]]:
+    """Of each experiment that cannot run, the files that are not there."""
+    lacking = {e.name: [f for f in e.files if not (data / f).is_file()] for e in experiments}
+    return {name: absent for name, absent in lacking.items() if absent}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
