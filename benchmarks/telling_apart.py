@@ -8,6 +8,7 @@ left member lies above it are binomial with chance 1/2 among those of which only
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
@@ -21,16 +22,20 @@ QUANTILES = 15
 def chance_if_alike(pairs: Sequence[Pair]) -> Fraction:
     """At most this likely are pairs as one-sided as these, when their members are alike.
 
-    The smallest of the exact two-sided sign tests, times their number (Bonferroni); the thresholds
-    depend on the values alone, not on their order, so each of the tests stays exact. Sees every
-    difference of distributions that shows at one of the thresholds, not of the means alone.
+    The smallest of exact two-sided tests, times their number (Bonferroni): the signed ranks of the
+    differences, which see a small shift of most values, and sign tests at thresholds. Ranks and
+    thresholds depend on the values alone, not on their order, so each of the tests stays exact.
+    Sees every difference of distributions that shows at a threshold, not of the means alone.
     """
     values = sorted(value for pair in pairs for value in pair)
     if not values:
         return Fraction(1)
     places = {len(values) * (i + 1) // (QUANTILES + 1) for i in range(QUANTILES)}
     thresholds = {values[place] for place in places}
-    tests = [_sign_test(sum(x > y for x, y in pairs), sum(x < y for x, y in pairs))]
+    tests = [
+        _sign_test(sum(x > y for x, y in pairs), sum(x < y for x, y in pairs)),
+        _signed_ranks([x - y for x, y in pairs if x != y]),
+    ]
     for threshold in thresholds:
         above = sum(x > threshold >= y for x, y in pairs)
         below = sum(x <= threshold < y for x, y in pairs)
@@ -43,3 +48,26 @@ def _sign_test(above: int, below: int) -> Fraction:
     coins = above + below
     tail = sum(comb(coins, heads) for heads in range(max(above, below), coins + 1))
     return min(Fraction(1), Fraction(2 * tail, 2**coins))
+
+
+def _signed_ranks(differences: Sequence[float]) -> Fraction:
+    """The chance that fair coins as signs give rank sums at least as one-sided (Wilcoxon 1945)."""
+    sizes = sorted(map(abs, differences))
+    # Twice the rank, so that equal sizes, which share the mean of theirs, have a whole one.
+    rank = {size: bisect_left(sizes, size) + bisect_right(sizes, size) + 1 for size in sizes}
+    ranks = [rank[size] for size in sizes]
+    above = sum(rank[abs(one)] for one in differences if one > 0)
+    least = max(above, sum(ranks) - above)
+    # The product of 1 + x^rank, side by side in one number: how many of the signs have each sum.
+    width = len(ranks) + 1
+    counts = 1
+    for one in ranks:
+        counts += counts << width * one
+    counts >>= width * least
+    # The sum of all that is left: halves are added to each other until one is left.
+    places = sum(ranks) - least + 1
+    while places > 1:
+        half = (places + 1) // 2
+        counts = (counts >> width * half) + (counts & ((1 << width * half) - 1))
+        places = half
+    return min(Fraction(1), Fraction(2 * counts, 2 ** len(ranks)))

@@ -1,106 +1,193 @@
 """A run time that depends on the records shows nowhere; without the clock it shows everywhere.
 
-Two neighbouring tables of a real service, one of which takes longer to answer; what is looked at,
-and how, is in ``benchmarks.one_clock``, which does the same with 5 ms, 100 ms and 300 runs each.
-Here the difference and the interval are larger, so that it sees enough on a busy machine.
+Two neighbouring tables of a whole service, one of which takes 5 s longer to answer, watched through
+every channel of ``benchmarks.one_clock``, on a time in which waiting takes no time: what lies apart
+by less than half of the difference is alike. Each way in which the clock might be broken is seeded,
+and seen through its channel. ``test_one_clock_over_http.py`` and the benchmark do it in real time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-import socket
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
-from itertools import product
+from collections.abc import Callable, Collection
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import httpx
 import pytest
-import uvicorn
 
+from app import answering
+from app.admission import InFlight
+from app.answering import Answering
+from app.clock import release_after
 from app.main import create_app
+from app.places import Places
 from app.queries.statistic import StatisticQuery
 from app.settings import Settings
-from benchmarks.one_clock import ALONE, ALPHA, CHANNELS, Trial, with_clock_off, with_clock_on
-from benchmarks.planted import planted
-from benchmarks.telling_apart import Pair, chance_if_alike
+from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
+from storage import queries, replaying
+from tests.app.virtual_time import VirtualTime
+
+#: Seconds: the interval of the clock, what every answer takes, and what some take longer.
+INTERVAL, WORK, MORE = 40.0, 10.0, 5.0
+#: Seconds between two looks at a query.
+GAP = 0.5
+ALL = CHANNELS.keys() | ALONE.keys()
+
+Patch = pytest.MonkeyPatch
 
 
-@dataclass(frozen=True)
-class Served:
-    url: str
-    admin_key: str
+@pytest.fixture
+def virtual(monkeypatch: Patch) -> VirtualTime:
+    """Virtual time, in which the table with an odd number of rows takes longer."""
+    made = VirtualTime(monkeypatch)
+    compute = StatisticQuery.compute
+
+    def planted(query: StatisticQuery, records: Any, *rest: Any) -> Any:
+        rows = len(next(iter(records.codes.values())))
+        made.sleep(WORK + MORE * (rows % 2))
+        return compute(query, records, *rest)
+
+    monkeypatch.setattr(StatisticQuery, "compute", planted)
+    return made
 
 
-@contextmanager
-def served(data: Path, _work: float, _more: float, settings: Mapping[str, str]) -> Iterator[Served]:
-    """A service of this process, on a port of its own."""
-    values = {name.removeprefix("PURSE_").lower(): value for name, value in settings.items()}
-    made = Settings(data=data, database_url=None, workers=2, **values)  # type: ignore[arg-type]
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(create_app(made), log_config=None, lifespan="on"))
-        run = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        run.start()
-        while not server.started:
-            time.sleep(0.02)
+async def differences(folder: Path, interval: float, watched: Collection[str]) -> dict[str, float]:
+    """By channel: seconds by which the longer table is seen later than the shorter."""
+    found = {}
+    for places, in_flight, all_channels in SETTINGS:
+        channels = {name: channel for name, channel in all_channels.items() if name in watched}
+        if not channels:
+            continue
+        settings = Settings(
+            data=folder / str(places),
+            database_url=None,
+            workers=2,
+            release_interval=interval,
+            places=places,
+            in_flight_per_analyst=in_flight,
+            upload_wait=60,
+        )
+        app = create_app(settings)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(
+                transport=httpx.ASGITransport(app), base_url="http://service", timeout=None
+            ) as http,
+        ):
+            root = Lane(http, settings.bootstrap_key_file.read_text().strip())
+            (lane,) = await peopled(http, root, 1, GAP)
+            for name, channel in channels.items():
+                seen = {}
+                for table in ("shorter", "longer"):
+                    seen[table] = await channel(lane, table)
+                    # A broken clock may leave something in flight.
+                    await asyncio.sleep(2 * INTERVAL)
+                found[name] = seen["longer"] - seen["shorter"]
+    return found
+
+
+def told_apart(
+    virtual: VirtualTime,
+    folder: Path,
+    interval: float = INTERVAL,
+    watched: Collection[str] = ALL,
+) -> set[str]:
+    """The channels that tell the tables apart, of those that are watched."""
+    found = virtual.run(differences(folder, interval, watched))
+    assert found.keys() == set(watched)
+    return {name for name, seconds in found.items() if abs(seconds) > MORE / 2}
+
+
+def test_with_the_clock_no_channel_tells_the_tables_apart(
+    virtual: VirtualTime, tmp_path: Path
+) -> None:
+    assert told_apart(virtual, tmp_path) == set()
+
+
+def test_without_it_every_channel_does(virtual: VirtualTime, tmp_path: Path) -> None:
+    assert told_apart(virtual, tmp_path, interval=0) == ALL
+
+
+def _answers_leave_early(patch: Patch) -> None:
+    """Instants are stored and shown, but the reply goes out when it is there."""
+
+    async def at_once(*_: Any) -> None: ...
+
+    patch.setattr(Answering, "_keep_all", at_once)  # which sleeps, too
+    patch.setattr(answering, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": at_once}))
+
+
+def _conflicts_end_early(patch: Patch) -> None:
+    """The stored answer is given in place of 409 as soon as it is stored."""
+    judge = replaying._judge
+
+    def early(row: Any, *rest: Any) -> Any:
+        return judge(row._replace(release_us=row.now) if row.state == 1 else row, *rest)
+
+    patch.setattr(replaying, "_judge", early)
+    patch.setattr(
+        Answering, "_replayed", lambda _, found: answering.replayed(found.status, found.body)
+    )
+
+
+def _states_show_early(patch: Patch) -> None:
+    """GET says "answered" as soon as the answer is stored."""
+    patch.setattr(queries, "_status", lambda row: ("running", "answered")[row.state])
+    patch.setattr(Answering, "as_seen", lambda _, row: row)
+
+
+def _counts_fall_early(patch: Patch) -> None:
+    """A query is in flight until its work ends."""
+    compute, leave = Answering._compute, InFlight.leave
+
+    def counted(self: Answering, under_way: answering.UnderWay, *rest: Any) -> Any:
         try:
-            port = listening.getsockname()[1]
-            yield Served(f"http://127.0.0.1:{port}", made.bootstrap_key_file.read_text().strip())
+            return compute(self, under_way, *rest)
         finally:
-            server.should_exit = True
-            run.join(60)
+            leave(self._in_flight, under_way.analyst_id)
+
+    patch.setattr(Answering, "_compute", counted)
+    patch.setattr(InFlight, "leave", lambda *_: None)
 
 
-TRIAL = Trial(interval=0.4, work=0.02, more=0.1, gap=0.05, lanes=8, lanes_off=4, serve=served)
+def _places_are_free_early(patch: Patch) -> None:
+    """The next query begins when the work before it ends."""
+
+    def leave(self: Places, begun: float) -> float:
+        now = time.monotonic()
+        self._pass_on(now)
+        return begun + release_after(now - begun, self._interval)
+
+    patch.setattr(Places, "leave", leave)
 
 
-@pytest.fixture(autouse=True)
-def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
-
-
-@pytest.mark.slow  # minutes of waiting for release instants, little work
-def test_every_channel_tells_the_tables_apart_unless_the_clock_is_on() -> None:
-    """As many pairs do not tell them apart as did, in the same minute, without the clock.
-
-    A false alarm has a chance below 10⁻⁶: six channels at 10⁻⁷.
-    """
-    off = asyncio.run(with_clock_off(TRIAL, random.Random()))
-    assert off.keys() == CHANNELS.keys() | ALONE.keys()
-    blind = {name: seen for name, seen in off.items() if seen[1] > ALPHA}
-    assert not blind
-    needed = {name: pairs for name, (pairs, _) in off.items()}
-    on = asyncio.run(with_clock_on(TRIAL, needed, random.Random()))
-    assert on.keys() == off.keys()
-    apart = {name: seen for name, seen in on.items() if seen[1] <= ALPHA}
-    assert not apart
+def _instants_follow_the_work(patch: Patch) -> None:
+    """An answer is released some time after its work, not at an instant of its own."""
+    for module in ("app.answering", "app.places"):
+        patch.setattr(f"{module}.release_after", lambda elapsed, interval: elapsed + interval)
+    patch.setattr("app.answering.next_instant", lambda elapsed, _interval: elapsed)
 
 
 @pytest.mark.parametrize(
-    ("values", "count"), [((0.0, 1.0), 5), ((3.0, 1.0, 2.0), 4), ((0.0, 0.0, 1.0, 1.0), 3)]
+    ("fault", "seen"),
+    [
+        (_answers_leave_early, {"reply"}),
+        (_conflicts_end_early, {"repeating the key"}),
+        (_states_show_early, {"polling"}),
+        (_counts_fall_early, {"in flight"}),
+        (_places_are_free_early, {"cancelling"}),
+        (_instants_follow_the_work, {"reply", "history"}),
+    ],
 )
-def test_the_chance_is_never_understated(values: tuple[float, ...], count: int) -> None:
-    """Over every way that coins may order the pairs: P(chance ≤ a) ≤ a, exactly."""
-    drawn = [(values[i % len(values)], values[(i + 1) % len(values)]) for i in range(count)]
-    chances = []
-    for swaps in product((False, True), repeat=count):
-        pairs = [(y, x) if swap else (x, y) for (x, y), swap in zip(drawn, swaps, strict=True)]
-        chances.append(chance_if_alike(pairs))
-    for level in set(chances):
-        assert Fraction(sum(chance <= level for chance in chances), len(chances)) <= level
-
-
-def test_differences_are_seen_and_noise_is_not() -> None:
-    random_one = random.Random(5)
-    alike = [(random_one.random(), random_one.random()) for _ in range(300)]
-    shifted = [(x, y + 1) for x, y in alike[:32]]
-    # The same mean, another spread: only thresholds see it.
-    wider: list[Pair] = [(0.5 + (x - 0.5) / 100, 3 * (i % 2)) for i, (x, _) in enumerate(alike)]
-    assert chance_if_alike(alike) > Fraction(1, 1000)
-    assert chance_if_alike(shifted) <= ALPHA
-    assert chance_if_alike(wider) <= ALPHA
-    assert chance_if_alike([]) == chance_if_alike([(1.0, 1.0)] * 50) == 1
+def test_a_clock_that_is_broken_is_seen(
+    virtual: VirtualTime,
+    monkeypatch: Patch,
+    tmp_path: Path,
+    fault: Callable[[Patch], None],
+    seen: set[str],
+) -> None:
+    fault(monkeypatch)
+    assert told_apart(virtual, tmp_path, watched=seen) == seen
