@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import exp, expm1, log
 from typing import Any
 
 import numpy as np
 
-from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.domains import Dataset
 from mechanisms.errors import UnsupportedQuery
@@ -27,16 +25,10 @@ from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
 from mechanisms.noise.weighted_race import weighted_race
 from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked
-from mechanisms.statistics.release.mechanism import (
-    CONFIDENCE,
-    Hidden,
-    depends,
-    only_part,
-    share,
-)
+from mechanisms.statistics.release.hidden import Hidden, depends
+from mechanisms.statistics.release.mechanism import CONFIDENCE, share
 from mechanisms.statistics.statistic import Measured, Part, Statistic
 
 _HALF = (1 << 32) - 1
@@ -54,10 +46,6 @@ class Ladder(Hidden):
     )
     source: str = "Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015"
 
-    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        part, _ = self._plan(statistic, dataset, loss)
-        return (Step(f"{self.title}: {part.what}", loss),)
-
     def accuracy(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> Mapping[str, Any]:
@@ -69,28 +57,21 @@ class Ladder(Hidden):
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
-    def release(
+    def noise(
         self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
+        measured: Measured,
+        plan: Plan,  # noqa: ARG002 - the bound ends at its cap
+        dataset: Dataset,  # noqa: ARG002
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
-    ) -> Fraction:
-        part, plan = self._plan(statistic, dataset, loss)
-        measured = part.measure(records, dataset, plan, executor)
-        value = measured.value
-        if plan.cap:
-            widths = rungs(_walked(measured))
-            value += draw(widths, ladder_rate(loss), randomness, executor)
-        return statistic.answer(dataset, [value * plan.step])
+    ) -> int:
+        return draw(rungs(_walked(measured)), ladder_rate(loss), randomness, executor)
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        share(loss)
+        found = super()._plan(statistic, dataset, loss)
         ladder_rate(loss)
-        part = only_part(statistic, dataset)
-        return part, part.plan(dataset, loss.epsilon_nano)
+        return found
 
 
 def ladder_rate(loss: PrivacyLoss) -> Rate:

@@ -13,7 +13,7 @@ from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.executor import Executor
 from mechanisms.noise.words import Randomness
 from mechanisms.records import Records
-from mechanisms.statistics.statistic import Part, Statistic
+from mechanisms.statistics.statistic import Statistic
 
 #: Accuracy is told with this probability.
 CONFIDENCE = 0.95
@@ -77,51 +77,11 @@ class Mechanism(Protocol):
         ...
 
 
-def only_part(statistic: Statistic, dataset: Dataset) -> Part:
-    """The one part of a statistic that has one."""
-    parts = statistic.parts(dataset)
-    if len(parts) != 1:
-        raise UnsupportedQuery("this mechanism releases statistics of one part")
-    return parts[0]
-
-
 def share(loss: PrivacyLoss) -> Fraction:
     """ε as a rational number, at least one nano."""
     if loss.epsilon_nano < 1:
         raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
     return Fraction(loss.epsilon_nano, NANO)
-
-
-def depends(most: float) -> dict[str, Any]:
-    """The accuracy of noise that follows the records."""
-    return {
-        "confidence": CONFIDENCE,
-        "error_at_most": significant(most),
-        "explanation": (
-            "The noise depends on the records, so its size cannot be told: with this probability "
-            "the value is within at most `error_at_most` of the true one, and mostly far closer."
-        ),
-    }
-
-
-class Hidden:
-    """Noise that follows the records: its scale is private, so no public target is reached."""
-
-    def noise_scale(
-        self,
-        statistic: Statistic,  # noqa: ARG002
-        dataset: Dataset,  # noqa: ARG002
-        loss: PrivacyLoss,  # noqa: ARG002
-    ) -> Fraction | None:
-        return None
-
-    def loss_reaching(
-        self,
-        statistic: Statistic,  # noqa: ARG002
-        dataset: Dataset,  # noqa: ARG002
-        error: float,  # noqa: ARG002
-    ) -> PrivacyLoss:
-        raise not_reachable()
 
 
 def not_reachable() -> UnsupportedQuery:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -23,23 +22,16 @@ import numpy as np
 from accounting.composition import Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
 from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.executor import Executor
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import exact
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
 from mechanisms.statistics.graphs import graph_domain
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
-from mechanisms.statistics.release.mechanism import (
-    WIDTHS,
-    Hidden,
-    depends,
-    only_part,
-    share,
-)
-from mechanisms.statistics.statistic import Part, Statistic
+from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta
+from mechanisms.statistics.release.mechanism import WIDTHS, share
+from mechanisms.statistics.statistic import Measured, Part, Statistic
 
 
 @dataclass(frozen=True)
@@ -70,49 +62,37 @@ class NoisyLocalSensitivity(Hidden):
         _, plan = self._plan(statistic, dataset, loss)
         return depends(float(3 * plan.cap * plan.step / share(loss)) * WIDTHS + float(plan.step))
 
-    def release(
+    def noise(
         self,
-        statistic: Statistic,
-        records: Records,
+        measured: Measured,
+        plan: Plan,
         dataset: Dataset,
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
-    ) -> Fraction:
-        part, plan = self._plan(statistic, dataset, loss)
-        measured = part.measure(records, dataset, plan, executor)
+    ) -> int:
         if measured.support is None:
             raise TypeError("this statistic has no second-order bound")
-        value = measured.value
-        if plan.cap:
-            epsilon, most = share(loss) / 3, most_second_order(dataset)
+        epsilon = share(loss) / 3
 
-            def noisy(number: int, scale: int) -> tuple[int, Rate]:
-                rate = rate_at_most(epsilon / scale)
-                zero = np.zeros(1, dtype=np.int64)
-                noise = rounded_laplace(zero, rate, randomness, executor)
-                return number + int(noise[0]), rate
+        def laplace(scale: int) -> tuple[int, Rate]:
+            rate, zero = rate_at_most(epsilon / scale), np.zeros(1, dtype=np.int64)
+            return int(rounded_laplace(zero, rate, randomness, executor)[0]), rate
 
-            shared, flip = measured.support
-            above, rate = noisy(shared, 1)
-            above += margin(rate, loss.delta_atto)
-            second = second_order(above, most)
-            changed, rate = noisy(flip, second)
-            changed += margin(rate, loss.delta_atto)
-            # GS is a public bound on LS, and a coarser grid moves by no more than its steps.
-            bound = min(coarse(max(changed, 1), plan.exponent), plan.cap)
-            value, _ = noisy(value, bound)
-        return statistic.answer(dataset, [value * plan.step])
+        shared, flip = measured.support
+        noise, rate = laplace(1)
+        above = shared + noise + margin(rate, loss.delta_atto)
+        noise, rate = laplace(second_order(above, most_second_order(dataset)))
+        changed = flip + noise + margin(rate, loss.delta_atto)
+        # GS is a public bound on LS, and a coarser grid moves by no more than its steps.
+        noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
+        return noise
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        if not loss.delta_atto:
-            raise UnsupportedQuery("this mechanism needs delta", supported={"delta": "above 0"})
-        share(PrivacyLoss(loss.epsilon_nano // 3))
-        epsilon = share(loss) / 3
-        part = only_part(statistic, dataset)
-        plan = part.plan(dataset, loss.epsilon_nano // 3)
+        needs_delta(loss)
+        part, plan = super()._plan(statistic, dataset, PrivacyLoss(loss.epsilon_nano // 3))
         # The largest scales that may occur are public: what exceeds them is refused for free.
-        rate_at_most(epsilon / max(plan.cap, most_second_order(dataset), 1))
+        rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
         return part, plan
 
 

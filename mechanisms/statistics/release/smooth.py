@@ -7,7 +7,7 @@ Either way S ≥ LS and S changes by at most e^β between neighbours, so Theorem
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,24 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.executor import Executor
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
 from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.local import LEAST, Smooth
-from mechanisms.statistics.release.mechanism import (
-    WIDTHS,
-    Hidden,
-    depends,
-    only_part,
-    share,
-)
+from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta
+from mechanisms.statistics.release.mechanism import WIDTHS, share
 from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.statistic import Measured, Part, Statistic
 
@@ -40,18 +32,12 @@ from mechanisms.statistics.statistic import Measured, Part, Statistic
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
-class SmoothNoise(Hidden, ABC):
+class SmoothNoise(Hidden):
     """⌊Laplace of scale 2S / ε⌋ on the grid. Implements ``Mechanism``; (ε, δ)."""
-
-    title: str
 
     @abstractmethod
     def bound(self, measured: Measured) -> Smooth:
         """What S is made of; private."""
-
-    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        part, _ = self._plan(statistic, dataset, loss)
-        return (Step(f"{self.title}: {part.what}", loss),)
 
     def accuracy(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
@@ -59,23 +45,17 @@ class SmoothNoise(Hidden, ABC):
         _, plan = self._plan(statistic, dataset, loss)
         return depends(float(2 * plan.cap * plan.step / share(loss)) * WIDTHS + float(plan.step))
 
-    def release(
+    def noise(
         self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
+        measured: Measured,
+        plan: Plan,
+        dataset: Dataset,  # noqa: ARG002
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
-    ) -> Fraction:
-        part, plan = self._plan(statistic, dataset, loss)
-        measured = part.measure(records, dataset, plan, executor)
-        value = measured.value
-        if plan.cap:
-            rate = self.rate(measured, plan, loss)
-            zero = np.zeros(1, dtype=np.int64)
-            value += int(rounded_laplace(zero, rate, randomness, executor)[0])
-        return statistic.answer(dataset, [value * plan.step])
+    ) -> int:
+        rate, zero = self.rate(measured, plan, loss), np.zeros(1, dtype=np.int64)
+        return int(rounded_laplace(zero, rate, randomness, executor)[0])
 
     def rate(self, measured: Measured, plan: Plan, loss: PrivacyLoss) -> Rate:
         """1 / scale, private: ε / 2S, or of the public GS where β* leaves no room."""
@@ -87,11 +67,8 @@ class SmoothNoise(Hidden, ABC):
         return rate_at_most(share(loss) / (2 * scale))
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        if not loss.delta_atto:
-            raise UnsupportedQuery("this mechanism needs delta", supported={"delta": "above 0"})
-        share(loss)
-        part = only_part(statistic, dataset)
-        return part, part.plan(dataset, loss.epsilon_nano)
+        needs_delta(loss)
+        return super()._plan(statistic, dataset, loss)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""One part under noise that follows the records: what three mechanisms have in common.
+
+The scale of such noise is private, as is its running time: neither is told, and no public target of
+accuracy is ever reached.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.domains import Dataset
+from mechanisms.errors import UnsupportedQuery
+from mechanisms.kernels.executor import Executor
+from mechanisms.noise.words import Randomness
+from mechanisms.records import Records
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.release.mechanism import (
+    CONFIDENCE,
+    not_reachable,
+    share,
+    significant,
+)
+from mechanisms.statistics.statistic import Measured, Part, Statistic
+
+
+class Hidden(ABC):
+    """The value of one part and ``noise``. Implements ``Mechanism`` but for its accuracy."""
+
+    title: str
+
+    @abstractmethod
+    def noise(
+        self,
+        measured: Measured,
+        plan: Plan,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> int:
+        """What is added to the value, in steps of the plan, whose ``cap`` is above 0."""
+
+    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        part, _ = self._plan(statistic, dataset, loss)
+        return (Step(f"{self.title}: {part.what}", loss),)
+
+    def release(
+        self,
+        statistic: Statistic,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Fraction:
+        part, plan = self._plan(statistic, dataset, loss)
+        measured = part.measure(records, dataset, plan, executor)
+        value = measured.value
+        if plan.cap:
+            value += self.noise(measured, plan, dataset, loss, randomness, executor)
+        return statistic.answer(dataset, [value * plan.step])
+
+    def noise_scale(
+        self,
+        statistic: Statistic,  # noqa: ARG002
+        dataset: Dataset,  # noqa: ARG002
+        loss: PrivacyLoss,  # noqa: ARG002
+    ) -> Fraction | None:
+        return None
+
+    def loss_reaching(
+        self,
+        statistic: Statistic,  # noqa: ARG002
+        dataset: Dataset,  # noqa: ARG002
+        error: float,  # noqa: ARG002
+    ) -> PrivacyLoss:
+        raise not_reachable()
+
+    def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
+        """The one part and its grid, from public facts; raises as ``Mechanism.steps``."""
+        share(loss)
+        parts = statistic.parts(dataset)
+        if len(parts) != 1:
+            raise UnsupportedQuery("this mechanism releases statistics of one part")
+        return parts[0], parts[0].plan(dataset, loss.epsilon_nano)
+
+
+def needs_delta(loss: PrivacyLoss) -> None:
+    """Raise UnsupportedQuery unless δ > 0."""
+    if not loss.delta_atto:
+        raise UnsupportedQuery("this mechanism needs delta", supported={"delta": "above 0"})
+
+
+def depends(most: float) -> dict[str, Any]:
+    """The accuracy of noise that follows the records."""
+    return {
+        "confidence": CONFIDENCE,
+        "error_at_most": significant(most),
+        "explanation": (
+            "The noise depends on the records, so its size cannot be told: with this probability "
+            "the value is within at most `error_at_most` of the true one, and mostly far closer."
+        ),
+    }
