@@ -1,21 +1,28 @@
 """How much longer the service takes to come back over a large ledger than over an empty one.
 
-    python -m benchmarks.ledger_restart [--entries 1000000] [--rounds 5]
+    python -m benchmarks.ledger_restart [--entries 1000000] [--rounds 7]
     scripts/with_postgres.sh python -m benchmarks.ledger_restart
 
 The real service, from the start of its process until ``/readyz`` says yes, after it was killed:
-over both ledgers in turn. The fastest start of each counts, as other work only adds to it; the
-processor time that it took is printed too. Expected: less than one second more; status 1 when it
-is more. The large ledger is verified before, so what is restarted is a real one.
+over both ledgers in turn, which of them first by turns too. Before it opens its ledger the process
+loads its code: two seconds of the processor, many by the clock of a busy machine, and the same for
+both. So what counts is the rest, and of that the median over rounds of large minus empty. Expected:
+less than one second; status 1 when it is more. The large ledger is verified before, so what is
+restarted is a real one.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import create_engine, make_url, text
@@ -27,6 +34,21 @@ from storage.database import Database
 from storage.verification import verify
 
 MOST_SECONDS = 1.0
+#: What the log says when the code is there and the ledger is opened next.
+OPENING = "Waiting for application startup"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds of one start: until it is ready, since its code was loaded, of the processor."""
+
+    whole: float
+    opening: float
+    processor: float
+
+    @classmethod
+    def median(cls, starts: Sequence[Start]) -> Start:
+        return cls(*(median(getattr(start, part.name) for start in starts) for part in fields(cls)))
 
 
 def large(url: str, data: Path, entries: int) -> None:
@@ -45,14 +67,18 @@ def large(url: str, data: Path, entries: int) -> None:
     print(f"{found.entries:,} entries written in {filled:.0f} s, verified in {checked:.0f} s")
 
 
-def restart(service: ServiceProcess) -> tuple[float, float]:
-    """Seconds until the process is ready, by the clock and of the processor; then it is killed."""
-    begun = time.perf_counter()
+def restart(service: ServiceProcess) -> Start:
+    """Start the process, wait until it is ready, and kill it."""
+    written = service.log.stat().st_size if service.log.exists() else 0
+    begun = time.time()
     service.start().wait_ready()
-    seconds = time.perf_counter() - begun
-    fields = Path(f"/proc/{service.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    ready = time.time()
+    stat = Path(f"/proc/{service.pid}/stat").read_text("ascii").rpartition(")")[2].split()
     service.kill()
-    return seconds, sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    lines = service.log.read_bytes()[written:].decode().splitlines()
+    (loaded,) = (json.loads(line)["timestamp"] for line in lines if OPENING in line)
+    processor = sum(map(int, stat[11:13])) / os.sysconf("SC_CLK_TCK")
+    return Start(ready - begun, ready - datetime.fromisoformat(loaded).timestamp(), processor)
 
 
 def databases(folder: Path) -> dict[str, str]:
@@ -73,7 +99,7 @@ def databases(folder: Path) -> dict[str, str]:
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder, services = Path(name), dict[str, ServiceProcess]()
@@ -83,14 +109,18 @@ def main() -> int:
             restart(services[which])
         large(urls["large"], folder / "large", options.entries)
         restart(services["large"])  # publishes its heads, which every later start compares with
-        taken: dict[str, list[tuple[float, float]]] = {which: [] for which in services}
-        for _ in range(options.rounds):
-            for which, service in services.items():
-                taken[which].append(restart(service))
+        taken: dict[str, list[Start]] = {which: [] for which in services}
+        for round in range(options.rounds):
+            for which in sorted(services, reverse=bool(round % 2)):
+                taken[which].append(restart(services[which]))
     for which, starts in taken.items():
-        clock, processor = (min(times) for times in zip(*starts, strict=True))
-        print(f"{which:6} ready after {clock:.2f} s, {processor:.2f} s of the processor")
-    more = min(taken["large"])[0] - min(taken["empty"])[0]
+        typical = Start.median(starts)
+        print(
+            f"{which:6} ready after {typical.whole:.2f} s, {typical.opening:.2f} s after its code "
+            f"was loaded; {typical.processor:.2f} s of the processor (medians of {len(starts)})"
+        )
+    pairs = zip(taken["large"], taken["empty"], strict=True)
+    more = median(large.opening - empty.opening for large, empty in pairs)
     holds = more < MOST_SECONDS
     verdict = "holds" if holds else "FAILS"
     print(f"{more:+.2f} s, expected less than {MOST_SECONDS:g} s more  {verdict}")
