@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from mechanisms.kernels.executor import Executor, InProcess
 from storage.database import Database
 
 P = ParamSpec("P")
@@ -18,7 +19,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-class ThreadExecutor:
+class ThreadExecutor(InProcess):
     """Runs the parts of one kernel on a pool of threads (``mechanisms.kernels.executor``)."""
 
     def __init__(self, workers: int) -> None:
@@ -46,8 +47,15 @@ async def quickly(
 class Execution:
     """The pools of one service process."""
 
-    def __init__(self, workers: int, places: int) -> None:
-        self.kernels = ThreadExecutor(workers)
+    def __init__(
+        self,
+        workers: int,
+        places: int,
+        elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
+    ) -> None:
+        self._threads = ThreadExecutor(workers)
+        #: Threads, or what spreads large work over other machines too.
+        self.kernels = elsewhere(self._threads)
         self._jobs = ThreadPoolExecutor(places, thread_name_prefix="job")
 
     def job(
@@ -59,4 +67,4 @@ class Execution:
 
     def close(self) -> None:
         self._jobs.shutdown(wait=True, cancel_futures=True)
-        self.kernels.close()
+        self._threads.close()

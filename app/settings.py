@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from limits import parse
 from pydantic import (
     AliasChoices,
     DirectoryPath,
     Field,
+    FilePath,
     SecretStr,
     field_validator,
     model_validator,
@@ -83,6 +84,17 @@ class Settings(BaseSettings):
     """Units of work one version's preparation may take; published, part of the universe."""
     upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
     """Seconds an upload waits for its preparation before it answers 202."""
+
+    cluster: str | None = None
+    """A scheduler, ``tls://host:port``, whose workers run what is large; none when unset."""
+    cluster_ca: FilePath | None = None
+    """File of the authority that signed every certificate of the cluster."""
+    cluster_cert: FilePath | None = None
+    """File of this process's certificate."""
+    cluster_key: FilePath | None = None
+    """File of its key."""
+    cluster_from: int = Field(default=2 * 10**9, ge=0)
+    """Steps of work, nanoseconds about, from which it goes to the cluster."""
 
     session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
     """Seconds after which people at the dashboard sign in again."""
@@ -157,6 +169,31 @@ class Settings(BaseSettings):
         if not is_safe(self.oidc_jwks_url or self.oidc_issuer):
             raise ValueError("keys are fetched over https, or from this machine itself")
         return self
+
+    @field_validator("cluster")
+    @classmethod
+    def _is_a_scheduler(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        parsed = urlsplit(value)
+        if parsed.scheme not in ("tcp", "tls") or not parsed.hostname or not parsed.port:
+            raise ValueError("a scheduler's address is tls://host:port")
+        if parsed.scheme == "tcp" and parsed.hostname not in ("127.0.0.1", "::1", "localhost"):
+            raise ValueError("only a scheduler on this machine is spoken to without TLS")
+        return value
+
+    @model_validator(mode="after")
+    def _has_certificates(self) -> Self:
+        named = [file is not None for file in self.cluster_files()]
+        if any(named) and not all(named):
+            raise ValueError("an authority, a certificate and a key go together")
+        if self.cluster and self.cluster.startswith("tls:") != all(named):
+            raise ValueError("certificates go with tls://, and with nothing else")
+        return self
+
+    def cluster_files(self) -> tuple[Path | None, Path | None, Path | None]:
+        """Authority, certificate and key."""
+        return self.cluster_ca, self.cluster_cert, self.cluster_key
 
     def openid(self) -> OpenID | None:
         """The provider in effect."""

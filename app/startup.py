@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -21,6 +21,7 @@ from app.services import Services
 from app.settings import Settings
 from app.tokens import Tokens
 from app.uploads import Uploads
+from mechanisms.kernels.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
 from storage.database import Database
 from storage.datasets import Datasets
@@ -60,7 +61,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         queries = Queries(database)
         places = settings.places_in_effect()
-        execution = Execution(settings.kernel_threads(), places)
+        elsewhere = closing.enter_context(_cluster(settings))
+        execution = Execution(settings.kernel_threads(), places, elsewhere)
         closing.callback(execution.close)
         answering = Answering(
             database=database,
@@ -100,3 +102,30 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             rate=Rate(settings.rate_limit),
             metrics=metrics,
         )
+
+
+@contextmanager
+def _cluster(settings: Settings) -> Iterator[Callable[[Executor], Executor]]:
+    """What adds the cluster to threads, where there is one; only then is its library loaded."""
+    if settings.cluster is None:
+        yield lambda threads: threads
+        return
+    from app.cluster.executor import ClusterExecutor
+    from app.cluster.roles import Certificates
+    from storage.scratch import Scratch
+
+    certificates = Certificates.of(settings.cluster_files())
+    with ExitStack() as closing:
+
+        def elsewhere(threads: Executor) -> Executor:
+            made = ClusterExecutor(
+                threads,
+                settings.cluster or "",
+                None if certificates is None else certificates.security(),
+                Scratch(settings.data.absolute()),
+                settings.cluster_from,
+            )
+            closing.callback(made.close)
+            return made
+
+        yield elsewhere

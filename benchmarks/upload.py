@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.kernels.executor import InProcess
 from storage.ingest import UploadLimits
 from storage.preparation import open_records, prepare_upload
 
@@ -24,7 +25,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-class Threads:
+class Threads(InProcess):
     """The executor of a service with this many workers."""
 
     def __init__(self, workers: int) -> None:

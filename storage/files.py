@@ -1,6 +1,7 @@
 """The data folder: every folder 0700, every file 0600, every name chosen by the server.
 
     DIR/incoming/                        uploads while they arrive; nothing here outlives its upload
+    DIR/cluster/                         what kernels on other machines share (``storage.scratch``)
     DIR/datasets/<id>/nodes/             the node list of a graph that has one
     DIR/datasets/<id>/staging-<random>/  a version being prepared
     DIR/datasets/<id>/<version>/         a published version, never changed again
@@ -70,6 +71,9 @@ class Files:
         for path in (self.root / "incoming").iterdir():
             if _untouched_since(path, oldest):
                 path.unlink(missing_ok=True)
+        for path in (self.root / "cluster").glob("*"):
+            if _untouched_since(path, oldest):
+                path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
         for pattern in ("*/staging-*", "*/.*"):
             for path in (self.root / "datasets").glob(pattern):
                 if _untouched_since(path, oldest):

@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from app.cli import asking, budgets, datasets, serving, users
+from app.cli import asking, budgets, cluster, datasets, serving, users
 from app.cli.remote import DEFAULT_URL, Caller, KeyFileOption, KeyOption, UrlOption
 from app.maintenance import COMMANDS
 
@@ -32,7 +32,7 @@ def privypurse(
     context.obj = Caller(url, key, key_file)
 
 
-for command in (*serving.COMMANDS, *COMMANDS):
+for command in (*serving.COMMANDS, *cluster.COMMANDS, *COMMANDS):
     cli.command(rich_help_panel=LOCAL)(command)
 for group, commands, about in (
     ("users", users.COMMANDS, "Users, roles and keys (admin)."),

@@ -191,5 +191,7 @@ class Drawing:
         if self._plan.options.context is Context.MAX_RELEVANCE:
             return merged_levels([self._pairs.of(x, target) for (x,) in candidates])
         listed = np.array(candidates, np.int64)
-        found = purest_levels(self._codes, self._levels, target, listed, self._executor)
+        found = purest_levels(
+            self._codes, self._levels, target, listed, self._executor, self._plan.rows
+        )
         return merged_purest(found)

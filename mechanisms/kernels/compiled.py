@@ -35,4 +35,6 @@ def fingerprint(package: Path) -> str:
 # an upgrade an old coin would go on under new noise. So every state of the sources has its folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
-_config.CACHE_DIR = str(Path(_base) / f"kernels-{fingerprint(_PACKAGE)}")
+#: The state of the kernels of this process.
+KERNELS = fingerprint(_PACKAGE)
+_config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")

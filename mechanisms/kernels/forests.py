@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.kernels.executor import Arrays, Executor, Found, Inline
 from mechanisms.records import TableRecords
-from mechanisms.trees.forest import Forest
+from mechanisms.trees.forest import Column, Forest
 
 Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -24,6 +24,8 @@ Words = NDArray[np.uint64]
 
 #: Rows of one block: 64 words a literal and a node, so that a common tree fits the first cache.
 BLOCK = 4096
+#: The labels among the arrays of columns.
+CLASSES = "classes"
 
 
 @dataclass(frozen=True)
@@ -36,49 +38,78 @@ class Confusion:
     negatives: int
 
 
-def confusion(records: TableRecords, forest: Forest, executor: Executor | None = None) -> Confusion:
-    """Count what every tree gets right; labels other than the positive class are one class."""
-    executor = executor or Inline()
+def confusion(
+    records: TableRecords,
+    forest: Forest,
+    executor: Executor | None = None,
+    most_rows: int = 0,
+) -> Confusion:
+    """Count what every tree gets right; labels other than the positive class are one class.
+
+    ``most_rows`` is the public bound on the rows; where there is none it is all done here.
+    """
     classes = records.codes[forest.class_attribute]
-    blocks = -(-len(classes) // BLOCK)
-    step = max(1, -(-blocks // (4 * executor.workers))) * BLOCK
 
-    def part(start: int) -> Counts:
-        stop = min(start + step, len(classes))
-        # Rows: labelled positive, and rightly so. The last entry counts the rows of the class.
-        counts = np.zeros((2, forest.trees + 1), np.int64)
-        for first in range(start, stop, BLOCK):
-            rows = slice(first, min(first + BLOCK, stop))
-            actual = _level_words(classes[rows], forest.positive_code)
-            _evaluate(
-                _literal_words(records, forest, rows, len(actual)),
-                forest.literal,
-                forest.yes,
-                forest.no,
-                forest.starts,
-                actual,
-                rows.stop - rows.start,
-                counts,
-            )
-        return counts
+    def cut(workers: int) -> list[tuple[Forest, int, int]]:
+        blocks = -(-len(classes) // BLOCK)
+        step = max(1, -(-blocks // (4 * workers))) * BLOCK
+        starts = range(0, len(classes), step)
+        return [(forest, start, min(start + step, len(classes))) for start in starts]
 
-    found = executor.map(part, range(0, len(classes), step))
-    counts = sum(found, np.zeros((2, forest.trees + 1), np.int64))
+    words = (len(forest.literal) + 2 * forest.literals) * -(-most_rows // 64)
+    literals = most_rows * len(forest.columns)
+    found = (executor or Inline()).spread(
+        _count, _columns(records, forest), cut, work=words + literals
+    )
+    counts = sum((part for (part,) in found), np.zeros((2, forest.trees + 1), np.int64))
     positives = int(counts[1, -1])
     negatives = len(classes) - positives
     hits = counts[1, :-1]
     return Confusion(hits, negatives - (counts[0, :-1] - hits), positives, negatives)
 
 
-def _literal_words(records: TableRecords, forest: Forest, rows: slice, words: int) -> Words:
+def _columns(records: TableRecords, forest: Forest) -> Arrays:
+    arrays = {CLASSES: records.codes[forest.class_attribute]}
+    for column in forest.columns:
+        kept = records.codes if column.thresholds is None else records.values
+        arrays[_name(column)] = kept[column.attribute]
+    return arrays
+
+
+def _name(column: Column) -> str:
+    """What the column that is asked is called among the arrays: codes and values are apart."""
+    return ("codes:" if column.thresholds is None else "values:") + column.attribute
+
+
+def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> Found:
+    forest, start, stop = part
+    # Rows: labelled positive, and rightly so. The last entry counts the rows of the class.
+    counts = np.zeros((2, forest.trees + 1), np.int64)
+    for first in range(start, stop, BLOCK):
+        rows = slice(first, min(first + BLOCK, stop))
+        actual = _level_words(arrays[CLASSES][rows], forest.positive_code)
+        _evaluate(
+            _literal_words(arrays, forest, rows, len(actual)),
+            forest.literal,
+            forest.yes,
+            forest.no,
+            forest.starts,
+            actual,
+            rows.stop - rows.start,
+            counts,
+        )
+    return (counts,)
+
+
+def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> Words:
     """One row of words a literal, uint64 (literals, words); bits behind the last row are 0."""
     bits = np.zeros((forest.literals, words), np.uint64)
     for column in forest.columns:
         here = bits[column.first : column.first + column.count]
         if column.thresholds is None:
-            _mark(records.codes[column.attribute][rows], here)
+            _mark(arrays[_name(column)][rows], here)
         else:
-            values = records.values[column.attribute][rows]
+            values = arrays[_name(column)][rows]
             # How many thresholds are at most the value; those are the literals that hold.
             ranks = np.searchsorted(column.thresholds, values, side="right")
             _mark_up_to(ranks, here)

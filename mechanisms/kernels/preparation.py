@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_degree_work
 from mechanisms.kernels.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
-from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Nodes, Offsets
 from mechanisms.kernels.ranked import RankedGraph, equal_blocks, ranked, search_work
 from mechanisms.kernels.totals import graph_totals, totals_work
@@ -75,22 +75,27 @@ def prepare_graph(
     search, paths = search_work(graph), co_degree_work(graph)
     share = _Share(int(search.sum()) + int(paths.sum()), progress)
 
-    def ego_block(block: tuple[int, int]) -> tuple[Offsets, Offsets]:
-        columns = egocentric_block(graph, *block)
-        share.add(int(search[slice(*block)].sum()))
-        return columns
+    def spread(
+        kernel: Callable[[Arrays, tuple[int, int]], Found], work: Offsets, blocks: int
+    ) -> list[Found]:
+        """``kernel`` of that many blocks of equal work for each worker."""
+        made: list[tuple[int, int]] = []
 
-    def pair_block(block: tuple[int, int]) -> Nodes:
-        maxima = co_degree_block(graph, *block)
-        share.add(int(paths[slice(*block)].sum()))
-        return maxima
+        def cut(workers: int) -> list[tuple[int, int]]:
+            made.extend(equal_blocks(work, blocks * workers))
+            return made
+
+        def done(number: int) -> None:
+            share.add(int(work[slice(*made[number])].sum()))
+
+        return executor.spread(kernel, graph.arrays(), cut, work=int(work.sum()), done=done)
 
     # Search work says little about the two-paths inside an ego, so there are many small blocks,
     # the hubs first. The work of pairs is known exactly, and its partial maxima take room.
-    egos = executor.map(ego_block, equal_blocks(search, 16 * executor.workers))
-    pairs = executor.map(pair_block, equal_blocks(paths, 4 * executor.workers))
+    egos = spread(_ego_block, search, 16)
+    pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)
-    for maxima in pairs:
+    for (maxima,) in pairs:
         np.maximum(co_degree[: len(maxima)], maxima, out=co_degree[: len(maxima)])
     return {
         "degree": np.diff(indptr).astype(np.int32),
@@ -112,6 +117,14 @@ def prepare_totals(
     """
     graph = ranked(indptr, indices)
     return graph_totals(graph, co_degree[graph.order], executor)
+
+
+def _ego_block(arrays: Arrays, block: tuple[int, int]) -> Found:
+    return egocentric_block(RankedGraph(**arrays), *block)
+
+
+def _pair_block(arrays: Arrays, block: tuple[int, int]) -> Found:
+    return (co_degree_block(RankedGraph(**arrays), *block),)
 
 
 def _by_node(graph: RankedGraph, by_rank: NDArray[Any]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,10 @@ class RankedGraph:
     @property
     def nodes(self) -> int:
         return len(self.order)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What the graph consists of: ``RankedGraph(**arrays)`` is the same graph."""
+        return {name: getattr(self, name) for name in ("order", "indptr", "indices", "split")}
 
     @property
     def largest_degree(self) -> int:

@@ -7,19 +7,22 @@ Subsets come in lexicographic order: the codes of all but the last attribute are
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.kernels.executor import Arrays, Executor, Found, Inline
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
 #: A product of domains up to this size has a counter a cell; above it the rows are sorted.
 DENSE = 1 << 20
+#: Nanoseconds, about, that a row takes in one subset.
+STEPS = 4
 
 
 def subset_sums(
@@ -33,12 +36,13 @@ def subset_sums(
         subsets: numbers of attributes, (subsets, size ≥ 1), rows in lexicographic order.
         sums: Φ[0 … rows].
     """
-
-    def part(chunk: Counts) -> Counts:
-        return _subset_sums(codes, levels, chunk, sums, DENSE)
-
-    found = (executor or Inline()).map(part, _chunks(subsets, executor))
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    found = (executor or Inline()).spread(
+        _sums_of,
+        {"codes": codes, "levels": levels, "sums": sums},
+        partial(_chunks, subsets),
+        work=STEPS * len(subsets) * len(sums),
+    )
+    return np.concatenate([np.zeros(0, np.int64), *(part for (part,) in found)])
 
 
 def purest_levels(
@@ -47,23 +51,35 @@ def purest_levels(
     target: int,
     subsets: Counts,
     executor: Executor | None = None,
+    most_rows: int = 0,
 ) -> Counts:
     """Of each β the largest m over all combinations of all subsets, −1 where there is none.
 
     The classes are those of the attribute ``target``, which is in no subset; of a combination
-    with τ rows, b of them of the rarest class, m = τ − b and β = max(b, 1) − 1.
+    with τ rows, b of them of the rarest class, m = τ − b and β = max(b, 1) − 1. ``most_rows``
+    is the public bound on the rows; where there is none it is all done here.
     """
-
-    def part(chunk: Counts) -> Counts:
-        return _purest_levels(codes, levels, target, chunk, DENSE)
-
-    found = (executor or Inline()).map(part, _chunks(subsets, executor))
-    largest: Counts = np.maximum.reduce(found)
+    found = (executor or Inline()).spread(
+        _purest_of,
+        {"codes": codes, "levels": levels, "target": np.array([target])},
+        partial(_chunks, subsets),
+        work=STEPS * len(subsets) * most_rows,
+    )
+    largest: Counts = np.maximum.reduce([part for (part,) in found])
     return largest
 
 
-def _chunks(subsets: Counts, executor: Executor | None) -> list[Counts]:
-    return np.array_split(subsets, 4 * executor.workers if executor is not None else 1)
+def _sums_of(arrays: Arrays, subsets: Counts) -> Found:
+    return (_subset_sums(arrays["codes"], arrays["levels"], subsets, arrays["sums"], DENSE),)
+
+
+def _purest_of(arrays: Arrays, subsets: Counts) -> Found:
+    target = int(arrays["target"][0])
+    return (_purest_levels(arrays["codes"], arrays["levels"], target, subsets, DENSE),)
+
+
+def _chunks(subsets: Counts, workers: int) -> list[Counts]:
+    return np.array_split(subsets, min(4 * workers, max(len(subsets), 1)))
 
 
 @compiled

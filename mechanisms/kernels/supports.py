@@ -6,13 +6,13 @@ among each other's. Each part counts into an array of its own, and the parts are
 
 from __future__ import annotations
 
-from itertools import accumulate
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Offsets
 from mechanisms.kernels.ranked import RankedGraph, Ranks, equal_blocks
 
@@ -28,13 +28,18 @@ def support_work(graph: RankedGraph) -> Offsets:
 def edge_supports(graph: RankedGraph, executor: Executor) -> Supports:
     """a_ij of every edge, int32 (edges,): edges by their end of higher rank, then by the other."""
     starts = np.concatenate(([0], np.cumsum(graph.split - graph.indptr[:-1])))
-    blocks = equal_blocks(support_work(graph), executor.workers)
+    work = support_work(graph)
+    arrays = {**graph.arrays(), "starts": starts}
+    parts = executor.spread(_block, arrays, partial(equal_blocks, work), work=int(work.sum()))
+    return reduce(_added, (part for (part,) in parts))
 
-    def part(block: tuple[int, int]) -> Supports:
-        return _supports(graph.indptr, graph.indices, graph.split, starts, *block)
 
-    *_, total = accumulate(executor.map(part, blocks), _added)
-    return total
+def _block(arrays: Arrays, block: tuple[int, int]) -> Found:
+    graph, (first, last) = arrays, block
+    found = _supports(
+        graph["indptr"], graph["indices"], graph["split"], graph["starts"], first, last
+    )
+    return (found,)
 
 
 def by_row(graph: RankedGraph, supports: Supports) -> Supports:

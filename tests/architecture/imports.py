@@ -21,10 +21,15 @@ PACKAGES = ("accounting", "mechanisms", "storage", "app", "privypurse")
 FOLDERS = {"privypurse": "client/privypurse"}
 
 
+#: What is there with the extra ``cluster`` alone, and for one package alone.
+OPTIONAL = frozenset({"dask", "distributed"})
+
+
 def declared() -> frozenset[str]:
     """Import names of what the service is installed with; test tools are not among them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = (re.split(r"[^\w-]", entry)[0] for entry in project["dependencies"])
+    entries = project["dependencies"] + project["optional-dependencies"]["cluster"]
+    names = (re.split(r"[^\w-]", entry)[0] for entry in entries)
     # PyJWT's import name, and parts of fastapi, pydantic and jinja2 that have their own.
     parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe"}
     return frozenset(name.replace("-", "_") for name in names) | parts
@@ -80,8 +85,9 @@ RULES = (
         SQL_MODULES | IMPURE,
     ),
     # The command line speaks to services elsewhere as anyone would: by the client.
-    Rule("app.cli", frozenset(PACKAGES), None, SQL_MODULES),
-    Rule("app", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES),
+    Rule("app.cli", frozenset(PACKAGES), None, SQL_MODULES | OPTIONAL),
+    Rule("app.cluster", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES),
+    Rule("app", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | OPTIONAL),
     Rule(
         "storage",
         frozenset({"storage", "mechanisms", "accounting"}),

@@ -53,6 +53,9 @@ def test_every_package_is_looked_at() -> None:
         ("app/a.py", "import sqlalchemy"),
         ("app/routes/a.py", "from sqlalchemy.orm import Session"),
         ("app/a.py", "import sqlite3"),
+        ("app/a.py", "def f():\n    import distributed"),
+        ("app/cli/cluster.py", "from dask import config"),
+        ("storage/a.py", "import distributed"),
         ("app/a.py", "q = 'SELECT id FROM query WHERE 1'"),
         ("app/a.py", "q = '''\n  update account set charged = 0'''"),
         ("app/a.py", "q = f'DELETE FROM {table}'"),
@@ -83,6 +86,7 @@ def test_a_breach_is_caught(path: str, source: str) -> None:
         ("mechanisms/noise/a.py", "from ..domains import Dataset\nfrom . import words"),
         ("mechanisms/a.py", "def f(randomness):\n    return randomness.stream()"),
         ("storage/a.py", "import sqlite3\nq = 'SELECT 1 FROM query'"),
+        ("app/cluster/a.py", "from distributed import Client\nimport dask.config"),
         ("app/cli/a.py", "print('listening')\nfrom privypurse import PrivyPurse"),
         ("client/privypurse/a.py", "import httpx, time\ndef f():\n    import numpy"),
         ("app/a.py", "text = 'Select the best node from a graph'\nimport fastapi"),
@@ -96,9 +100,36 @@ def test_what_is_allowed_passes(path: str, source: str) -> None:
 def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
     """Readers of files and symbolic libraries cost hundreds of megabytes: imported on use."""
     # numba imports the bare scipy package when it is there.
-    heavy = ("matplotlib", "mpmath", "networkx", "pandas", "pyarrow", "scipy.special")
-    code = f"import app.main, sys; print([m for m in {heavy!r} if m in sys.modules])"
+    heavy = (
+        "dask",
+        "distributed",
+        "matplotlib",
+        "mpmath",
+        "networkx",
+        "pandas",
+        "pyarrow",
+        "scipy.special",
+    )
+    code = f"import app.main, app.cli, sys; print([m for m in {heavy!r} if m in sys.modules])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert loaded.stdout.strip() == "[]"
+
+
+SPREADS = ("forests.py", "preparation.py", "subsets.py", "supports.py")
+
+
+def test_what_is_spread_draws_nothing() -> None:
+    """Noise is drawn in the service: kernels that may run elsewhere know no sampler."""
+    kernels = ROOT / "mechanisms" / "kernels"
+    found = {
+        path.relative_to(kernels).as_posix()
+        for path in (ROOT / "mechanisms").rglob("*.py")
+        if ".spread(" in path.read_text("utf-8") and path.name != "executor.py"
+    }
+    assert found == set(SPREADS)
+    for name in SPREADS:
+        source = (kernels / name).read_text("utf-8")
+        assert "noise" not in source
+        assert "andomness" not in source

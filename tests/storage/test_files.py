@@ -62,14 +62,17 @@ def test_the_sweep_takes_only_what_is_old(tmp_path: Path) -> None:
     write_arrays(version, "test", {})
     left = tmp_path / "incoming" / "left"
     left.touch()
+    job = tmp_path / "cluster" / "job"
+    job.mkdir(parents=True)
+    array = tmp_path / "cluster" / "array.npy"
+    array.touch()
     files.sweep()
     assert staging.exists()
     assert left.exists()
-    for path in (staging, version, left):
+    for path in (staging, version, left, job, array):
         os.utime(path, (0, 0))
     files.sweep()
-    assert not staging.exists()
-    assert not left.exists()
+    assert not any(path.exists() for path in (staging, left, job, array))
     assert version.exists()
 
 

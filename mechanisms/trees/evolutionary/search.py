@@ -24,6 +24,7 @@ from mechanisms.trees.evolutionary.flattening import as_json, flattened
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.task import Task
+from mechanisms.utilities.tables import row_bound
 
 #: Nodes of all candidates of a search together: the work is this times the rows.
 MAX_WORK = 1 << 22
@@ -131,7 +132,7 @@ def search(
     asked.steps(dataset, loss)
     positive = asked.task.labels.index(asked.positive_class)
     proposals = Proposals(asked.questions, asked.initial_depth, asked.max_depth, Dice(randomness))
-    evaluation = _Evaluation(records, asked.questions, positive, executor)
+    evaluation = _Evaluation(records, asked.questions, positive, row_bound(dataset), executor)
     pool = [proposals.random() for _ in range(asked.population)]
     parents: list[Tree] = []
     for draws, part in zip(asked.draws, asked.losses(loss), strict=True):
@@ -149,10 +150,15 @@ class _Evaluation:
     """Counts of trees, each distinct one evaluated once in the whole search."""
 
     def __init__(
-        self, records: TableRecords, questions: Questions, positive: int, executor: Executor
+        self,
+        records: TableRecords,
+        questions: Questions,
+        positive: int,
+        most_rows: int,
+        executor: Executor,
     ) -> None:
         self._records, self._questions = records, questions
-        self._positive, self._executor = positive, executor
+        self._positive, self._most_rows, self._executor = positive, most_rows, executor
         self._known: dict[Tree, tuple[int, int]] = {}
         self._classes = (0, 0)
 
@@ -161,7 +167,7 @@ class _Evaluation:
         new = list(dict.fromkeys(tree for tree in pool if tree not in self._known))
         if new:
             forest = flattened(new, self._questions, self._positive)
-            found = confusion(self._records, forest, self._executor)
+            found = confusion(self._records, forest, self._executor, self._most_rows)
             counts = zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True)
             self._known.update(zip(new, counts, strict=True))
             self._classes = found.positives, found.negatives

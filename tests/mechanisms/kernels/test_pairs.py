@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from mechanisms.kernels import assignment, pairs, subsets
 from mechanisms.kernels.assignment import cluster_counts
+from mechanisms.kernels.executor import InProcess
 from mechanisms.kernels.pairs import packed, pair_tables
 from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 
 
-class Pool:
+class Pool(InProcess):
     workers = 3
 
     def map(self, kernel: Any, parts: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from mechanisms.kernels import preparation
-from mechanisms.kernels.executor import Inline, Part, Result
+from mechanisms.kernels.executor import Inline, InProcess, Part, Result
 from mechanisms.kernels.preparation import (
     GRAPH_COLUMNS,
     check_degree_bound,
@@ -31,7 +31,7 @@ from tests.mechanisms.kernels.oracles import (
 )
 
 
-class Threads:
+class Threads(InProcess):
     """As many threads as it says, finishing in whatever order they please."""
 
     def __init__(self, workers: int) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mechanisms.domains import CategoricalAttribute, NumericAttribute, TableDomain
 from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels import forests
+from mechanisms.kernels.executor import InProcess
 from mechanisms.kernels.forests import confusion
 from mechanisms.records import TableRecords
 from mechanisms.trees.forest import forest
@@ -151,7 +152,7 @@ TREES: list[Tree] = [
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_blocks_and_workers_change_nothing(workers: int) -> None:
-    class Pool:
+    class Pool(InProcess):
         def __init__(self) -> None:
             self.workers = workers
 
@@ -172,7 +173,7 @@ def test_kernels_follow_their_plain_twins() -> None:
     words = forests._level_words(codes, 2)
     bits = [int(word) >> i & 1 for word in words for i in range(64)]
     assert bits == [*(int(code == 2) for code in codes), *[0] * (256 - 200)]
-    literals = forests._literal_words(records, flat, slice(0, 200), 4)
+    literals = forests._literal_words(forests._columns(records, flat), flat, slice(0, 200), 4)
     asked = {column.attribute: literals[column.first] for column in flat.columns}
     assert (asked["colour"] == forests._level_words(codes, 0)).all()
     over = [int(word) >> i & 1 for word in asked["age"] for i in range(64)]

@@ -1,0 +1,82 @@
+"""A cluster for kernels: ``scheduler`` and ``worker`` beside a service that names the scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.remote import fail
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.cluster.roles import Certificates
+
+MISSING = "a cluster needs the extra `cluster`: pip install 'privypurse[cluster]'"
+
+
+def scheduler(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8786,
+) -> None:
+    """Hand out work to workers until SIGTERM or Ctrl-C; certificates come from PURSE_CLUSTER_…."""
+    certificates = _certificates(Settings())
+    if certificates is None and host not in ("127.0.0.1", "::1", "localhost"):
+        fail("without certificates a scheduler listens on this machine alone")
+    from app.cluster.processes import run_scheduler
+
+    run_scheduler(host, port, certificates)
+
+
+def worker(
+    host: Annotated[
+        str | None, typer.Option(help="Address that the scheduler reaches this worker at.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Parts at the same time.", min=1, max=1024)
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="The service's data folder.")] = None,
+) -> None:
+    """Run kernels for the scheduler in PURSE_CLUSTER until SIGTERM or Ctrl-C."""
+    settings = Settings()
+    if settings.cluster is None:
+        fail("PURSE_CLUSTER says which scheduler to work for")
+    certificates = _certificates(settings)
+    from app.cluster.processes import run_worker
+
+    folder = data or settings.data
+    if not folder.is_dir():
+        fail(f"the data folder {folder} is not there")
+    run_worker(
+        settings.cluster,
+        folder.absolute(),
+        threads or settings.kernel_threads(),
+        host,
+        certificates,
+    )
+
+
+def certificates(
+    folder: Annotated[Path, typer.Argument(help="Where they are written; not there before.")],
+) -> None:
+    """Make an authority, and a certificate and a key for scheduler, workers and service."""
+    from app.cluster.certificates import make_certificates
+
+    try:
+        make_certificates(folder)
+    except FileExistsError:
+        fail(f"there are certificates in {folder} already")
+    except OSError as error:
+        fail(f"the folder {folder} cannot be used: {error.strerror}")
+
+
+def _certificates(settings: Settings) -> Certificates | None:
+    try:
+        from app.cluster.roles import Certificates
+    except ImportError:
+        fail(MISSING)
+    return Certificates.of(settings.cluster_files())
+
+
+COMMANDS = (scheduler, worker, certificates)

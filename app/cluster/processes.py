@@ -1,0 +1,86 @@
+"""A scheduler and a worker as processes of their own, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dask.config
+
+from app.cluster import tasks
+from app.cluster.roles import Certificates, GuardedScheduler, GuardedWorker
+
+#: Dask's own pages and profiles are left out, and so is spilling: what is private never gets
+#: into its memory, and nothing of it is to be shown.
+QUIET: dict[str, Any] = {
+    "distributed.scheduler.http.routes": ["distributed.http.health"],
+    "distributed.worker.http.routes": ["distributed.http.health"],
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.scheduler.no-workers-timeout": "30s",
+    "distributed.scheduler.worker-ttl": "60s",
+}
+
+
+def run_scheduler(host: str, port: int, certificates: Certificates | None) -> None:
+    """Hand out work on ``host:port``, over TLS with certificates."""
+    asyncio.run(_scheduler(host, port, certificates))
+
+
+def run_worker(
+    scheduler: str, data: Path, threads: int, host: str | None, certificates: Certificates | None
+) -> None:
+    """Do work for the scheduler at an address; a lost one is waited for."""
+    tasks.use(data)
+    asyncio.run(_worker(scheduler, threads, host, certificates))
+
+
+async def _scheduler(host: str, port: int, certificates: Certificates | None) -> None:
+    stop = _stopping()
+    with dask.config.set(QUIET):
+        scheduler = GuardedScheduler(
+            host=host,
+            port=port,
+            protocol="tcp" if certificates is None else "tls",
+            security=None if certificates is None else certificates.security(),
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+        )
+        async with scheduler:
+            await stop.wait()
+
+
+async def _worker(
+    address: str, threads: int, host: str | None, certificates: Certificates | None
+) -> None:
+    stop = _stopping()
+    with dask.config.set(QUIET), tempfile.TemporaryDirectory() as local:
+        while not stop.is_set():
+            worker = GuardedWorker(
+                address,
+                nthreads=threads,
+                host=host,
+                security=None if certificates is None else certificates.security(),
+                dashboard=False,
+                dashboard_address="127.0.0.1:0",
+                local_directory=local,
+                memory_limit=0,
+            )
+            async with worker:
+                over = asyncio.create_task(worker.finished())
+                stopped = asyncio.create_task(stop.wait())
+                await asyncio.wait({over, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                stopped.cancel()
+
+
+def _stopping() -> asyncio.Event:
+    """Set by the first signal to stop."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,56 @@
+"""What runs on a worker: one part of a job, found by its name in the shared folder.
+
+Nothing comes back through Dask: no result, and of an error not even its text, which could quote
+records; that nothing was left in the folder says enough.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from storage.scratch import Job, Scratch
+
+#: Jobs that stay open: their arrays are mapped once, and stay in the machine's memory.
+MOST = 4
+
+
+class Jobs:
+    """The jobs that a worker is at, open as long as they exist; safe to share between threads."""
+
+    def __init__(self, root: Path) -> None:
+        self._scratch = Scratch(root)
+        self._open: OrderedDict[str, Job] = OrderedDict()
+        self._lock = Lock()
+
+    def run(self, name: str, part: int) -> None:
+        """Do one part of a job, and leave there what is found."""
+        job = self._job(name)
+        self._scratch.write(name, part, job.kernel(job.arrays, job.parts[part]))
+
+    def _job(self, name: str) -> Job:
+        with self._lock:
+            for known in [known for known in self._open if self._scratch.is_over(known)]:
+                del self._open[known]  # A disk gives room back when nobody maps a file.
+            job = self._open.get(name) or self._scratch.open(name)
+            self._open[name] = job
+            self._open.move_to_end(name)
+            if len(self._open) > MOST:
+                self._open.popitem(last=False)
+            return job
+
+
+_jobs: list[Jobs] = []
+
+
+def use(root: Path) -> None:
+    """Say once, in a worker's process, where the shared folder is."""
+    _jobs[:] = [Jobs(root)]
+
+
+def run(name: str, part: int) -> None:
+    """The one task there is."""
+    with suppress(Exception):
+        _jobs[0].run(name, part)
