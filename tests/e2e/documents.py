@@ -6,9 +6,55 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.architecture.imports import ROOT
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)((?: {4}.*\n)+)")
+INLINE = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True)
+class Code:
+    """Something that a page sets as code; ``form`` is ``indented``, ``inline`` or a language."""
+
+    form: str
+    text: str
+
+
+def pages() -> list[Path]:
+    """Everything that tells readers what to type."""
+    single = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "client/README.md"]
+    return [*single, *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def code_of(text: str) -> Iterator[Code]:
+    """All code of a page, in the order of its forms."""
+    for fence in FENCE.finditer(text):
+        yield Code(fence[1], fence[2])
+    prose = FENCE.sub("", text)
+    for block in INDENTED.finditer(prose):
+        yield Code("indented", re.sub(r"^ {4}", "", block[1], flags=re.MULTILINE))
+    for span in INLINE.finditer(INDENTED.sub("", prose)):
+        yield Code("inline", " ".join(span[1].split()))
+
+
+def lines_of(block: str) -> list[str]:
+    """The commands of a block, each in one line and without what is said beside it."""
+    whole = re.sub(r"\\\n\s*", "", block).splitlines()
+    return [re.sub(r"\s{2,}.*", "", line).strip() for line in whole if line.strip()]
+
+
+def indented(page: str, count: int) -> list[str]:
+    """The indented blocks of a page: so many, lest a test overlook one."""
+    found = [
+        one.text for one in code_of((ROOT / page).read_text("utf-8")) if one.form == "indented"
+    ]
+    assert len(found) == count, found
+    return found
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -28,7 +74,7 @@ def commands(folder: Path) -> dict[str, str]:
     for file, line in (
         ("bin/privypurse", f'{start} -m app.cli "$@"'),
         ("bin/python", f'{start} "$@"'),
-        ("run", f'PURSE_DATA="${{PURSE_DATA:-$PWD/data}}" {start} -m app.cli "$@"'),
+        ("run", f'PURSE_DATA="${{PURSE_DATA:-$PWD/data}}" {start} -m app.cli "${{@:-serve}}"'),
     ):
         (folder / file).write_text(f"#!/bin/sh\n{line}\n", "utf-8")
         (folder / file).chmod(0o755)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
@@ -31,7 +32,10 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
     page = (ROOT / "docs/client.md").read_text("utf-8")
     program = "\n".join(blocks(page, "python"))
     assert len(blocks(page, "python")) == 8
+    [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
     with ServiceProcess(tmp_path / "data") as service:
+        program += '\nkey = os.environ["PRIVYPURSE_KEY"]\n'
+        program += short.replace("https://purse.example", service.url)
         here = {"PRIVYPURSE_URL": service.url, "PRIVYPURSE_KEY": service.admin_key}
         set_up = ROOT / "examples/set_up.py"
         printed = run(
@@ -49,6 +53,21 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
         "left: ε = 19.5 largest that fits: ε = 19.5",
     ):
         assert said in printed, printed
+    assert printed.endswith("] ε = 19\n"), printed
+
+
+def test_the_page_of_distances() -> None:
+    [program] = blocks((ROOT / "docs/distances.md").read_text("utf-8"), "python")
+    code: dict[str, Any] = {}
+    exec(program, code)
+    town = {"name": "town", "values": ["Aix", "Brest"], "vectors": [[0.0], [3.0]]}
+    age = {"name": "age", "values": ["[0,50)", "[50,100]"], "vectors": [[0.0, 1.0], [1.0, 0.0]]}
+    answer = {
+        "encoding": {"attributes": [town, age]},
+        "centres": [[0.0, 0.0, 1.0], [3.0, 1.0, 0.0]],
+    }
+    assert code["nearest"]({"town": "Aix", "age": "[0,50)"}, answer) == 0
+    assert code["nearest"]({"town": "Brest", "age": "[0,50)"}, answer) == 1
 
 
 def test_the_page_of_the_command_line(tmp_path: Path) -> None:
