@@ -1,0 +1,15 @@
+"""Every run draws the same examples: what fails, fails for everybody and at once.
+
+New ones are looked for on purpose: ``./run test --hypothesis-profile=explore tests/mechanisms``.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# Nothing here depends on the speed of the machine, which others may be using.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+
+settings.register_profile("same", _PATIENT, derandomize=True)
+settings.register_profile("explore", _PATIENT, max_examples=1000)
+settings.load_profile("same")
