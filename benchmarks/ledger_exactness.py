@@ -19,7 +19,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
 from multiprocessing import get_context
@@ -126,7 +126,10 @@ async def _one(
                 outcomes["refused"] += 1
                 break
             assert isinstance(held, Reservation)
-            assert await ledger.settle_async(held, status=201, body=b"x", release_us=0)
+            while True:
+                with suppress(Busy):
+                    assert await ledger.settle_async(held, status=201, body=b"x", release_us=0)
+                    break
             outcomes["granted"] += 1
             break
 

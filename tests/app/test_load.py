@@ -65,19 +65,18 @@ def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Se
     assert full.headers["Retry-After"] == "1"
     held.set()
     (one,) = shop("ben", "GET", "/v1/queries").json()["items"]
-    shop("ben", "GET", f"/v1/queries/{one['id']}", headers={"Prefer": "wait=10"})
+    shop("ben", "GET", f"/v1/queries/{one['id']}", headers={"Prefer": "wait=60"})
     assert later(shop, "ben").status_code == 202
 
 
-@configured(in_flight_per_analyst=1, release_interval=1.0)
+@configured(in_flight_per_analyst=1, release_interval=2.0)
 def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
     started = time.monotonic()
     assert later(shop).status_code == 202
-    time.sleep(0.5)  # it was computed long ago
-    assert later(shop).status_code == 429
+    time.sleep(0.2)  # it was computed long ago
     while later(shop).status_code == 429:
         time.sleep(0.02)
-    assert time.monotonic() - started >= 1.0
+    assert time.monotonic() - started >= 2.0
 
 
 @configured(in_flight_per_analyst=1)
@@ -156,10 +155,10 @@ def test_a_query_beyond_the_limit_fails_for_good(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Charged, replayed as itself, and what its kernel finds later is thrown away."""
-    compute, finished = Selection.compute, threading.Event()
+    compute, go_on, finished = Selection.compute, threading.Event(), threading.Event()
 
     def slow(*args: Any, **kwargs: Any) -> Any:
-        time.sleep(1.0)
+        assert go_on.wait(60)
         try:
             return compute(*args, **kwargs)
         finally:
@@ -169,12 +168,14 @@ def test_a_query_beyond_the_limit_fails_for_good(
     key = {"Idempotency-Key": "k"}
     started = time.monotonic()
     reply = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
-    assert 0.3 <= time.monotonic() - started < 0.9
+    assert time.monotonic() - started >= 0.3
+    assert not finished.is_set()
     assert (reply.status_code, reply.json()["type"]) == (500, "/problems/query-failed")
     # Whoever is still waiting for the thread by then has not been charged.
     released = ask(shop, "triangle")
     assert released.json()["type"].endswith("query-released")
-    assert finished.wait(10)
+    go_on.set()
+    assert finished.wait(60)
     replay = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
     assert (replay.status_code, replay.content) == (500, reply.content)
     (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
@@ -210,14 +211,13 @@ def test_a_body_that_does_not_come_is_given_up(settings: Settings, path: str) ->
             assert client.post("/v1/datasets", json=graph, headers=own).status_code == 201
         method, kind = ("POST", "application/json") if "queries" in path else ("PUT", "text/csv")
         with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port)) as slow:
-            slow.settimeout(10)
+            slow.settimeout(40)
             slow.sendall(
                 f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
                 f"Content-Type: {kind}\r\nContent-Length: 100\r\n\r\nsource".encode()
             )
-            started = time.monotonic()
+            # By default a body is waited for longer than this socket waits.
             reply = slow.recv(65536).decode()
-        assert time.monotonic() - started < 5
         assert reply.startswith("HTTP/1.1 408")
         assert "/problems/request-timeout" in reply
     finally:

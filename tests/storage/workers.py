@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 from accounting.errors import BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.database import Database
-from storage.errors import StillRunning
+from storage.errors import Busy, StillRunning
 from storage.ledger import Ledger, Replay, Reserve
 from storage.users import Users
 from tests.storage.world import BODY_HASH, MINUTE, failure_body
+
+T = TypeVar("T")
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """As a client does: busy means that nothing was written, so it comes again."""
+    while True:
+        try:
+            return call()
+        except Busy:
+            continue
 
 
 def open_database(url: str, folder: str) -> bool:
@@ -50,13 +64,14 @@ def reserve_many(
             request=b"{}",
         )
         try:
-            outcome = ledger.reserve(request)
+            outcome = patiently(lambda: ledger.reserve(request))
         except (BudgetExhausted, CapExhausted, StillRunning) as refusal:
             return type(refusal).__name__
         if isinstance(outcome, Replay):
             return outcome.body.decode()
         body = str(outcome.query_id)
-        assert ledger.settle(outcome, status=201, body=body.encode(), release_us=0)
+        settled = partial(ledger.settle, outcome, status=201, body=body.encode(), release_us=0)
+        assert patiently(settled)
         return body
 
     try:
