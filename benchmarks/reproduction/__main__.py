@@ -40,12 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the simulation (default: 1)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--quick", action="store_true", help="few repetitions, to try it out")
+    parser.add_argument("--more", type=int, default=1, metavar="N",
+                        help="N times the repetitions, so narrower intervals")  # fmt: skip
     parser.add_argument("--again", action="store_true", help="also what is there already")
     parser.add_argument("--list", action="store_true", help="list the experiments and stop")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="compare --out with this")
     options = parser.parse_args(arguments)
-    if options.workers < 1:
-        parser.error("--workers must be at least 1")
+    if options.workers < 1 or options.more < 1:
+        parser.error("--workers and --more must be at least 1")
     chosen = selected(options.only)
     if not chosen:
         parser.error("no experiment of that name; --list shows them")
@@ -70,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         data,
         options.seed,
         options.quick,
+        options.more,
         options.workers,
         "benchmarks.reproduction.registry",
         say,

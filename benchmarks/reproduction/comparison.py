@@ -72,8 +72,8 @@ def compare(one: Path, other: Path) -> Agreement:
         raise ValueError(f"{one} and {other} have no experiment in common")
     found = Agreement()
     for name in common:
-        if first[name]["quick"] != second[name]["quick"]:
-            raise ValueError(f"{name}: one of the two runs was a quick one")
+        if any(first[name][size] != second[name][size] for size in ("quick", "more")):
+            raise ValueError(f"{name}: the two runs have different numbers of repetitions")
         theirs = dict(values(second[name]))
         for where, value in values(first[name]):
             if where not in theirs:

@@ -25,10 +25,12 @@ class Setting:
     data: Path
     seed: int
     quick: bool = False
+    #: Repetitions in multiples of the usual.
+    more: int = 1
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def times(self, usual: int) -> int:
-        return max(3, usual // 20) if self.quick else usual
+        return 3 if self.quick else usual * self.more
 
     def fewer(self, usual: list[Any]) -> list[Any]:
         """All of them, or the two ends when it has to be quick."""

@@ -37,6 +37,6 @@ def rendered(summary: dict[str, Any], results: list[dict[str, Any]]) -> str:
     environment.filters["shown"] = shown
     environment.filters["drawn"] = lambda plot: Markup(svg(plot))
     environment.filters["style"] = lambda verdict: CLASSES[Verdict(verdict)]
-    papers = list(dict.fromkeys(one["paper"] for one in summary["inventory"]))
+    papers = list(dict.fromkeys(one["paper"] for one in [*summary["inventory"], *results]))
     template = environment.from_string(TEMPLATE.read_text("utf-8"))
     return template.render(summary=summary, results=results, papers=papers)

@@ -22,7 +22,6 @@ from typing import Any
 
 from benchmarks.reproduction import files
 from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.inventory import INVENTORY
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 #: Seconds between two lines of progress when nothing ends.
@@ -38,6 +37,7 @@ class Run:
     data: Path
     seed: int
     quick: bool
+    more: int
     workers: int
     #: Where a worker finds the experiments by name: a module with ``EXPERIMENTS``.
     registry: str
@@ -48,7 +48,12 @@ class Run:
     def kept(self, experiment: Experiment) -> dict[str, Any] | None:
         """The result of an earlier start, where it is of the same question."""
         found = files.read(files.place(self.folder, experiment.name))
-        asked = {"seed": self.seed, "quick": self.quick, "data": hashes(self.data, experiment)}
+        asked = {
+            "seed": self.seed,
+            "quick": self.quick,
+            "more": self.more,
+            "data": hashes(self.data, experiment),
+        }
         if found is None or any(found.get(name) != value for name, value in asked.items()):
             return None
         return found
@@ -58,7 +63,7 @@ class Run:
         waiting = {e.name: e for e in self.experiments if not self.kept(e)}
         done = {e.name for e in self.experiments if e.name not in waiting}
         before = len(done)
-        left = sum(e.seconds for e in waiting.values())
+        left = self.more * sum(e.seconds for e in waiting.values())
         self.say(
             f"{len(waiting)} of {len(self.experiments)} experiments to run, {before} are there; "
             f"about {minutes(left / self.workers)} with {self.workers} processes"
@@ -72,7 +77,7 @@ class Run:
                 for experiment in self._ready(waiting, done)[: self.workers - len(running)]:
                     del waiting[experiment.name]
                     job = (self.registry, experiment.name, self.data, self.seed, self.quick)
-                    running[pool.submit(work, *job, self.folder)] = experiment
+                    running[pool.submit(work, *job, self.more, self.folder)] = experiment
                 if not running:
                     for name in waiting:
                         self.failed[name] = "an experiment that it needs has failed"
@@ -103,7 +108,7 @@ class Run:
         self.say(f"done   {experiment.name} in {seconds:.0f} s")
 
     def _progress(self, ended: int, whole: float, still: Any, running: Any) -> None:
-        rest = sum(e.seconds for e in still)
+        rest = self.more * sum(e.seconds for e in still)
         elapsed = time.monotonic() - self.started
         # Nothing is known of what runs: it counts as not begun until it is done.
         pace = elapsed / (whole - rest) if whole > rest else 1 / self.workers
@@ -114,6 +119,9 @@ class Run:
         )
 
     def _summarise(self) -> None:
+        # It knows every experiment: a worker need not.
+        from benchmarks.reproduction.inventory import INVENTORY
+
         found = list(files.results(self.folder))
         verdicts = [claim["verdict"] for result in found for claim in result["claims"]]
         names = {result["experiment"] for result in found}
@@ -122,6 +130,7 @@ class Run:
             {
                 "seed": self.seed,
                 "quick": self.quick,
+                "more": self.more,
                 "versions": versions(),
                 "ended": datetime.now(UTC).isoformat(timespec="seconds"),
                 "seconds_of_this_start": round(time.monotonic() - self.started, 1),
@@ -138,7 +147,9 @@ class Run:
         )
 
 
-def work(registry: str, name: str, data: Path, seed: int, quick: bool, folder: Path) -> float:
+def work(
+    registry: str, name: str, data: Path, seed: int, quick: bool, more: int, folder: Path
+) -> float:
     """Run one experiment in this process and write its file; its seconds."""
     from benchmarks import simulation
 
@@ -148,7 +159,7 @@ def work(registry: str, name: str, data: Path, seed: int, quick: bool, folder: P
     simulation.seed(own)
     earlier = {n: (files.read(files.place(folder, n)) or {})["kept"] for n in experiment.needs}
     begun, processor = time.perf_counter(), time.process_time()
-    result = experiment.run(Setting(data, own, quick, earlier))
+    result = experiment.run(Setting(data, own, quick, more, earlier))
     seconds = time.perf_counter() - begun
     files.write(
         files.place(folder, name),
@@ -158,6 +169,7 @@ def work(registry: str, name: str, data: Path, seed: int, quick: bool, folder: P
             "paper": experiment.paper,
             "seed": seed,
             "quick": quick,
+            "more": more,
             "data": hashes(data, experiment),
             "versions": versions(),
             "seconds": round(seconds, 2),

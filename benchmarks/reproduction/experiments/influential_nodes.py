@@ -136,4 +136,4 @@ def experiments() -> list[Experiment]:
             (f"{graph}.edges.csv.gz",), lambda setting: run(setting, graph), seconds,
         )  # fmt: skip
 
-    return [of(graph, seconds) for graph, seconds in zip(BOUNDS, (60.0, 60.0, 300.0), strict=True)]
+    return [of(graph, seconds) for graph, seconds in zip(BOUNDS, (13.0, 8.0, 50.0), strict=True)]
