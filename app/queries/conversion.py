@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from accounting.composition import Step
 from accounting.group_privacy import group_loss, member_loss
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import ATTO, PrivacyLoss, format_units
 from mechanisms.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.errors import UnsupportedQuery
 
@@ -34,13 +34,20 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
     return share, (Step(what, charge - share),)
 
 
-def _shared(charge: PrivacyLoss, changes: int, how: str) -> PrivacyLoss:
-    """The loss on one of ``changes``; who asked for a δ gets one, or is told that it is lost."""
+def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> PrivacyLoss:
+    """The loss on one of ``changes``; who asked for a δ gets one, or is told what it takes.
+
+    ``people``: into how many parts the charge of the query was shared before.
+    """
     share = member_loss(charge, changes)
     if share.epsilon_nano == 0:
         raise UnsupportedQuery(f"epsilon is too small to be {how}")
     if charge.delta_atto and share.delta_atto == 0:
-        raise UnsupportedQuery(f"delta is too small to be {how}", supported={"delta": "0"})
+        # Never a δ of 0: a mechanism that takes one is not private without.
+        least = group_loss(PrivacyLoss(share.epsilon_nano, 1), changes).delta_atto
+        least = group_loss(PrivacyLoss(charge.epsilon_nano, least), people).delta_atto
+        enough = f"at least {format_units(least, 18)}" if least < ATTO else "none at this epsilon"
+        raise UnsupportedQuery(f"delta is too small to be {how}", supported={"delta": enough})
     return share
 
 
@@ -78,7 +85,7 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
         )
     if domain.rows is None:
         raise UnsupportedQuery("rows is not fixed yet")
-    half = _shared(loss, 2, "halved")
+    half = _shared(loss, 2, "halved", dataset.records_per_person)
     what = (
         "replace: a replacement is a removal and an addition, so the add/remove mechanism runs at "
         "1/2"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accounting.composition import total
 from accounting.group_privacy import group_loss
-from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss, parse_units
 from app.queries.conversion import (
     as_add_remove,
     charge_for,
@@ -87,13 +87,39 @@ def test_what_leaves_nothing_is_refused_with_what_would_do() -> None:
     many = table(NeighbouringRelation.ADD_REMOVE, 1000)
     with pytest.raises(UnsupportedQuery, match="epsilon is too small"):
         mechanism_loss(many, PrivacyLoss(999))
-    with pytest.raises(UnsupportedQuery, match="delta is too small") as refused:
-        mechanism_loss(many, PrivacyLoss(10 * NANO, 1000))
-    assert refused.value.supported == {"delta": "0"}
-    assert mechanism_loss(many, PrivacyLoss(10 * NANO))[0] == PrivacyLoss(NANO // 100)
     replaced = table(NeighbouringRelation.REPLACE)
     with pytest.raises(UnsupportedQuery, match="too small to be halved"):
         as_add_remove(replaced, PrivacyLoss(1))
+
+
+def refusal(dataset: Dataset, charge: PrivacyLoss) -> str | None:
+    """What would do instead of the δ of the charge, where that is lost."""
+    try:
+        as_add_remove(dataset, charge)
+    except UnsupportedQuery as refused:
+        return str(refused.supported["delta"])
+    return None
+
+
+@given(epsilon=st.integers(10**4, 40 * NANO), relation=relations, people=people)
+def test_a_delta_that_is_lost_is_refused_with_the_least_that_is_not(
+    epsilon: int, relation: NeighbouringRelation, people: int
+) -> None:
+    dataset, delta = table(relation, people), 1
+    # Shared by people and then halved: each says what it takes.
+    while least := refusal(dataset, PrivacyLoss(epsilon, delta)):
+        assert parse_units(least.removeprefix("at least "), 18) > delta
+        delta = parse_units(least.removeprefix("at least "), 18)
+    assert as_add_remove(dataset, PrivacyLoss(epsilon, delta)).loss.delta_atto
+    if delta > 1:
+        assert refusal(dataset, PrivacyLoss(epsilon, delta - 1))
+
+
+def test_where_no_delta_is_large_enough() -> None:
+    many = table(NeighbouringRelation.ADD_REMOVE, 1000)
+    with pytest.raises(UnsupportedQuery, match="delta is too small") as refused:
+        mechanism_loss(many, PrivacyLoss(100 * NANO, ATTO - 1))
+    assert refused.value.supported == {"delta": "none at this epsilon"}
 
 
 def test_only_tables_are_converted_and_only_with_their_rows_known() -> None:

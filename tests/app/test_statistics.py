@@ -349,6 +349,8 @@ def test_people_with_several_records_are_protected_as_a_group(people: Service) -
     # A δ of which no unit of 10⁻¹⁸ is left for one record is refused, free.
     reply = send(people, dataset="staff", epsilon=3, query={**median, "delta": "1e-18"})
     assert reply.status_code == 422
+    # 1 + e + e² = 11.1: so many units of 10⁻¹⁸ leave one.
+    assert reply.json()["supported"] == {"delta": "at least 0.000000000000000012"}
     assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
 
 
