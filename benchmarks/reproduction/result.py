@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-Value = tuple[float, float | None]
-Lines = Mapping[str, Sequence[Value]]
+Estimate = tuple[float, float]
+Value = Estimate | tuple[float, None]
+Lines = Mapping[str, Sequence[Estimate] | Sequence[Value]]
 #: A cell of a table: text, a whole number, or a value.
 Cell = str | int | Value
 
@@ -93,11 +94,11 @@ class Result:
         return asdict(self)
 
 
-def exact(values: Sequence[float]) -> list[Value]:
+def exact(values: Sequence[float]) -> list[Estimate]:
     return [(float(value), 0.0) for value in values]
 
 
-def mean(values: Any) -> Value:
+def mean(values: Any) -> Estimate:
     """The mean of independent repetitions with its interval, by Student's t."""
     from scipy.special import stdtrit
 
@@ -108,7 +109,7 @@ def mean(values: Any) -> Value:
     return float(listed.mean()), float(half)
 
 
-def median(values: Any) -> Value:
+def median(values: Any) -> Estimate:
     """The median of independent repetitions, and how far its interval of ranks reaches."""
     from scipy.stats import binom
 

@@ -16,7 +16,7 @@ from benchmarks.repeated_learning import Repeated
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER
 from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.reproduction.result import Result, Verdict, exact, mean
+from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mean
 from benchmarks.simulation import randomness
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
@@ -47,7 +47,7 @@ def run(setting: Setting) -> Result:
     for target in TARGETS:
         number = names.index(target)
         others = list(truth.public.others(number))
-        lines = {}
+        lines: dict[str, list[Estimate]] = {}
         for arm in ("printed", "exact"):
             scores = one.scores[arm][number]
             chances = np.array([inclusion(scores, rate(e * SHARE, SIZE), SIZE) for e in epsilons])

@@ -11,7 +11,7 @@ from benchmarks.metric_clusters import WAYS, k_means, rows_and_classes
 from benchmarks.metric_evaluation import Truth
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Result, Value, Verdict, mean
+from benchmarks.reproduction.result import Estimate, Result, Verdict, mean
 from benchmarks.tables import SYNTHETIC, Table, read_table, synthetic
 
 TIMES, RUNS, FEWER = 10, 30, 5
@@ -39,7 +39,7 @@ def measured(
     truth = Truth(table)
     epsilons = setting.fewer(list(EPSILONS))
     found = rows_and_classes(truth, epsilons, setting.times(times))
-    shown: dict[str, dict[str, list[Value]]] = {
+    shown: dict[str, dict[str, list[Estimate]]] = {
         measure: {
             way: [mean(v) if len(v) > 1 else (float(v[0]), 0.0) for v in line]
             for way, line in lines.items()
@@ -70,7 +70,7 @@ def measured(
     )  # fmt: skip
 
 
-def claims(result: Result, name: str, measure: str, lines: dict[str, list[Value]]) -> None:
+def claims(result: Result, name: str, measure: str, lines: dict[str, list[Estimate]]) -> None:
     plain = lines["DILCA_M"][-1][0]
     best = max((lines[way][-1] for way in WAYS), key=lambda value: value[0])
     near = best[0] + best[1] >= 0.9 * plain

@@ -16,7 +16,7 @@ from benchmarks.metric_evaluation import Truth, correlation
 from benchmarks.repeated_learning import Repeated
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Result, Value, Verdict, exact, mean
+from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mean
 from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
 from mechanisms.distances.options import Context, Options
@@ -29,6 +29,8 @@ SHARES = ["0.1", "0.3", "0.5", "0.7", "0.9"]
 EPSILONS = (0.25, 1.0)
 TIMES = 20
 
+Line = dict[str, list[Estimate]]
+
 
 def run(setting: Setting, table: str) -> Result:
     result = Result()
@@ -36,7 +38,7 @@ def run(setting: Setting, table: str) -> Result:
     sizes, shares = setting.fewer(SIZES), setting.fewer(SHARES)
     times = setting.times(TIMES)
 
-    def along(options: list[Options]) -> tuple[dict[str, list[Value]], dict[str, list[Value]]]:
+    def along(options: list[Options]) -> tuple[Line, Line]:
         measured = {
             f"ε = {e:g}": [matrices(truth, one, e, times) for one in options] for e in EPSILONS
         }
@@ -81,7 +83,7 @@ def options(size: int, share: str) -> Options:
     )
 
 
-def matrices(truth: Truth, asked: Options, epsilon: float, times: int) -> tuple[Value, Value]:
+def matrices(truth: Truth, asked: Options, epsilon: float, times: int) -> tuple[Estimate, Estimate]:
     """Correlation (targets of three values or more), and L1 per cell, against the same without
     noise; ε a target."""
     size = asked.context_size or 0

@@ -17,7 +17,7 @@ from benchmarks.graphs import read_edge_list
 from benchmarks.induced_edges import RELEASED_BY, InducedEdges, taking_part
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.salaries import PAPER
-from benchmarks.reproduction.result import Result, Value, Verdict, median, timed
+from benchmarks.reproduction.result import Estimate, Result, Verdict, median, timed
 from benchmarks.statistics import (
     DELTA,
     EPSILONS,
@@ -88,12 +88,12 @@ def run(setting: Setting) -> Result:
 
 def errors(
     setting: Setting, statistic: Statistic, records: Records, dataset: Dataset
-) -> dict[str, list[Value]]:
+) -> dict[str, list[Estimate]]:
     """Median |error| / |value| of every mechanism at each ε, and of the printed LLS."""
     (part,) = statistic.parts(dataset)
     names = list(RELEASED_BY if isinstance(statistic, InducedEdges)
                  else mechanisms_of(statistic, dataset))  # fmt: skip
-    lines: dict[str, list[Value]] = {name: [] for name in names}
+    lines: dict[str, list[Estimate]] = {name: [] for name in names}
     for epsilon in EPSILONS:
         plan = part.plan(dataset, round(epsilon * NANO))
         measured = part.measure(records, dataset, plan, Inline())
@@ -162,12 +162,12 @@ def middle_rung(widths: np.ndarray, epsilon: float) -> float:
     return passed + float(np.ceil(inside / (2 * exp(-rate * rung)))) if width else passed
 
 
-def floored(lines: dict[str, list[Value]]) -> dict[str, list[Value]]:
+def floored(lines: dict[str, list[Estimate]]) -> dict[str, list[Estimate]]:
     """Without zeros, which a logarithmic axis has no place for."""
     return {name: [(max(v, 1e-6), half) for v, half in line] for name, line in lines.items()}
 
 
-def triangle_claims(result: Result, size: int, shown: dict[str, list[Value]]) -> None:
+def triangle_claims(result: Result, size: int, shown: dict[str, list[Estimate]]) -> None:
     at = EPSILONS.index(1.0)
     printed, right = shown[PRINTED][at][0], shown["largest_local_sensitivities"][at][0]
     result.claim(
@@ -189,7 +189,10 @@ def triangle_claims(result: Result, size: int, shown: dict[str, list[Value]]) ->
 
 
 def edge_claims(
-    result: Result, size: int, by_edge: dict[str, list[Value]], by_node: dict[str, list[Value]]
+    result: Result,
+    size: int,
+    by_edge: dict[str, list[Estimate]],
+    by_node: dict[str, list[Estimate]],
 ) -> None:
     at = EPSILONS.index(1.0)
     plain, smooth = (by_edge[name][at][0] for name in ("laplace", "smooth_sensitivity"))

@@ -11,7 +11,7 @@ from benchmarks.metric_evaluation import Floats, Truth, correlation, points, squ
 from benchmarks.repeated_learning import Repeated
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Result, Value, Verdict, mean
+from benchmarks.reproduction.result import Estimate, Result, Verdict, mean
 from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
 from mechanisms.distances.options import Context, Rule
@@ -27,7 +27,7 @@ def run(setting: Setting, name: str) -> Result:
     epsilons = setting.fewer(list(EPSILONS))
     # The rows are part of the experiment: the same in every run.
     rows = np.sort(np.random.default_rng(1).choice(table.rows, ROWS, replace=False))
-    lines: dict[str, list[Value]] = {}
+    lines: dict[str, list[Estimate]] = {}
     for way, options in WAYS.items():
         contexts = (
             truth.rule(Rule.MEAN_SU)
