@@ -23,5 +23,6 @@ def number(value: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if value and (abs(value) < 1e-3 or abs(value) >= 1e5):
-        return f"{value:.2e}"
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{float(digits):g}e{power}"
     return f"{value:.4g}" if abs(value) >= 1000 else f"{value:.3g}"

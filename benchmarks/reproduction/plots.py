@@ -10,7 +10,9 @@ from typing import Any
 from benchmarks.reproduction.numbers import shown
 
 WIDTH, HEIGHT = 380, 250
-LEFT, RIGHT, TOP, BOTTOM = 58, 10, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 10, 40
+#: Of one character of a label, roughly.
+LETTER = 6.2
 #: Colours that the colour-blind can tell apart (Okabe and Ito), with dashes beside them.
 STYLES = (
     ("#0072b2", ""), ("#d55e00", "6 3"), ("#009e73", "2 2"), ("#cc79a7", "8 3 2 3"),
@@ -47,14 +49,15 @@ def svg(plot: Mapping[str, Any]) -> str:
         f"{shown(tick)}</text>"
         for tick in plot["ticks"]
     ]
-    end = -100.0
+    end = 0.0
     for value in plot["at"]:
         # Labels that would touch the one before are left out.
-        if x(value) - end > 34:
-            end = x(value)
+        label, at = shown(value), x(value)
+        half = len(label) * LETTER / 2
+        if at - half > end and at + half < WIDTH:
+            end = at + half + LETTER
             parts.append(
-                f'<text x="{end:.1f}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">'
-                f"{shown(value)}</text>"
+                f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">{label}</text>'
             )
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(

@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks.reproduction import files
 from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.reproduction.result import Verdict
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 #: Seconds between two lines of progress when nothing ends.
@@ -123,7 +124,7 @@ class Run:
         from benchmarks.reproduction.inventory import INVENTORY
 
         found = list(files.results(self.folder))
-        verdicts = [claim["verdict"] for result in found for claim in result["claims"]]
+        verdicts = [Verdict(claim["verdict"]) for result in found for claim in result["claims"]]
         names = {result["experiment"] for result in found}
         files.write(
             self.folder / files.SUMMARY,
@@ -137,7 +138,7 @@ class Run:
                 "processor_seconds": round(sum(r["processor_seconds"] for r in found), 1),
                 "experiments": len(found),
                 "failed": self.failed,
-                "verdicts": {v: verdicts.count(v) for v in sorted(set(verdicts))},
+                "verdicts": {verdict: verdicts.count(verdict) for verdict in Verdict},
                 "claims": len(verdicts),
                 "inventory": [
                     {**one.written(), "recomputed": bool(set(one.experiments) & names)}

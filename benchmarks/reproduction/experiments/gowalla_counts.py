@@ -59,8 +59,9 @@ def run(setting: Setting) -> Result:
                     list(EPSILONS), shown, logarithmic_up=True)  # fmt: skip
         triangle_claims(result, size, shown)
         shown = errors(setting, Edges(), records, dataset)
-        result.plot(f"gowalla, {size} nodes: edges, an edge changes", "median relative error",
-                    list(EPSILONS), floored(shown), logarithmic_up=True)  # fmt: skip
+        title = f"gowalla, {size} nodes: edges, an edge changes, 0 at the bottom"
+        result.plot(title, "median relative error", list(EPSILONS), floored(shown),
+                    logarithmic_up=True)  # fmt: skip
         asked = InducedEdges((sources, targets), taking_part(nodes, chosen))
         by_node = errors(setting, asked, PrefixRecords(0), dataset)
         result.plot(f"gowalla, {size} nodes: edges, a node changes", "median relative error",

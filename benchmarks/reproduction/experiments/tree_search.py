@@ -17,7 +17,7 @@ from benchmarks.tree_search import (
     measure_c,
 )
 
-RUNS, C_RUNS = 20, 100
+RUNS, C_RUNS = 20, 60
 
 
 def weighted(setting: Setting, table: str) -> Result:
@@ -99,7 +99,7 @@ def experiments() -> list[Experiment]:
             Experiment(f"tree_search.{table}", f"Weighted search of trees on {table}", PAPER,
                        read, lambda setting: weighted(setting, table), 25.0),
             Experiment(f"tree_pareto.{table}", f"Pareto search of trees on {table}", PAPER,
-                       read, lambda setting: pareto(setting, table), 35.0),
+                       read, lambda setting: pareto(setting, table), 20.0),
         ]  # fmt: skip
 
     return [one for table in TABLES for one in of(table)]
