@@ -24,6 +24,7 @@ from mechanisms.domains import (
 from mechanisms.kernels.executor import Executor
 from mechanisms.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.arrays import open_arrays, write_arrays
+from storage.growing import sorted_copy
 from storage.ingest import (
     Coded,
     CodedGraph,
@@ -72,6 +73,7 @@ def prepare_upload(
             gzipped=gzipped,
             domain=dataset.domain,
             limits=limits,
+            scratch=folder.parent,
             # How far the reading has come is not known: it counts for nothing.
             between=lambda: progress(0.0) if progress is not None else None,
         )
@@ -98,7 +100,7 @@ def prepare(
     if isinstance(coded, CodedGraph):
         write_arrays(folder, GRAPH, _graph_arrays(coded, executor, work_limit, progress))
     elif isinstance(coded, CodedTable):
-        write_arrays(folder, TABLE, _table_arrays(coded))
+        write_arrays(folder, TABLE, _table_arrays(coded, folder.parent))
     else:
         write_arrays(folder, PREFIX, {"cutoff": np.array([coded.cutoff], np.int64)})
     if progress is not None:
@@ -140,10 +142,12 @@ def _graph_arrays(
     return {"indptr": graph.indptr, "indices": graph.indices, **named}
 
 
-def _table_arrays(table: CodedTable) -> dict[str, NDArray[Any]]:
+def _table_arrays(table: CodedTable, scratch: Path) -> dict[str, NDArray[Any]]:
     codes = {f"codes:{name}": array for name, array in table.codes.items()}
     values = {f"values:{name}": array for name, array in table.values.items()}
-    ordered = {f"ordered:{name}": np.sort(array) for name, array in table.values.items()}
+    ordered = {
+        f"ordered:{name}": sorted_copy(array, scratch) for name, array in table.values.items()
+    }
     return {**codes, **values, **ordered}
 
 

@@ -27,6 +27,7 @@ from mechanisms.kernels.warm_distances import warm_distances
 from mechanisms.kernels.warm_statistics import warm_statistics
 from mechanisms.kernels.warm_tables import warm_relations, warm_tables
 from mechanisms.kernels.warm_trees import warm_trees
+from mechanisms.kernels.windowed import windowed_rows
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
@@ -100,6 +101,7 @@ def _graph() -> GraphRecords:
     targets = np.array([1, 2, 3, 4, 2, 3, 4], np.int32)
     first_duplicate(sources, targets, 5)
     indptr, indices = compressed_rows(sources, targets, 5)
+    windowed_rows(sources, targets, indptr, indices, 4)
     preparation_work(indptr, indices)
     columns = prepare_graph(indptr, indices, Inline())
     totals = prepare_totals(indptr, indices, columns["co_degree"], Inline())

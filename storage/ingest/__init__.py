@@ -35,12 +35,14 @@ def read_records(
     gzipped: bool,
     domain: Domain,
     limits: UploadLimits,
+    scratch: Path | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> Coded:
     """The records in a file, checked and coded.
 
     Args:
         media_type: of the request, with or without parameters.
+        scratch: a folder on the disk, for files without names; the system's own when it is None.
         gzipped: whether the request said ``Content-Encoding: gzip``; only CSV may.
         between: called after every block of records; what it raises stops the reading.
 
@@ -52,7 +54,7 @@ def read_records(
             return read_graphml(path, domain, limits)
         if form == NODE_LINK:
             return read_node_link(path, domain, limits)
-        edges = EdgeCollector(domain, limits.edges)
+        edges = EdgeCollector(domain, limits.edges, scratch, limits.memory_bytes)
         integers = domain.labels is None or isinstance(domain.labels[0], int)
         for batch in _batches(path, form, list(ENDS), gzipped, limits, integers):
             edges.add(batch)
@@ -60,7 +62,7 @@ def read_records(
         return edges.finish()
     if isinstance(domain, PrefixDomain):
         return read_cutoff(_batches(path, form, [CUTOFF], gzipped, limits), domain)
-    rows = RowCollector(domain, limits.cells)
+    rows = RowCollector(domain, limits.cells, scratch)
     names = [attribute.name for attribute in domain.attributes]
     for batch in _batches(path, form, names, gzipped, limits):
         rows.add(batch)

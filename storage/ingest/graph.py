@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,17 @@ from numpy.typing import NDArray
 
 from mechanisms.domains import GraphDomain
 from storage.errors import TooLarge
+from storage.growing import GrowingArray
 from storage.ingest.batches import Batch, Numbering, said
+from storage.ingest.limits import UploadLimits
 from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
 from storage.labels import node_index
 
 ENDS = ("source", "target")
 #: Edges that are looked at together for where a degree passes the bound.
 PIECE = 2**14
+#: Of the memory, what one entry of a window takes: 4 bytes of it, in a quarter of the whole.
+WINDOW_SHARE = 16
 
 
 @dataclass(frozen=True)
@@ -30,16 +35,24 @@ class CodedGraph:
 
 
 class EdgeCollector:
-    """Checks edges batch by batch and keeps 8 bytes of each; degrees are counted on the way.
+    """Checks edges batch by batch and keeps them on the disk; degrees are counted on the way.
 
     So memory is bounded by the domain, and an edge too many stops the reading where it stands.
+    ``scratch``: a folder for files without names. ``memory``: bytes that sorting may take.
     """
 
-    def __init__(self, domain: GraphDomain, most_edges: int) -> None:
+    def __init__(
+        self,
+        domain: GraphDomain,
+        most_edges: int,
+        scratch: Path | None = None,
+        memory: int = UploadLimits.memory_bytes,
+    ) -> None:
         self._domain, self._most_edges = domain, most_edges
+        self._scratch, self._window = scratch, max(1, memory // WINDOW_SHARE)
         self._nodes = node_index(domain.nodes, domain.labels)
         self._degrees = np.zeros(domain.nodes, np.int64)
-        self._ends: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
+        self._ends = [GrowingArray(scratch, np.int32) for _ in ENDS]
         self._starts: list[int] = []
         self._numberings: list[Numbering] = []
         self._edges = 0
@@ -64,15 +77,18 @@ class EdgeCollector:
 
     def finish(self) -> CodedGraph:
         """The graph of all edges; InvalidRecords when one of them repeats an earlier one."""
-        from mechanisms.kernels.graph import compressed_rows, first_duplicate
+        from mechanisms.kernels.windowed import first_repeated, windowed_rows
 
-        source, target = (_joined(kept) for kept in self._ends)
-        repeated = first_duplicate(source, target, self._domain.nodes)
-        if repeated is not None:
+        source, target = (kept.seen() for kept in self._ends)
+        indptr = np.concatenate(([0], np.cumsum(self._degrees)))
+        indices = GrowingArray(self._scratch, np.int32).extend(2 * self._edges)
+        if windowed_rows(source, target, indptr, indices, self._window):
+            repeated = first_repeated(source, target, indptr, self._window)
+            assert repeated is not None
             batch = bisect_right(self._starts, repeated) - 1
             place = self._numberings[batch].place(repeated - self._starts[batch])
             refuse(place, "duplicate_edge", f"{said(place)}: this edge stands further up already")
-        return CodedGraph(*compressed_rows(source, target, self._domain.nodes))
+        return CodedGraph(indptr, indices)
 
     def _codes(self, batch: Batch, name: str) -> NDArray[np.int32]:
         import pyarrow as pa
@@ -144,9 +160,3 @@ def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]
     degrees = np.empty(len(ends), np.int64)
     degrees[order] = before[grouped] + np.arange(len(ends)) - starts + 1
     return degrees
-
-
-def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    joined = np.concatenate(parts) if parts else np.zeros(0, np.int32)
-    parts.clear()
-    return joined

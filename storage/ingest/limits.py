@@ -15,5 +15,7 @@ class UploadLimits:
     edges: int = 50_000_000
     cells: int = 200_000_000
     """Rows times attributes of a table."""
+    memory_bytes: int = 2 * 2**30
+    """Bytes of memory that reading and preparing may take, beside files that are mapped."""
     preparation_work: int = 4 * 10**9
     """Units of ``preparation_work``, the count of steps that preparing a graph takes."""

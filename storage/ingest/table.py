@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from mechanisms.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
+from storage.growing import GrowingArray
 from storage.ingest.batches import Batch, said
 from storage.ingest.cells import FAULTS, code_cells
 from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any
@@ -26,14 +28,17 @@ class CodedTable:
 
 
 class RowCollector:
-    """Checks and codes rows batch by batch; stops at the first batch with a fault in it."""
+    """Checks rows batch by batch and keeps their codes on the disk, in files of ``scratch`` without
+    names; stops at the first batch with a fault in it."""
 
-    def __init__(self, domain: TableDomain, most_cells: int) -> None:
+    def __init__(self, domain: TableDomain, most_cells: int, scratch: Path | None = None) -> None:
         self._domain = domain
         self._most_rows = most_cells // max(len(domain.attributes), 1)
-        self._codes: dict[str, list[NDArray[Any]]] = {a.name: [] for a in domain.attributes}
-        self._values: dict[str, list[NDArray[np.float64]]] = {
-            a.name: [] for a in domain.attributes if isinstance(a, NumericAttribute)
+        self._codes = {a.name: GrowingArray(scratch, _code_type(a)) for a in domain.attributes}
+        self._values = {
+            a.name: GrowingArray(scratch, np.float64)
+            for a in domain.attributes
+            if isinstance(a, NumericAttribute)
         }
         self._rows = 0
 
@@ -48,7 +53,7 @@ class RowCollector:
         for attribute in self._domain.attributes:
             coded = code_cells(batch.columns[attribute.name], attribute)
             refusals += _refusals(batch, attribute, coded.faults)
-            self._codes[attribute.name].append(coded.codes.astype(_code_type(attribute)))
+            self._codes[attribute.name].append(coded.codes)
             if coded.values is not None:
                 self._values[attribute.name].append(coded.values)
         refuse_any(refusals)
@@ -59,13 +64,10 @@ class RowCollector:
         fewest = self._fewest()
         if self._rows < fewest:
             refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
-        codes = {
-            a.name: _joined(self._codes.pop(a.name), _code_type(a)) for a in self._domain.attributes
-        }
-        values = {
-            name: _joined(self._values.pop(name), np.dtype(np.float64))
-            for name in list(self._values)
-        }
+        codes, values = (
+            {name: kept.seen() for name, kept in columns.items()}
+            for columns in (self._codes, self._values)
+        )
         return CodedTable(self._rows, codes, values)
 
     def _fewest(self) -> int:
@@ -96,7 +98,3 @@ def _code_type(attribute: Attribute) -> np.dtype[Any]:
     levels = len(attribute.levels)
     small = np.uint8 if levels <= 2**8 else np.uint16
     return np.dtype(small if levels <= 2**16 else np.int32)
-
-
-def _joined(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype)
