@@ -84,6 +84,12 @@ class BudgetExhausted(Problem):
         """The largest query that still fits; ε = 0 when none does."""
         return self._amount("largest_affordable")
 
+    def __str__(self) -> str:
+        if "largest_affordable" not in self.members:
+            return super().__str__()
+        left = f"left: {self.remaining}, largest query that fits: {self.largest_affordable}"
+        return f"{super().__str__()}\n{left}"
+
 
 class CapExhausted(Problem):
     """403: the charge does not fit what all analysts together may still learn."""
@@ -120,6 +126,10 @@ class BelowSpent(Problem):
     @property
     def spent(self) -> Amount:
         return self._amount("spent")
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"{said}\nspent: {self.spent}" if "spent" in self.members else said
 
 
 class QueryReleased(Problem):
@@ -164,6 +174,13 @@ class UnsupportedQuery(Problem):
     def supported(self) -> dict[str, Any]:
         """What would fit."""
         return self.members.get("supported") or {}
+
+    def __str__(self) -> str:
+        lines = (
+            f"{name}: {', '.join(map(str, values)) if isinstance(values, list) else values}"
+            for name, values in self.supported.items()
+        )
+        return "\n".join([super().__str__(), *lines])
 
 
 class KeyReused(Problem):

@@ -129,9 +129,16 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     spent = "star\tada\tspent ε = 0.5\tof ε = 2\n"
     assert privypurse("olympe", "budgets", "star") == spent
     assert spent in privypurse("ada", "budgets")
-    assert "below" in privypurse("olympe", "grant", "star", "ada", "0.4", status=1).lower()
+    below = privypurse("olympe", "grant", "star", "ada", "0.4", status=1)
+    assert below.startswith("Below what is spent: ")
+    assert below.endswith("\nspent: ε = 0.5\n")
     greedy = privypurse.write("greedy.json", QUERY | {"epsilon": "4"})
-    assert "exhausted" in privypurse("ada", "query", greedy, status=1)
+    refused = privypurse("ada", "query", greedy, status=1)
+    assert refused.startswith("Privacy budget exhausted: ")
+    assert refused.endswith("\nleft: ε = 1.5, largest query that fits: ε = 1.5\n")
+    tree = QUERY | {"query": {"kind": "tree"}}
+    unsupported = privypurse("ada", "query", privypurse.write("t.json", tree), status=1)
+    assert "\nneighbouring: add_remove, replace\n" in unsupported
     assert "JSON" in privypurse("ada", "query", privypurse.write("x.json", "{"), status=2)
     assert "epsilon" in privypurse("ada", "query", privypurse.write("y.json", {}), status=2)
     assert "nowhere.json: No such" in privypurse("ada", "query", "nowhere.json", status=2)
@@ -141,8 +148,8 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     lines = list(csv.DictReader(privypurse("ada", "export").splitlines()))
     [charge] = [line for line in lines if line["kind"] == "charge"]
     assert (charge["dataset"], charge["epsilon"], charge["query"]) == ("star", "0.5", answer["id"])
-    refused = CliRunner().invoke(cli, ["--url", privypurse.url, "--key", "pp_x_y", "export"])
-    assert (refused.exit_code, refused.stdout) == (1, "")
+    stranger = CliRunner().invoke(cli, ["--url", privypurse.url, "--key", "pp_x_y", "export"])
+    assert (stranger.exit_code, stranger.stdout) == (1, "")
     kept = privypurse.write("kept.csv", "what was exported before")
     assert "No role" in privypurse("root", "export", "--output", kept, status=1)
     assert (privypurse.folder / kept).read_text() == "what was exported before"
