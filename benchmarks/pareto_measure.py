@@ -13,27 +13,21 @@ two together) lies wholly on its wrong side, and then so does the run, with stat
 
 from __future__ import annotations
 
-import json
 import sys
-from argparse import ArgumentParser
 
 import numpy as np
 
-from benchmarks.graphs import data_option
 from benchmarks.selections import (
     BOUNDS,
     RESULTS,
     Case,
     Floats,
     Verdicts,
-    cases,
     interval,
     objective_of,
-    plot,
-    print_header,
-    print_line,
     repeated_draws,
 )
+from benchmarks.study import Study
 from mechanisms.sensitivity import Integers, Sensitivity
 
 K = 3
@@ -99,27 +93,18 @@ def hold(case: Case, local: list[Floats], whole: list[Floats], verdicts: Verdict
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(description=__doc__.partition("\n")[0])
-    data_option(parser)
-    parser.add_argument("--graphs", nargs="*", default=list(BOUNDS), choices=list(BOUNDS))
-    parser.add_argument("--times", type=int, default=200, help="repetitions at every ε")
-    options = parser.parse_args(arguments)
-    RESULTS.mkdir(exist_ok=True)
-    verdicts, results = Verdicts(), {}
-    for case in cases(options.data, options.graphs):
-        print_header(f"{case.name}, max_degree {case.bound}: C of the Pareto top {K}", EPSILONS)
-        found = {}
-        for sensitivity in MEASURED:
-            found[sensitivity] = measured(case, sensitivity, options.times)
-            print_line(sensitivity, [float(values.mean()) for values in found[sensitivity]], 3)
-        hold(case, found[Sensitivity.LOCAL], found[Sensitivity.GLOBAL], verdicts)
-        results[case.name] = {
-            str(name): [float(values.mean()) for values in line] for name, line in found.items()
-        }
-    written = {"epsilons": EPSILONS, "times": options.times, "measure": results}
-    (RESULTS / "pareto_measure.json").write_text(json.dumps(written, indent=1) + "\n")
-    plot([results], EPSILONS, RESULTS / "pareto_measure.png")
-    return 0 if verdicts.ok else 1
+    study = Study(
+        name="pareto_measure",
+        measure="measure",
+        title=f"C of the Pareto top {K}",
+        epsilons=EPSILONS,
+        sensitivities=MEASURED,
+        measured=measured,
+        hold=hold,
+        times=200,
+        places=3,
+    )
+    return study.run(__doc__.partition("\n")[0], RESULTS, arguments)
 
 
 if __name__ == "__main__":

@@ -12,27 +12,20 @@ of 100 makes ``global`` 101 times as coarse for everyone, ``local`` only for nod
 
 from __future__ import annotations
 
-import json
 import sys
-from argparse import ArgumentParser
 
 import numpy as np
 
-from benchmarks.graphs import data_option
 from benchmarks.selections import (
-    BOUNDS,
     RESULTS,
     Case,
     Floats,
     Verdicts,
-    cases,
     interval,
     objective_of,
-    plot,
-    print_header,
-    print_line,
     repeated_draws,
 )
+from benchmarks.study import Study
 from mechanisms.sensitivity import Sensitivity
 
 K = 5
@@ -74,27 +67,17 @@ def hold(case: Case, local: list[Floats], whole: list[Floats], verdicts: Verdict
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(description=__doc__.partition("\n")[0])
-    data_option(parser)
-    parser.add_argument("--graphs", nargs="*", default=list(BOUNDS), choices=list(BOUNDS))
-    parser.add_argument("--times", type=int, default=100, help="repetitions at every ε")
-    options = parser.parse_args(arguments)
-    RESULTS.mkdir(exist_ok=True)
-    verdicts, results = Verdicts(), {}
-    for case in cases(options.data, options.graphs):
-        print_header(f"{case.name}, max_degree {case.bound}: recall of the top {K}", EPSILONS)
-        found = {}
-        for sensitivity in Sensitivity:
-            found[sensitivity] = recalls(case, sensitivity, options.times)
-            print_line(sensitivity, [float(values.mean()) for values in found[sensitivity]])
-        hold(case, found[Sensitivity.LOCAL], found[Sensitivity.GLOBAL], verdicts)
-        results[case.name] = {
-            str(name): [float(values.mean()) for values in line] for name, line in found.items()
-        }
-    written = {"epsilons": EPSILONS, "times": options.times, "recall": results}
-    (RESULTS / "weighted_recall.json").write_text(json.dumps(written, indent=1) + "\n")
-    plot([results], EPSILONS, RESULTS / "weighted_recall.png")
-    return 0 if verdicts.ok else 1
+    study = Study(
+        name="weighted_recall",
+        measure="recall",
+        title=f"recall of the top {K}",
+        epsilons=EPSILONS,
+        sensitivities=tuple(Sensitivity),
+        measured=recalls,
+        hold=hold,
+        times=100,
+    )
+    return study.run(__doc__.partition("\n")[0], RESULTS, arguments)
 
 
 if __name__ == "__main__":
