@@ -2,7 +2,9 @@
 FROM python:3.11-slim AS build
 WORKDIR /srv
 RUN python -m venv /opt/venv
-COPY requirements.lock ./
+# requirements-cluster.lock where kernels run on other machines too.
+ARG LOCK=requirements.lock
+COPY ${LOCK} ./requirements.lock
 RUN /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
 # What the service never loads: tests, headers, clients of stores elsewhere, and pip itself.
 RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path '*/pyarrow/*flight*' \

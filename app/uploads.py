@@ -181,6 +181,7 @@ class Uploads:
         """The published limits of every upload to this service."""
         return UploadLimits(
             decompressed_bytes=self._settings.decompressed_limit,
+            memory_bytes=self._settings.memory_limit,
             preparation_work=self._settings.preparation_limit,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,15 +30,17 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of everything that is kept.")] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory for the rows of one preparation, such as 2GB.")
+    ] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""
     import uvicorn
 
     from app.main import create_app
 
-    given = {"host": host, "port": port, "data": data}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    settings = Settings().model_copy(update=chosen)
+    given: dict[str, Any] = {"host": host, "port": port, "data": data, "memory_limit": memory_limit}
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
     try:
         make_folder(settings.data)
     except OSError as error:

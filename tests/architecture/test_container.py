@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509.oid import NameOID
 
 from app.settings import Settings
 from tests.architecture.imports import ROOT
@@ -19,6 +21,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = ("privypurse", "replica-one", "replica-two")
+CLUSTER = ("scheduler", "worker-one", "worker-two")
 
 
 def tool(name: str) -> str:
@@ -75,14 +78,23 @@ def test_profiles_are_what_they_are_called() -> None:
         for profile in service.get("profiles", []):
             profiles.setdefault(profile, []).append(name)
     assert profiles == {
-        "scale": ["replica-one", "replica-two", "proxy", "database"],
+        "scale": [
+            "replica-one",
+            "replica-two",
+            "scheduler",
+            "worker-one",
+            "worker-two",
+            "proxy",
+            "database",
+        ],
         "observe": ["prometheus"],
     }
     assert SERVICES["replica-one"] == SERVICES["replica-two"]
+    assert SERVICES["worker-one"] == SERVICES["worker-two"]
 
 
 def test_services_are_unprivileged_and_reached_from_this_machine_alone() -> None:
-    for name in (*OURS, "proxy", "prometheus"):
+    for name in (*OURS, *CLUSTER, "proxy", "prometheus"):
         assert SERVICES[name]["read_only"] is True
         assert SERVICES[name]["cap_drop"] == ["ALL"]
     for service in SERVICES.values():
@@ -94,22 +106,39 @@ def test_secrets_are_files_of_settings() -> None:
     for name in OURS:
         assert SERVICES[name]["environment"]["PURSE_SECRETS"] == "/run/secrets"
         for secret in SERVICES[name]["secrets"]:
-            assert secret.removeprefix("purse_") in Settings.model_fields
+            # The certificates' files are named by settings; their content is none.
+            named = f"/run/secrets/{secret}" in SERVICES[name]["environment"].values()
+            assert secret.removeprefix("purse_") in Settings.model_fields or named
     for service in SERVICES.values():
         assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
         for variable, value in service.get("environment", {}).items():
             secret = re.search("PASSWORD|TOKEN|KEY", variable)
             assert not secret or value.startswith("/run/secrets/")
-            assert not re.search(r"://\w+:", value)
+            assert not re.search(r"://\w+:[^@]*@", value)
 
 
 def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
     script = shutil.copy(ROOT / "deploy/make_secrets.sh", tmp_path)
     made: list[dict[str, str]] = []
+    certificates: list[dict[str, str]] = []
     for _ in range(2):
         subprocess.run([script], check=True)
-        made.append({one.name: one.read_text("ascii") for one in (tmp_path / "secrets").iterdir()})
+        files = [one for one in (tmp_path / "secrets").iterdir() if one.is_file()]
+        made.append({one.name: one.read_text("ascii") for one in files})
+        cluster = (tmp_path / "secrets" / "cluster").iterdir()
+        certificates.append({one.name: one.read_text("ascii") for one in cluster})
     assert made[0] == made[1]
+    assert certificates[0] == certificates[1]
+    for role in ("scheduler", "worker", "client"):
+        certificate = load_pem_x509_certificate(certificates[0][f"{role}.pem"].encode())
+        [unit] = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
+        assert unit.value == role
+        authority = load_pem_x509_certificate(certificates[0]["ca.pem"].encode())
+        certificate.verify_directly_issued_by(authority)
+    # The authority's key is nowhere: nobody signs another.
+    assert set(certificates[0]) == {"ca.pem"} | {
+        f"{role}.{kind}" for role in ("scheduler", "worker", "client") for kind in ("pem", "key")
+    }
     assert {f"./deploy/secrets/{name}" for name in made[0]} >= {
         COMPOSE["secrets"]["purse_database_password"]["file"]
     }
@@ -139,3 +168,17 @@ def test_the_proxy_is_in_front_of_both_replicas() -> None:
     check = [tool("caddy"), "validate", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"]
     report = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
     assert report.returncode == 0, report.stderr
+
+
+def test_every_process_of_the_cluster_has_its_own_role_and_no_other() -> None:
+    roles = {"scheduler": "scheduler", "worker-one": "worker", "worker-two": "worker"}
+    roles |= {"replica-one": "client", "replica-two": "client"}
+    for name, role in roles.items():
+        held = {secret for secret in SERVICES[name]["secrets"] if secret.startswith("cluster_")}
+        assert held == {"cluster_ca", f"cluster_{role}_certificate", f"cluster_{role}_key"}
+        for kind, secret in (("CERT", "certificate"), ("KEY", "key")):
+            path = f"/run/secrets/cluster_{role}_{secret}"
+            assert SERVICES[name]["environment"][f"PURSE_CLUSTER_{kind}"] == path
+    for name in CLUSTER[1:]:
+        assert SERVICES[name]["volumes"] == SERVICES["replica-one"]["volumes"]
+    assert "volumes" not in SERVICES["scheduler"]
