@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -275,22 +276,32 @@ async def power(channel: Channel, among: list[Lane], coins: random.Random) -> tu
 SETTINGS = ((16, 1, CHANNELS), (1, 256, ALONE))
 
 
-async def with_clock_off(trial: Trial, coins: random.Random) -> dict[str, tuple[int, float]]:
-    """By channel: pairs and chance, of an analyst who sees run times."""
-    found = {}
+#: By channel: pairs, and the chance that they are as one-sided by accident.
+Seen = dict[str, tuple[int, float]]
+
+
+async def with_clock_off(
+    trial: Trial, coins: random.Random, tell: Callable[[str], object] = lambda _: None
+) -> Seen:
+    """What an analyst finds who sees run times; ``tell`` hears of each channel as it is seen."""
+    found: Seen = {}
     for places, in_flight_limit, channels in SETTINGS:
         count = trial.lanes_off if places > 1 else 1
         async with lanes(trial, count, 0, places, in_flight_limit) as among:
             for name, channel in channels.items():
                 found[name] = await power(channel, among, coins)
+                tell(f"off, {name}: {found[name]}")
     return found
 
 
 async def with_clock_on(
-    trial: Trial, runs: Mapping[str, int], coins: random.Random
-) -> dict[str, tuple[int, float]]:
-    """By channel: so many pairs, and the chance, of analysts who see release instants."""
-    found: dict[str, tuple[int, float]] = {}
+    trial: Trial,
+    runs: Mapping[str, int],
+    coins: random.Random,
+    tell: Callable[[str], object] = lambda _: None,
+) -> Seen:
+    """What analysts find who see release instants, from so many pairs by channel."""
+    found: Seen = {}
 
     async def watch(places: int, in_flight_limit: int, channels: dict[str, Channel]) -> None:
         count = trial.lanes if places > 1 else 1
@@ -298,6 +309,7 @@ async def with_clock_on(
             for name, channel in channels.items():
                 seen = await pairs(channel, among, runs[name], coins)
                 found[name] = len(seen), float(chance_if_alike(seen))
+                tell(f"on, {name}: {found[name]}")
 
     await asyncio.gather(*(watch(*settings) for settings in SETTINGS))
     return found
@@ -309,9 +321,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="of the coins")
     options = parser.parse_args()
     coins = random.Random(options.seed)
-    off = asyncio.run(with_clock_off(Trial(), coins))
+    tell = partial(print, file=sys.stderr, flush=True)
+    off = asyncio.run(with_clock_off(Trial(), coins, tell))
     runs = dict.fromkeys(off, options.runs)
-    on = asyncio.run(with_clock_on(Trial(), runs, coins))
+    on = asyncio.run(with_clock_on(Trial(), runs, coins, tell))
     good = True
     for name in CHANNELS | ALONE:
         (needed, apart), (watched, alike) = off[name], on[name]
