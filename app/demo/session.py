@@ -113,7 +113,7 @@ def upload(talk: Transcript, name: str, file: Path) -> None:
         headers["Content-Encoding"] = "gzip"
     path = f"/v1/datasets/{name}"
     reply = talk.upload("OWNER", f"{path}/records", file, headers, expect=(201, 202))
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600  # seconds; kernels may have to be compiled first
     while reply["status"] != "ready":
         if reply["status"] == "refused" or time.monotonic() > deadline:
             raise Unexpected(f"the records of {name} did not become ready")
