@@ -308,10 +308,12 @@ def test_every_page_is_fit(opened: Open, shop: Shop, who: str, width: int, schem
 
 @pytest.mark.parametrize("who", PAGES)
 def test_every_page_works_without_script(opened: Open, shop: Shop, who: str) -> None:
-    window = opened(who, java_script_enabled=False)
-    for path in PAGES[who]:
-        window.go(path.format(**shop.ids))
-        assert window.page.locator("h1").count() == 1, path
+    for width, scheme in ((1280, "light"), (375, "dark")):
+        window = opened(who, width, java_script_enabled=False, color_scheme=scheme)
+        for path in PAGES[who]:
+            window.go(path.format(**shop.ids))
+            assert window.page.locator("h1").count() == 1, path
+            assert window.page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
 @contextmanager
