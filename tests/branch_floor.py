@@ -2,6 +2,9 @@
 
 pytest-cov's own floor counts lines and branches of all packages together, so that many plain
 lines can hide branches that no test takes.
+
+Tests of other packages, and enumerations of thousands of small datasets, are not traced: it would
+take several times as long as the tests themselves. What they alone cover does not count.
 """
 
 from __future__ import annotations
@@ -15,12 +18,40 @@ from pathlib import Path
 import coverage
 import pytest
 
+UNTRACED = (
+    "tests/app/dashboard/",
+    "tests/architecture/",
+    "tests/benchmarks/",
+    "tests/client/",
+    "tests/e2e/",
+    "tests/storage/",
+    "tests/certification/test_contract.py",
+    "tests/certification/test_distances.py",
+    "tests/certification/test_laws.py",
+    "tests/certification/test_objective_laws.py",
+)
+
 #: (package, covered branches, all branches, files with open branches) of the run that ended.
 _measured: list[tuple[str, int, int, list[str]]] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--branch-floor", type=float, default=None, metavar="PERCENT")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, bool, bool]:
+    """Trace no test, with its fixtures and the threads that they start, that is not to count."""
+    plugin = item.config.pluginmanager.getplugin("_cov")
+    tracing = plugin and plugin.cov_controller
+    if tracing and tracing.started and item.nodeid.startswith(UNTRACED):
+        tracing.pause()
+    result = yield
+    if tracing and not tracing.started and not (nextitem and nextitem.nodeid.startswith(UNTRACED)):
+        tracing.resume()
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

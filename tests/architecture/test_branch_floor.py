@@ -19,17 +19,22 @@ BRANCHES = """def sign(x):
 """
 
 
-def full_run(folder: Path, test: str, *options: str) -> subprocess.CompletedProcess[str]:
+def full_run(
+    folder: Path, test: str, *options: str, name: str = "test_pure.py"
+) -> subprocess.CompletedProcess[str]:
     """pytest over a package of one function, measured as ``./run test`` measures."""
     (folder / "pure.py").write_text(BRANCHES)
-    (folder / "test_pure.py").write_text(test)
-    plugins = ["-p", "tests.branch_floor", "-p", "no:cacheprovider"]
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(test)
+    # All other plugins take longer to load than this takes to run.
+    plugins = ["-p", "tests.branch_floor", "-p", "pytest_cov.plugin", "-p", "xdist.plugin"]
+    plugins += ["-p", "no:cacheprovider", "--import-mode=importlib"]
     measured = ["--cov=pure", "--cov-branch", "--cov-report="]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, *measured, *options],
         cwd=folder,
         env={k: v for k, v in os.environ.items() if not k.startswith("COV")}
-        | {"PYTHONPATH": str(ROOT)},
+        | {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -50,6 +55,25 @@ def test_all_branches_taken_pass(tmp_path: Path) -> None:
     run = full_run(tmp_path, test, "--branch-floor=95")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "branch coverage of pure.py: 100.0 % of 2" in run.stdout
+
+
+def test_what_an_untraced_test_takes_does_not_count(tmp_path: Path) -> None:
+    """Not in its threads either; and what comes after it is traced again."""
+    threads = """from threading import Thread
+from pure import sign
+
+def test_sign():
+    thread = Thread(target=sign, args=(-2,))
+    thread.start()
+    thread.join()
+    assert sign(-2) == -1
+"""
+    (tmp_path / "tests/zoo").mkdir(parents=True)
+    test = "from pure import sign\n\ndef test_sign():\n    assert sign(2) == 1\n"
+    (tmp_path / "tests/zoo/test_pure.py").write_text(test)
+    run = full_run(tmp_path, threads, "--branch-floor=95", name="tests/storage/test_pure.py")
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "pure.py: [[3, 4]]" in run.stdout
 
 
 def test_without_the_option_nothing_is_demanded(tmp_path: Path) -> None:
