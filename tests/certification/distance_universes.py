@@ -27,9 +27,9 @@ from tests.certification.tables import REPLACE
 NAMES = "ABCD"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Universe:
-    """``pairs`` are all neighbours, shape (m, 2); members are counts of cells."""
+    """``pairs`` are all neighbours, shape (m, 2); members are counts of cells. Made once each."""
 
     dataset: Dataset
     levels: tuple[int, ...]
@@ -87,6 +87,7 @@ def all_pairs(found: Universe) -> list[PairTables]:
     return [count_pairs(records, public, every, Inline()) for records in found.records]
 
 
+@cache
 def context_scores(
     found: Universe, context: str, sensitivity: Sensitivity, size: int, bits: int
 ) -> Array:

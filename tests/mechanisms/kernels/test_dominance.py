@@ -54,7 +54,7 @@ def boxes(draw: st.DrawFn) -> tuple[Integers, Integers]:
     return table(numbers), table(st.integers(1, width))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(boxes())
 def test_counts_are_those_of_all_pairs(case: tuple[Integers, Integers]) -> None:
     values, widths = case
@@ -88,7 +88,7 @@ def test_equal_points_and_ties_never_dominate() -> None:
     assert dominators(values, Inline()).tolist() == [0, 0, 1, 0, 4]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(boxes(), st.lists(st.integers(1, LIMIT - 1), min_size=1, max_size=5))
 def test_boxes_saturate_where_no_comparison_can_change(
     case: tuple[Integers, Integers], caps: list[int]

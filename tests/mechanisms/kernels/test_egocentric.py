@@ -134,7 +134,9 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
     graph = NAMED[name]
     g = ranked(*rows_of(graph))
     _, steps = egocentric_block(g, 0, g.nodes)
-    for rank, v in enumerate(g.order.tolist()):
+    # All egos of a small graph, a dozen of a large one: the plain twins judge every one.
+    for rank in range(0, g.nodes, 1 + g.nodes // 12):
+        v = int(g.order[rank])
         ego = nx.ego_graph(graph, v)
         # Every two nodes of an ego network are at most two steps apart.
         expected = nx.betweenness_centrality(ego, normalized=False)[v]

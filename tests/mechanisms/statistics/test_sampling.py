@@ -42,7 +42,7 @@ def test_races_of_groups(tail: bool, widen: float) -> None:
     sizes = np.array([1, 0, 6, 2, 40], np.int64)
     rate, randomness = Rate(NANO, 2 * NANO), SeededRandomness(11)
     # Widened brackets overlap, so the exact refinement decides; it is slower.
-    runs = 30_000 if widen == 1 else 1_500
+    runs = 30_000 if widen == 1 else 500
     drawn = [weighted_race(sizes, rate, randomness, tail=tail, widen=widen) for _ in range(runs)]
     law = sizes * np.exp(-0.5 * np.arange(5))
     if tail:
