@@ -59,6 +59,8 @@ class PrivacyLoss:
 
     def split(self, parts: int) -> tuple[Self, ...]:
         """Shares of ``parts`` releases, equal but for the last, which takes the left-over units."""
+        if parts == 1:
+            return (self,)
         share, last = self.shares(parts)
         return (share,) * (parts - 1) + (last,)
 

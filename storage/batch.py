@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Dialect
 
 from storage import batch_postgresql
 from storage.chain import ending_digest
@@ -22,25 +23,32 @@ from storage.writer import Failed
 Member = Reserve | Settle
 #: Of a reserve: the reservation, or None when the key is known. Of a settle: whether it is stored.
 Outcome = Reservation | bool | None
+Outcomes = list[Outcome | Failed]
 
 
-def run(connection: Connection, members: Sequence[Member], lease_us: int) -> list[Outcome | Failed]:
+def run(connection: Connection, members: Sequence[Member], lease_us: int) -> Outcomes:
     """The outcomes of all members, in their order; nothing stands before the commit."""
     if connection.dialect.name == "postgresql":
         return batch_postgresql.run(connection, members, lease_us)
-    reserving = Reserving(driver_of(connection), connection.dialect, lease_us)
-    outcomes: list[Outcome | Failed] = []
+    driver, dialect = driver_of(connection), connection.dialect
+    reserving = Reserving(driver, dialect, lease_us)
+    outcomes: Outcomes = []
+    settlements: list[dict[str, Any]] = []
     for member in members:
         if isinstance(member, Settle):
-            outcomes.append(_settle(connection, member))
+            settlement = _settle(driver, dialect, member)
+            outcomes.append(settlement is not None)
+            settlements += [] if settlement is None else [settlement]
             continue
         outcome = reserving.reserve(member)
         outcomes.append(Failed(outcome) if isinstance(outcome, Exception) else outcome)
+    reserving.charge()
+    SETTLEMENT.insert_all(driver, dialect, settlements)
     return outcomes
 
 
-def _settle(connection: Connection, member: Settle) -> bool:
-    driver, dialect = driver_of(connection), connection.dialect
+def _settle(driver: Any, dialect: Dialect, member: Settle) -> dict[str, Any] | None:
+    """Store the answer; the row of ``settlement``, None when the attempt has lost the query."""
     id, digest = member.query_id.bytes, sha256(member.body).digest()
     stored = SETTLE.rows(
         driver,
@@ -56,9 +64,9 @@ def _settle(connection: Connection, member: Settle) -> bool:
         },
     )
     if not stored:
-        return False
+        return None
     (row,) = stored
-    values = {
+    return {
         "query_id": id,
         "attempt": member.attempt,
         "answer_hash": digest,
@@ -74,5 +82,3 @@ def _settle(connection: Connection, member: Settle) -> bool:
             (row.attempt_us, row.lease_until),
         ),
     }
-    SETTLEMENT.run_many(driver, dialect, [values])
-    return True

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ from storage.expressions import now_us
 from storage.migrating import migrate
 from storage.postgresql import postgresql_engine
 from storage.sqlite import check_settings, sqlite_engine
-from storage.statements import Hot
+from storage.statements import Hot, driver_of, executed
 
 T = TypeVar("T")
 
@@ -56,9 +57,12 @@ class Database:
         #: SQLite's connections that look up, while nobody uses them.
         self._readers: list[sqlite3.Connection] = []
         # Waiting threads are woken in turn by a lock; SQLite's own busy handler sleeps and polls.
+        self._turn = threading.Lock()
         self._queue: AbstractContextManager[object] = (
-            threading.Lock() if engine.dialect.name == "sqlite" else nullcontext()
+            self._turn if engine.dialect.name == "sqlite" else nullcontext()
         )
+        #: The connection that waits for nobody; whoever has the turn uses it.
+        self._hasty: Connection | None = None
 
     @classmethod
     def open(cls, url: str, lock_folder: Path) -> Database:
@@ -177,6 +181,65 @@ class Database:
                     raise
         raise Busy("the database is busy; nothing was written")
 
+    def begin(self, work: Callable[[Connection], T]) -> Callable[[], T] | None:
+        """Run ``work`` at once in a transaction that is left open; what commits it, for its value.
+
+        For an ``embedded`` database, whose statements wait for nobody. None when another
+        transaction is under way or anything goes wrong: nothing is written then, and ``write`` is
+        the way. What is returned is to be called once, from any thread. It raises Busy when nothing
+        is written after all; CommitUnknown.
+        """
+        if not self._turn.acquire(blocking=False):
+            return None
+        try:
+            if self._hasty is None:
+                self._hasty = self._new_hasty()
+            transaction = DriverTransaction(driver_of(self._hasty))
+        except (DBAPIError, self._driver_error, PoolTimeout):
+            self._turn.release()
+            return None  # another process has its turn, or ``write`` finds what is the matter
+        except BaseException:
+            self._turn.release()
+            raise
+        try:
+            value = work(self._hasty)
+        except BaseException as error:
+            self._roll_back(transaction)
+            self._turn.release()
+            if isinstance(error, Exception):
+                return None  # ``write`` meets it again, and has an answer to it
+            raise
+        return partial(self._finish, transaction, value)
+
+    def _finish(self, transaction: DriverTransaction, value: T) -> T:
+        try:
+            _commit(transaction)
+            return value
+        except CommitUnknown:
+            self._drop_hasty()
+            raise
+        except self._driver_error as error:
+            raise Busy("the database is busy; nothing was written") from error
+        finally:
+            self._turn.release()
+
+    def _new_hasty(self) -> Connection:
+        connection = self.engine.connect().execution_options(begun=True)
+        driver_of(connection).execute("PRAGMA busy_timeout = 0").close()
+        return connection
+
+    def _roll_back(self, transaction: DriverTransaction) -> None:
+        try:
+            transaction.rollback()
+        except self._driver_error:
+            self._drop_hasty()
+
+    def _drop_hasty(self) -> None:
+        hasty, self._hasty = self._hasty, None
+        if hasty is not None:
+            hasty.invalidate()  # its setting is not for the pool
+            hasty.close()
+
     def _once(self, work: Callable[[Connection], T]) -> T:
         with self._writing.connect() as connection:
             transaction = connection.begin()
@@ -221,6 +284,7 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().close()
+        self._drop_hasty()
         self.engine.dispose()
 
 
@@ -237,21 +301,37 @@ def _engine(url: str) -> Engine:
     raise UnusableDatabase(f"{backend} is not supported: use sqlite or postgresql")
 
 
-def _commit(transaction: Transaction) -> None:
+class DriverTransaction:
+    """A write transaction of SQLite on the driver's own connection, begun when it is made."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        executed(driver, "BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._driver.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._driver.in_transaction:
+            self._driver.execute("ROLLBACK")
+
+
+def _commit(transaction: Transaction | DriverTransaction) -> None:
     try:
         transaction.commit()
-    except DBAPIError as error:
-        if _refused(error) and not error.connection_invalidated:
+    except (DBAPIError, sqlite3.Error) as error:
+        if _refused(error) and not getattr(error, "connection_invalidated", False):
             transaction.rollback()
             raise  # the database itself says that nothing was committed
         raise CommitUnknown("the result of a commit is unknown") from error
 
 
-def _refused(error: DBAPIError) -> bool:
+def _refused(error: Exception) -> bool:
     """A COMMIT that had no effect. A session that was ended during one may have committed."""
-    if isinstance(error.orig, sqlite3.Error):
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error):
         return _transient(error)
-    return getattr(error.orig, "sqlstate", None) in REFUSED
+    return getattr(cause, "sqlstate", None) in REFUSED
 
 
 def _transient(error: Exception) -> bool:

@@ -98,7 +98,7 @@ class Datasets:
 
     def find(self, name: str) -> StoredDataset | None:
         rows = self._database.look_up(_BY_NAME, name=name)
-        return self._stored(rows[0]) if rows else None
+        return self.stored(rows[0]) if rows else None
 
     def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
         """The datasets ``viewer`` may see, newest first; of them an admin is shown names only."""
@@ -116,13 +116,11 @@ class Datasets:
             wanted = wanted.where(_d.id < decode_cursor(cursor, int)[0])
         with self._database.read() as connection:
             rows = connection.execute(wanted.order_by(_d.id.desc()).limit(limit + 1)).all()
-        return page_of(rows, limit, self._stored, lambda row: (row.id,))
+        return page_of(rows, limit, self.stored, lambda row: (row.id,))
 
     def visible_to(self, dataset: StoredDataset, user: User) -> bool:
         """Whether ``page`` shows it to ``user``; of what an admin sees only the name is shown."""
-        if user.roles & {"admin", "auditor"}:
-            return True
-        if "owner" in user.roles and dataset.owner_id == user.id:
+        if sees_ungranted(dataset, user):
             return True
         if "analyst" not in user.roles:
             return False
@@ -256,7 +254,8 @@ class Datasets:
         assert stored is not None, "datasets are never deleted"
         return stored
 
-    def _stored(self, row: Row[Any]) -> StoredDataset:
+    def stored(self, row: Row[Any]) -> StoredDataset:
+        """What a row with ``storage.stored.COLUMNS`` in it describes."""
         description, public = self._fixed(row.id, row.domain_length, row.fixed_rows)
         return StoredDataset(
             id=row.id,
@@ -289,6 +288,13 @@ class Datasets:
             return description, None
         domain = decode_domain(row.domain, labels=lambda: self._files.labels(dataset_id), rows=rows)
         return description, Dataset(row.name, relation, domain, row.records_per_person)
+
+
+def sees_ungranted(dataset: StoredDataset, user: User) -> bool:
+    """Whether ``user`` sees it without an account for it."""
+    if user.roles & {"admin", "auditor"}:
+        return True
+    return "owner" in user.roles and dataset.owner_id == user.id
 
 
 def put_back(moved: list[Path], folder: Path) -> None:

@@ -50,13 +50,22 @@ _charged = {
 }
 _limited = {_c.lim_eps_n: _c.lim_eps_n + _eps, _c.lim_delta_a: _c.lim_delta_a + _delta}
 
+_fits = (
+    _c.frozen == 0,
+    _c.charged_eps_n + _eps <= _c.lim_eps_n,
+    _c.charged_delta_a + _delta <= _c.lim_delta_a,
+)
+#: The charges of a whole batch at once. The links of its chain were worked out by whoever holds the
+#: write lock, on the row as it was read under that lock, and as it still has to be.
+CHARGES = (
+    update(budget_account)
+    .where(_c.id == bindparam("account"), _c.seq == _seen, *_fits)
+    .values({**_charged, _c.seq: bindparam("last", type_=BigInteger), _c.head: bindparam("linked")})
+    .returning(_c.id)
+)
+
 CHANGES: dict[EntryKind, Update] = {
-    EntryKind.CHARGE: _change(
-        _charged,
-        _c.frozen == 0,
-        _c.charged_eps_n + _eps <= _c.lim_eps_n,
-        _c.charged_delta_a + _delta <= _c.lim_delta_a,
-    ),
+    EntryKind.CHARGE: _change(_charged, *_fits),
     EntryKind.RELEASE: _change(_charged),  # of a negative amount
     EntryKind.LIMIT_CHANGE: _change(
         _limited,

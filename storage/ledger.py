@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from storage.datasets import StoredDataset
 from storage.errors import CommitUnknown, LedgerAlarm, NotFound
 from storage.history import EntryRow, page_of_entries
 from storage.limits import find_account, set_limit
+from storage.loop_writer import LoopWriter
 from storage.overall import set_overall
 from storage.pages import Page
 from storage.reservation import Replay, Reservation, Reserve, Settle
@@ -56,11 +58,16 @@ class Ledger:
         on_alarm: alarms.Tell = lambda _accounts, _at_us: None,
     ) -> None:
         self._database = database
-        self._failure_body = failure_body
+        self.failure_body = failure_body
         self._lease_us = lease_us
         self._alarms = alarms.Alarms(database, on_alarm)
         self._writer: Writer[batch.Member, batch.Outcome] = Writer(self._commit)
         database.on_close(self._writer.close)
+        self._run_async = self._writer.run_async
+        if database.embedded:
+            on_loop = LoopWriter(self._begin, self._writer)
+            self._run_async = on_loop.run_async
+            database.on_close(on_loop.close)
 
     # ---------------------------------------------------------------- accounts
 
@@ -156,7 +163,7 @@ class Ledger:
         Raises: KeyReused; StillRunning, also until the release instant of a reply that is there;
         QueryReleased.
         """
-        found = replaying.look_up(self._database, analyst_id, key, body_hash, self._failure_body)
+        found = replaying.look_up(self._database, analyst_id, key, body_hash, self.failure_body)
         return found if isinstance(found, Replay) else None
 
     def reserve(self, request: Reserve) -> Reservation | Replay:
@@ -170,7 +177,7 @@ class Ledger:
 
     async def reserve_async(self, request: Reserve) -> Reservation | Replay:
         """``reserve`` for an event loop: no thread waits for the commit."""
-        outcome = await self._writer.run_async(request)
+        outcome = await self._run_async(request)
         if isinstance(outcome, Reservation):
             return outcome
         return await asyncio.to_thread(self._known, request)
@@ -197,7 +204,7 @@ class Ledger:
         """``settle`` for an event loop: no thread waits for the commit."""
         reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
         try:
-            return bool(await self._writer.run_async(reply))
+            return bool(await self._run_async(reply))
         except CommitUnknown:
             if await asyncio.to_thread(self._is_settled, reply):
                 return True
@@ -241,24 +248,32 @@ class Ledger:
             return replay
 
         def work(connection: Connection) -> Reservation | Replay:
-            found = replaying.find(connection, *key, self._failure_body)
+            found = replaying.find(connection, *key, self.failure_body)
             if isinstance(found, replaying.Lapsed):
-                return replaying.take_over(connection, found, self._lease_us, self._failure_body)
+                return replaying.take_over(connection, found, self._lease_us, self.failure_body)
             assert found is not None, "a key that is taken has a query"
             return found
 
         with self._alarms.watching(_concerned(request)):
             return self._database.write(work)
 
-    def _commit(self, members: Sequence[batch.Member]) -> list[batch.Outcome | Failed]:
+    def _commit(self, members: Sequence[batch.Member]) -> batch.Outcomes:
         try:
-            outcomes = self._database.write(
-                lambda connection: batch.run(connection, members, self._lease_us)
-            )
+            outcomes = self._database.write(partial(self._run, members))
         except LedgerAlarm:
             if len(members) == 1:  # of more, the writer has each run by itself
                 self._alarms.ring(_concerned(members[0]))
             raise
+        return self._heard(members, outcomes)
+
+    def _begin(self, members: Sequence[batch.Member]) -> Callable[[], batch.Outcomes] | None:
+        commit = self._database.begin(partial(self._run, members))
+        return None if commit is None else lambda: self._heard(members, commit())
+
+    def _run(self, members: Sequence[batch.Member], connection: Connection) -> batch.Outcomes:
+        return batch.run(connection, members, self._lease_us)
+
+    def _heard(self, members: Sequence[batch.Member], outcomes: batch.Outcomes) -> batch.Outcomes:
         for member, outcome in zip(members, outcomes, strict=True):
             if isinstance(outcome, Failed) and isinstance(outcome.error, LedgerAlarm):
                 self._alarms.ring(_concerned(member))

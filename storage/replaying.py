@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, select, update
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
@@ -28,18 +28,20 @@ RUNNING, SETTLED, RELEASED, ABANDONED = range(4)
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
-BY_KEY = select(
-    _q.id,
+#: What ``judge`` needs to know, under names that are free in a row of other tables.
+COLUMNS = (
+    _q.id.label("query_id"),
     _q.body_hash,
-    _q.state,
+    _q.state.label("query_state"),
     _q.attempt,
-    _q.lease_until,
+    _q.lease_until.label("query_lease_until"),
     _q.dataset_version,
     _q.answer,
     _q.answer_status,
     _q.release_us,
-    now_us().label("now"),
-).where(_q.analyst_id == bindparam("analyst"), _q.idem_key == bindparam("key"))
+)
+HAS_KEY = and_(_q.analyst_id == bindparam("analyst"), _q.idem_key == bindparam("key"))
+BY_KEY = select(*COLUMNS, now_us().label("now")).where(HAS_KEY)
 
 _LOOK_UP = Hot(BY_KEY)
 
@@ -84,7 +86,7 @@ def look_up(
 ) -> Replay | Lapsed | None:
     """``find`` without a transaction: every request with a key begins with it."""
     rows = database.look_up(_LOOK_UP, analyst=analyst_id, key=key)
-    return _judge(rows[0], body_hash, failure_body) if rows else None
+    return judge(rows[0], body_hash, failure_body) if rows else None
 
 
 def find(
@@ -100,22 +102,23 @@ def find(
     lies ahead: until then nobody may learn that the work is done.
     """
     row = connection.execute(BY_KEY, {"analyst": analyst_id, "key": key}).one_or_none()
-    return None if row is None else _judge(row, body_hash, failure_body)
+    return None if row is None else judge(row, body_hash, failure_body)
 
 
-def _judge(row: Any, body_hash: bytes, failure_body: Callable[[UUID], bytes]) -> Replay | Lapsed:
-    id = read_id(row.id)
+def judge(row: Any, body_hash: bytes, failure_body: Callable[[UUID], bytes]) -> Replay | Lapsed:
+    """What a row of ``COLUMNS`` with a query in it stands for; raises what ``find`` raises."""
+    id = read_id(row.query_id)
     if row.body_hash != body_hash:
         raise KeyReused("the key belongs to another request")
-    if row.state == RELEASED:
+    if row.query_state == RELEASED:
         raise QueryReleased(id)
-    if row.state == SETTLED:
+    if row.query_state == SETTLED:
         if row.release_us > row.now:
             raise StillRunning(id)
         return Replay(id, row.answer_status, row.answer)
-    if row.state == ABANDONED:
+    if row.query_state == ABANDONED:
         return Replay(id, FAILED, failure_body(id))
-    if row.lease_until > row.now:
+    if row.query_lease_until > row.now:
         raise StillRunning(id)
     return Lapsed(id, row.attempt, row.dataset_version, row.now)
 

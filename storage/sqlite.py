@@ -68,7 +68,10 @@ def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
 def _begin(connection: Connection) -> None:
     # A write transaction takes its lock at once: one that reads first and writes later can be
     # refused in the middle, and would decide on what it read before others wrote.
-    writing = connection.get_execution_options().get("writing", False)
+    options = connection.get_execution_options()
+    if options.get("begun", False):
+        return  # by ``Database.begin``, on the driver's own connection
+    writing = options.get("writing", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 

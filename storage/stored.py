@@ -61,7 +61,7 @@ _latest = (
     .correlate(dataset)
 )
 # The texts may be megabytes, so a process reads them once (``Datasets``), not with every row.
-DATASETS: Select[Any] = select(
+COLUMNS = (
     _d.id,
     _d.name,
     _d.owner_id,
@@ -79,7 +79,8 @@ DATASETS: Select[Any] = select(
     _u.lease_until,
     _u.detail,
     now_us().label("now"),
-).select_from(
+)
+TABLES = (
     dataset.join(users, users.c.id == _d.owner_id)
     .join(
         budget_account,
@@ -87,6 +88,7 @@ DATASETS: Select[Any] = select(
     )
     .outerjoin(upload, _u.id == _latest)
 )
+DATASETS: Select[Any] = select(*COLUMNS).select_from(TABLES)
 
 
 granted = budget_account.alias("granted").c

@@ -62,8 +62,14 @@ class Writer(Generic[Member, Outcome]):
         """The same for an event loop: no thread waits. A caller that goes away changes nothing."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        self._put(member, (loop, future))
+        self.put(member, loop, future)
         return await future
+
+    def put(
+        self, member: Member, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]
+    ) -> None:
+        """Have ``future``, which belongs to ``loop``, told the outcome of ``member``."""
+        self._put(member, (loop, future))
 
     def close(self) -> None:
         """Commit what is queued, refuse what comes later, and end the thread."""
@@ -94,10 +100,11 @@ class Writer(Generic[Member, Outcome]):
                         return
                     self._changed.wait()
                 batch = [queue.popleft() for _ in range(min(len(queue), MOST))]
-            outcomes = self._outcomes([member for member, _ in batch])
+            outcomes = self.outcomes([member for member, _ in batch])
             _tell([(waiter, outcome) for (_, waiter), outcome in zip(batch, outcomes, strict=True)])
 
-    def _outcomes(self, members: Sequence[Member]) -> Sequence[Outcome | Failed]:
+    def outcomes(self, members: Sequence[Member]) -> Sequence[Outcome | Failed]:
+        """Commit one batch in this thread; an outcome each, in their order."""
         try:
             outcomes = self._commit(members)
             assert len(outcomes) == len(members), "every member has one outcome"
@@ -109,7 +116,7 @@ class Writer(Generic[Member, Outcome]):
             if len(members) == 1:
                 return [Failed(error)]
             # One of them cannot be written, and must not take the others with it.
-            return [outcome for member in members for outcome in self._outcomes([member])]
+            return [outcome for member in members for outcome in self.outcomes([member])]
 
 
 class _Blocked:
@@ -144,10 +151,11 @@ def _tell(outcomes: list[tuple[Any, Any]]) -> None:
     for loop, told in loops.items():
         # A loop that was closed has nobody left who waits. One is woken once a batch, not a member.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_resolve, told)
+            loop.call_soon_threadsafe(resolve, told)
 
 
-def _resolve(told: list[tuple[asyncio.Future[Any], Any]]) -> None:
+def resolve(told: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Tell each future, on its own loop, its outcome."""
     for future, outcome in told:
         if future.done():
             continue  # whoever asked has gone away; what was written stands

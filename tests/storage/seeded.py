@@ -176,9 +176,9 @@ def two_transactions(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The query is there, and the charge follows (SQLite)."""
     insert_query = Reserving._insert
 
-    def committing(self: Reserving, request: Reserve, at_us: int) -> bool:
-        inserted = insert_query(self, request, at_us)
-        for sql in ("COMMIT", "BEGIN IMMEDIATE", "SAVEPOINT member"):
+    def committing(self: Reserving, request: Reserve, version: int, at_us: int) -> bool:
+        inserted = insert_query(self, request, version, at_us)
+        for sql in ("COMMIT", "BEGIN IMMEDIATE"):
             statements.executed(self._driver, sql)
         return inserted
 
@@ -199,6 +199,14 @@ def reply_before_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         return outcomes
 
     monkeypatch.setattr(world.ledger._writer, "_commit", eager)
+    finish = Database._finish
+
+    def told(self: Database, transaction: Any, value: Any) -> Any:
+        with contextlib.suppress(CommitUnknown):
+            finish(self, transaction, value)
+        return value
+
+    monkeypatch.setattr(Database, "_finish", told)
 
 
 def retry_after_unknown_commit(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,7 @@ class SteppedWriter(Writer[Any, Any]):
 
     def run(self, member: Any) -> Any:
         def one() -> Any:
-            (outcome,) = self._outcomes([member])
+            (outcome,) = self.outcomes([member])
             return outcome
 
         return self._database.step(one)
@@ -151,8 +151,8 @@ def meaning(value: Any) -> Any:
         return value.body
     if isinstance(value, list):
         return tuple(map(meaning, value))
-    if hasattr(value, "lease_until"):
-        lapsed = value.lease_until <= value.now
-        return value.state, value.attempt, lapsed, value.answer
+    if hasattr(value, "query_lease_until"):
+        lapsed = value.query_lease_until <= value.now
+        return value.query_state, value.attempt, lapsed, value.answer
     assert value is None or isinstance(value, bool), value
     return value

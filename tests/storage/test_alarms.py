@@ -52,9 +52,16 @@ def told(world: World) -> Told:
 def unguarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
     if world.database.embedded:
+        # What is left is read wrongly, and the UPDATE does not look again.
+        stale = Edited(reserving.ACCOUNTS, "budget_account.charged_eps_n", "0")
         spoilt = Edited(reserving.CHARGE, "budget_account.charged_eps_n + ? <= ", "0 * ? <= ")
-        states = [spoilt, reserving.CHARGE]
-        return lambda: monkeypatch.setattr(reserving, "CHARGE", states.pop(0))
+        states = [(stale, spoilt), (reserving.ACCOUNTS, reserving.CHARGE)]
+
+        def take_turns() -> None:
+            for name, statement in zip(("ACCOUNTS", "CHARGE"), states.pop(0), strict=True):
+                monkeypatch.setattr(reserving, name, statement)
+
+        return take_turns
     guard = "a.charged_eps_n + eps[n] <= a.lim_eps_n"
 
     def run(sql: str) -> Any:

@@ -36,7 +36,7 @@ def one_holder(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
 
 def all_or_nothing(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     kind = world.database.engine.dialect.name
-    writes = {"sqlite": 7, "postgresql": 1}
+    writes = {"sqlite": 5, "postgresql": 1}
     test_crashes.test_all_or_nothing(world, kind, test_crashes.reserve, writes)
 
 
