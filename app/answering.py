@@ -12,7 +12,6 @@ kept under its key.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -29,10 +28,10 @@ from app.ids import uuid7
 from app.places import Places
 from app.problems import query_failed_body
 from app.queries.query import Price
-from app.submission import QueryRequest
-from app.visibility import visible
+from app.submission import PATH, QueryRequest
 from mechanisms.domains import Dataset
 from mechanisms.noise.words import Randomness
+from storage.asking import Asking
 from storage.database import Database
 from storage.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
@@ -40,7 +39,7 @@ from storage.ledger import Ledger, Replay, Reservation, Reserve
 from storage.queries import Queries, QueryRow
 from storage.users import User
 
-PATH = "/v1/queries"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: Seconds between two looks at a query that another process is working on.
 POLL = 0.1
 
@@ -92,6 +91,7 @@ class Answering:
         limit: float,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
+        self._asking = Asking(database, datasets, ledger)
         self._execution, self._randomness, self._interval = execution, randomness, interval
         self._lease, self._database = lease, database
         self._in_flight, self._places, self._limit = in_flight, places, limit
@@ -113,19 +113,16 @@ class Answering:
         ``admit`` refuses by raising; it is asked where the contract puts the checks of load.
         Raises: what ``app.problems`` lists, all of it before any record is read and for free.
         """
-        asked = canonical(request)
-        body_hash = request_hash(asked)
+        body_hash = request.body_hash
         found = await quickly(
-            self._database, self._look_up, request.dataset, analyst, key, body_hash
+            self._database, self._asking.look_up, request.dataset, analyst, key, body_hash
         )
         if isinstance(found, Replay):
             return self._replayed(found)
-        stored = found
+        stored = found.dataset
         public = public_facts(stored)
-        charge = request.loss()
-        price = request.query.price(public, charge)
-        # The ledger is charged what was asked for: a price that differs is a bug, never a rebate.
-        assert price.total() == charge
+        charge = request.loss
+        price = request.price(public)
         if stored.status != "ready":
             raise NoRecords(stored.name)
 
@@ -133,6 +130,9 @@ class Answering:
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
+            refusal = found.refusal(charge)
+            if refusal is not None:
+                raise refusal
             outcome = await self._ledger.reserve_async(
                 Reserve(
                     query_id=uuid7(),
@@ -142,7 +142,7 @@ class Answering:
                     key=key,
                     body_hash=body_hash,
                     charge=charge,
-                    request=asked,
+                    request=request.canonical,
                 )
             )
         finally:
@@ -161,16 +161,6 @@ class Answering:
         # Nobody may be left to take the exception: that it was cancelled stands in its row.
         under_way.task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await self._reply_within(under_way, request, stored, wait)
-
-    def _look_up(
-        self, dataset: str, analyst: User, key: str | None, body_hash: bytes
-    ) -> Replay | StoredDataset:
-        """The stored reply under the key, or the dataset that is asked."""
-        if key is not None:
-            replay = self._ledger.replay(analyst.id, key, body_hash)
-            if replay is not None:
-                return replay
-        return visible(self._datasets, dataset, analyst)
 
     def as_seen(self, row: QueryRow) -> QueryRow:
         """The row as it may be shown: what was stored late for its instant waits for the next."""
@@ -369,7 +359,7 @@ class Answering:
                     "status": "answered",
                     "dataset": stored.name,
                     "dataset_version": reservation.version,
-                    "query": request.query.model_dump(mode="json"),
+                    "query": request.shown,
                     "charge": {**charge.as_dict(), "neighbouring": public.neighbouring.value},
                     "remaining": reservation.remaining.as_dict(),
                     "steps": [step.as_dict() for step in price.steps],
@@ -393,17 +383,5 @@ def replayed(status: int, body: bytes) -> Reply:
     return Reply(status, body, {"Idempotency-Replayed": "true"})
 
 
-def canonical(request: QueryRequest) -> bytes:
-    """The validated request in one fixed form: what its hash and its history are made of."""
-    return json.dumps(
-        request.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True
-    ).encode()
-
-
-def request_hash(asked: bytes) -> bytes:
-    """What two requests under one key must have in common, of a ``canonical`` request."""
-    return hashlib.sha256(b"POST " + PATH.encode() + b"\n" + asked).digest()
-
-
 def encode(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(body).encode()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
@@ -14,11 +15,18 @@ from starlette.routing import Match
 from app import problems
 from app.metrics import Metrics
 from app.middleware import Observed
+from app.routing import Route
 
 
-def install(app: FastAPI, metrics: Metrics) -> None:
-    """Put the outermost layer and the table of problems around ``app``."""
-    app.add_middleware(Observed, metrics=metrics)
+def install(app: FastAPI, metrics: Metrics, routers: Iterable[APIRouter]) -> None:
+    """Put the outermost layer and the table of problems around ``app``, which has ``routers``."""
+    straight = {
+        ("POST", route.path): route.straight
+        for router in routers
+        for route in router.routes
+        if isinstance(route, Route) and route.straight
+    }
+    app.add_middleware(Observed, metrics=metrics, straight=straight)
     for kind in (*problems.PROBLEMS, RequestValidationError):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(HTTPException, _by_status)

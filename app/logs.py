@@ -20,6 +20,7 @@ ALLOWED = frozenset(
     | {"request_id", "method", "route", "status", "error", "version", "host", "port"}
 )
 OWN = "privypurse"
+_ENCODER = json.JSONEncoder()
 #: Libraries whose messages are about sockets and schema versions, arguments included.
 SPEAKING = ("uvicorn", "alembic")
 
@@ -73,7 +74,7 @@ def configure(level: int = logging.INFO) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             only_allowed,
-            structlog.processors.JSONRenderer(),
+            structlog.processors.JSONRenderer(serializer=lambda line, **_: _ENCODER.encode(line)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: Lines(handler.stream),

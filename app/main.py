@@ -49,7 +49,7 @@ def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    handlers.install(app, metrics)
+    handlers.install(app, metrics, ROUTERS)
     for router in ROUTERS:
         app.include_router(router)
     docs.mount(app)

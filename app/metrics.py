@@ -7,6 +7,8 @@ usual process metrics: memory, processor time and run times of kernels depend on
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -43,15 +45,20 @@ class Metrics:
             ["route"],
             registry=self._registry,
         )
+        # The library checks and joins the labels anew each time; there are as many as templates.
+        self._replies = cache(
+            lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
+        )
+        self._durations = cache(self._seconds.labels)
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
     def observe(self, method: str, route: str, status: int | None, seconds: float) -> None:
         """Count one reply; ``route`` is a template, so the number of series is bounded."""
         verb = method if method in METHODS else "other"
-        self._requests.labels(verb, route, str(status or "aborted")).inc()
+        self._replies(verb, route, status).inc()
         if route not in UNTIMED:
-            self._seconds.labels(route).observe(seconds)
+            self._durations(route).observe(seconds)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

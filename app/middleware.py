@@ -7,6 +7,7 @@ be records. An unexpected failure is one fixed reply, and in the log the class o
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import structlog
 from starlette.requests import ClientDisconnect
@@ -35,14 +36,18 @@ FIXED = {name.lower().encode(): value.encode() for name, value in HEADERS.items(
 #: Pages may let their own forms say where they come from, and no more than that.
 ADMITTED = (b"referrer-policy", b"same-origin")
 
-log = structlog.get_logger("privypurse.request")
-
 
 class Observed:
-    """Names, guards, counts and logs every request."""
+    """Names, guards, counts and logs every request.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    ``straight``, by method and path, are served past everything that lies further in.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, straight: Mapping[tuple[str, str], ASGIApp]
+    ) -> None:
+        self._app, self._metrics, self._straight = app, metrics, straight
+        self._log = structlog.get_logger("privypurse.request").bind()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,19 +69,22 @@ class Observed:
                 message["headers"] = guarded(message["headers"], request_id)
             await send(message)
 
+        serve = self._straight.get((method, scope["path"]), self._app)
         try:
-            await self._app(scope, receive, send_with_headers)
+            await serve(scope, receive, send_with_headers)
         except ClientDisconnect:
             pass  # nobody is left to answer
         except Exception as error:
-            log.error("failed", request_id=request_id, error=type(error).__qualname__)
+            self._log.error("failed", request_id=request_id, error=type(error).__qualname__)
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
             # The template of the path, never the path: that one carries names.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
-            log.info("request", request_id=request_id, method=method, route=route, status=status)
+            self._log.info(
+                "request", request_id=request_id, method=method, route=route, status=status
+            )
 
 
 def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,6 +54,9 @@ def serve(
 
         async def startup(self, sockets: object = None) -> None:
             await super().startup(sockets)  # type: ignore[arg-type]
+            # What is there now stays: the collector need not go through it again and again.
+            gc.collect()
+            gc.freeze()
             if fresh and key_file.exists():
                 typer.echo(f"The first admin's key is in {key_file}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -125,7 +126,7 @@ class StatisticQuery(Query):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         mechanism = self._mechanism(dataset)
         share, conversion = mechanism_loss(dataset, loss)
-        statistic = self._statistic()
+        statistic = self._statistic
         steps = mechanism.steps(statistic, dataset, share)
         return Price((*steps, *conversion), lambda: mechanism.accuracy(statistic, dataset, share))
 
@@ -134,7 +135,7 @@ class StatisticQuery(Query):
         named = TARGETS.get(mechanism.name, "error")
         if set(target) != {named}:
             raise UnsupportedQuery("no such accuracy target", supported={"target": [named]})
-        loss = mechanism.loss_reaching(self._statistic(), dataset, target[named])
+        loss = mechanism.loss_reaching(self._statistic, dataset, target[named])
         return charge_for(dataset, loss)
 
     def compute(
@@ -146,7 +147,7 @@ class StatisticQuery(Query):
         executor: Executor,
     ) -> Release:
         share, _ = mechanism_loss(dataset, loss)
-        mechanism, statistic = self._mechanism(dataset), self._statistic()
+        mechanism, statistic = self._mechanism(dataset), self._statistic
         value = mechanism.release(statistic, records, dataset, share, randomness, executor)
         answer: dict[str, Any] = {"value": number(value)}
         scale = mechanism.noise_scale(statistic, dataset, share)
@@ -168,6 +169,7 @@ class StatisticQuery(Query):
         name = choose(self.statistic, self.mechanism, dataset.neighbouring, self.delta)
         return MECHANISMS[name]
 
+    @cached_property
     def _statistic(self) -> Statistic:
         given = {
             field: value

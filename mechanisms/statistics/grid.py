@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from accounting.privacy_loss import NANO
 from mechanisms.errors import UnsupportedQuery
@@ -26,11 +27,12 @@ class Plan:
     exponent: int
     cap: int
 
-    @property
+    @cached_property
     def step(self) -> Fraction:
         return Fraction(2) ** self.exponent
 
 
+@lru_cache(maxsize=1024)
 def whole_plan(cap: int, epsilon_nano: int) -> Plan:
     """The grid of a whole number of global sensitivity ``cap``: γ ≥ 1, mostly 1."""
     exponent = 0
@@ -59,6 +61,7 @@ def _too_fine(cap: int, epsilon_nano: int) -> bool:
     return 2 * (cap + 1) * NANO > epsilon_nano << _SCALE_BITS
 
 
+@lru_cache(maxsize=1024)
 def rate_at_most(rate: Fraction) -> Rate:
     """A rate λ ≤ ``rate`` > 0, below by a factor of at most 1 + 2⁻²⁰ unless it is above 2⁹.
 

@@ -7,6 +7,7 @@ each statistic and relation exactly one mechanism is recommended; it is the defa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mechanisms.domains import NeighbouringRelation as Relation
 from mechanisms.errors import UnsupportedQuery
@@ -57,6 +58,7 @@ VALID: tuple[Valid, ...] = (
 )
 
 
+@lru_cache(maxsize=1024)
 def choose(statistic: str, mechanism: str | None, relation: Relation, delta_atto: int) -> str:
     """The mechanism that is asked for, or the recommended one.
 

@@ -190,7 +190,7 @@ def _quoted(
         "query": body["query"],
     }
     base, key = str(request.base_url).rstrip("/"), token_urlsafe(12)
-    charged = read(QUERY, whole).loss()
+    charged = read(QUERY, whole).loss
     left = account.remaining
     return Quoted(
         quote=price,
