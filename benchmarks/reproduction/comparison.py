@@ -1,27 +1,23 @@
 """Whether two runs with different seeds agree within their intervals.
 
 Two means agree when they differ by no more than their 99 % intervals together, √(h₁² + h₂²). Of
-many pairs about one in a hundred does not, by chance; so the share outside may be up to four
-deviations above that, and no pair may be further off than one in ten thousand runs would be by
-chance (Bonferroni's bound over all pairs). Exact values must be the same. Times are not compared.
+many pairs about one in a hundred does not, by chance. So no more may lie outside than would in one
+of ten thousand comparisons, and no pair may be further off than that either: Bonferroni's bound over
+all pairs, of Student's law for five repetitions each, the fewest that there are. Exact values must
+be the same. Times are not compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import hypot, isclose, sqrt
+from math import hypot, isclose
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from benchmarks.reproduction import files
 
-#: z of a 99 % interval.
-WITHIN = NormalDist().inv_cdf(0.995)
-#: For the one furthest off. Intervals are by Student's t: of few repetitions their tails are wider
-#: than the normal law's, hence a bound this small.
-BY_CHANCE = 1e-4
+BY_CHANCE, FEWEST = 1e-4, 5
 
 
 @dataclass
@@ -29,20 +25,25 @@ class Agreement:
     pairs: int = 0
     outside: int = 0
     exact: int = 0
-    #: The largest difference in deviations, and whose it is.
+    #: The largest difference, in intervals of it, and whose it is.
     furthest: tuple[float, str] = (0.0, "")
     differing: list[str] = field(default_factory=list)
     turned: list[str] = field(default_factory=list)
 
     @property
-    def allowed(self) -> float:
+    def allowed(self) -> int:
         """How many may lie outside."""
-        return 0.01 * self.pairs + 4 * sqrt(0.01 * 0.99 * self.pairs)
+        from scipy.stats import binom
+
+        return int(binom.ppf(1 - BY_CHANCE, self.pairs, 0.01))
 
     @property
     def limit(self) -> float:
-        """How many deviations one of the pairs may be off."""
-        return NormalDist().inv_cdf(1 - BY_CHANCE / (2 * max(self.pairs, 1)))
+        """How many intervals one of the pairs may be off."""
+        from scipy.special import stdtrit
+
+        far = stdtrit(2 * (FEWEST - 1), 1 - BY_CHANCE / (2 * max(self.pairs, 1)))
+        return float(far / stdtrit(FEWEST - 1, 0.995))
 
     @property
     def good(self) -> bool:
@@ -54,10 +55,10 @@ class Agreement:
         yield from (f"  differs: {name}" for name in self.differing[:20])
         yield (
             f"{self.pairs} estimates, {self.outside} outside the 99 % interval of their "
-            f"difference (at most {self.allowed:.0f} may be)"
+            f"difference (at most {self.allowed} may be)"
         )
         yield (
-            f"furthest: {self.furthest[0]:.2f} deviations (at most {self.limit:.2f}), "
+            f"furthest: {self.furthest[0]:.2f} such intervals (at most {self.limit:.2f}), "
             f"{self.furthest[1]}"
         )
         yield from (f"verdict turned: {text}" for text in self.turned)
@@ -99,7 +100,7 @@ def held(found: Agreement, where: str, mine: Any, yours: Any) -> None:
     found.pairs += 1
     off = abs(a - b) / hypot(half, other)
     found.outside += off > 1
-    found.furthest = max(found.furthest, (off * WITHIN, where))
+    found.furthest = max(found.furthest, (off, where))
 
 
 def values(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
