@@ -2,9 +2,9 @@
 
 Two means agree when they differ by no more than their 99 % intervals together, √(h₁² + h₂²). Of
 many pairs about one in a hundred does not, by chance. So no more may lie outside than would in one
-of ten thousand comparisons, and no pair may be further off than that either: Bonferroni's bound over
-all pairs, of Student's law for five repetitions each, the fewest that there are. Exact values must
-be the same. Times are not compared.
+of ten thousand comparisons, and no pair may be further off than that either: Bonferroni's bound
+over all pairs, of Student's law for five repetitions each, the fewest that there are. Exact values
+must be the same. Times are not compared.
 """
 
 from __future__ import annotations
