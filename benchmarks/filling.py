@@ -14,8 +14,8 @@ from storage.database import Database
 from storage.expressions import now_us
 from storage.tables import budget_account, entry, query, settlement
 
-#: Queries that are written at once.
-AT_ONCE = 20_000
+#: Queries that are written at once: seconds of work, on a busy machine too, in one transaction.
+AT_ONCE = 2_000
 #: Every account of ``hot_account`` is charged for each of them.
 ACCOUNTS = 3
 
