@@ -37,6 +37,8 @@ from tests.storage.stepping import (
 from tests.storage.world import MINUTE, World, failure_body, loss, request
 
 REPLICAS, CRASHES = 3, 2
+#: So long that leases run out in the search alone, however long it takes.
+LEASE = 24 * 60 * MINUTE
 
 
 class Effect(NamedTuple):
@@ -92,7 +94,7 @@ class Explorer:
         self._database = SteppedDatabase(memory_engine())
         with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
             put_back(driver(self._database.engine), saved)
-        ledger = Ledger(self._database, failure_body=failure_body, lease_us=MINUTE)
+        ledger = Ledger(self._database, failure_body=failure_body, lease_us=LEASE)
         ledger._writer = SteppedWriter(self._database, ledger._commit)
         self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
         self._contents = Contents(self._database, ledger, asked)

@@ -52,6 +52,8 @@ CAP, LIMIT = 12, 8
 #: Examples, and calls of each at most. Hypothesis stops some of them early.
 SIZES = {"sqlite": (240, 50), "postgresql": (20, 40)}
 LEAST = {"sqlite": 10_000, "postgresql": 600}
+#: So long that leases run out by ``lapse`` alone, however long an example takes.
+LEASE = 24 * 60 * MINUTE
 REFUSALS = (BudgetExhausted, CapExhausted, KeyReused, QueryReleased, StillRunning)
 HASHES = {"this": bytes(32), "other": bytes([1]) * 32}
 
@@ -132,6 +134,7 @@ class Scene:
 
     @classmethod
     def of(cls, world: World) -> Scene:
+        world.ledger = Ledger(world.database, failure_body=failure_body, lease_us=LEASE)
         dataset = world.dataset(cap=loss(CAP))
         analysts = {"ada": world.analyst(), "bob": world.analyst()}
         for analyst in analysts.values():
@@ -142,7 +145,7 @@ class Scene:
         """The same on a copy of the database."""
         world = copy(self.world)
         world.database = database
-        world.ledger = Ledger(database, failure_body=failure_body, lease_us=MINUTE)
+        world.ledger = Ledger(database, failure_body=failure_body, lease_us=LEASE)
         return Scene(world, self.dataset, self.analysts)
 
 
@@ -241,7 +244,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.world.database.engine.dispose()
-        self.world.ledger = Ledger(self.world.database, failure_body=failure_body, lease_us=MINUTE)
+        self.world.ledger = Ledger(self.world.database, failure_body=failure_body, lease_us=LEASE)
 
     @invariant()
     def the_books_agree(self) -> None:
@@ -261,6 +264,19 @@ class LedgerMachine(RuleBasedStateMachine):
         check_invariants(self.world.database)
         if self.world.database.embedded:
             self.world.database.close()
+
+
+class FewKeys(LedgerMachine):
+    """Attempts follow one another at the same few keys, where one in six examples goes wrong.
+
+    Among all calls those that show a bug of attempts may not come in hundreds of examples.
+    """
+
+    reserve_and_die = change_limit = restart = None
+
+    @rule(key=st.sampled_from("abcd"))
+    def reserve(self, key: str) -> None:
+        self.compare(self.ask(self.request("ada", key, 1, "this")), "ada", key, 1, "this")
 
 
 _CHARGED = select(budget_account.c.analyst_id, budget_account.c.charged_eps_n).where(
@@ -292,10 +308,16 @@ def copies(world: World, url: str, memory: Path) -> Callable[[], Scene]:
     return copied
 
 
-def run(fresh: Callable[[], Scene], examples: int, most: int, *phases: Phase) -> int:
+def run(
+    fresh: Callable[[], Scene],
+    examples: int,
+    most: int,
+    *phases: Phase,
+    of: type[LedgerMachine] = LedgerMachine,
+) -> int:
     """Try so many sequences of calls; how many calls that were."""
 
-    class Machine(LedgerMachine):
+    class Machine(of):  # type: ignore[misc, valid-type]
         pass
 
     Machine.fresh = staticmethod(fresh)
@@ -331,6 +353,8 @@ def test_a_seeded_bug_disagrees(
     world: World, url: str, memory: Path, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = copies(world, url, memory)
+    calls = run(fresh, 20, 50, of=FewKeys)
+    assert calls > 200, "without the bug it agrees"
 
     def seeded_scene() -> Scene:
         scene = fresh()
@@ -339,4 +363,4 @@ def test_a_seeded_bug_disagrees(
         return scene
 
     with pytest.raises((AssertionError, LedgerAlarm)):
-        run(seeded_scene, *SIZES["sqlite"], Phase.generate)
+        run(seeded_scene, *SIZES["sqlite"], Phase.generate, of=FewKeys)
