@@ -37,6 +37,9 @@ FIXED = {name.lower().encode(): value.encode() for name, value in HEADERS.items(
 ADMITTED = (b"referrer-policy", b"same-origin")
 
 
+log = structlog.get_logger("privypurse.request")
+
+
 class Observed:
     """Names, guards, counts and logs every request.
 
@@ -47,7 +50,6 @@ class Observed:
         self, app: ASGIApp, metrics: Metrics, straight: Mapping[tuple[str, str], ASGIApp]
     ) -> None:
         self._app, self._metrics, self._straight = app, metrics, straight
-        self._log = structlog.get_logger("privypurse.request").bind()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -75,16 +77,14 @@ class Observed:
         except ClientDisconnect:
             pass  # nobody is left to answer
         except Exception as error:
-            self._log.error("failed", request_id=request_id, error=type(error).__qualname__)
+            log.error("failed", request_id=request_id, error=type(error).__qualname__)
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
             # The template of the path, never the path: that one carries names.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
-            self._log.info(
-                "request", request_id=request_id, method=method, route=route, status=status
-            )
+            log.info("request", request_id=request_id, method=method, route=route, status=status)
 
 
 def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

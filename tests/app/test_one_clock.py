@@ -122,12 +122,12 @@ def _answers_leave_early(patch: Patch) -> None:
 
 def _conflicts_end_early(patch: Patch) -> None:
     """The stored answer is given in place of 409 as soon as it is stored."""
-    judge = replaying._judge
+    judge = replaying.judge
 
     def early(row: Any, *rest: Any) -> Any:
-        return judge(row._replace(release_us=row.now) if row.state == 1 else row, *rest)
+        return judge(row._replace(release_us=row.now) if row.query_state == 1 else row, *rest)
 
-    patch.setattr(replaying, "_judge", early)
+    patch.setattr(replaying, "judge", early)
     patch.setattr(
         Answering, "_replayed", lambda _, found: answering.replayed(found.status, found.body)
     )
