@@ -77,6 +77,8 @@ def run(arguments: list[str]) -> None:
     assert command in re.split(r"[\s|]+", known), command
     if command == "test":
         assert all((ROOT / one).exists() for one in rest if one != "--slow"), rest
+    elif command == "reproduce":
+        python(["-m", "benchmarks.reproduction", *rest])
     elif command not in ("help", "demo"):
         privypurse(arguments)
 
