@@ -18,6 +18,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from benchmarks import accounts
 from benchmarks.accounts import ANSWER, BODY_HASH, REQUEST, Pair
 from storage.batch_postgresql import RESERVE, SETTLE
+from storage.chain import next_head
 from storage.database import Database
 from storage.reserving import CHARGE, ENTRY, NEW_QUERY
 from storage.settling import SETTLE as SETTLE_SQLITE
@@ -40,9 +41,9 @@ class SqliteRival:
         self._driver: Any = self._lent.driver_connection
         ids = self._driver.execute("SELECT id FROM budget_account ORDER BY rank").fetchall()
         self._accounts = [id for (id,) in ids]
-        dialect = sqlite_dialect.dialect(paramstyle="qmark")
-        self._new, self._charge, self._entry, self._settle, self._settlement = (
-            prepared(one, dialect) for one in (NEW_QUERY, CHARGE, ENTRY, SETTLE_SQLITE, SETTLEMENT)
+        self._dialect = sqlite_dialect.dialect(paramstyle="qmark")
+        self._new, self._charge, self._settle = (
+            prepared(one, self._dialect) for one in (NEW_QUERY, CHARGE, SETTLE_SQLITE)
         )
 
     def run(self, group: int, seconds: float) -> tuple[int, float]:
@@ -52,11 +53,12 @@ class SqliteRival:
         done = 0
         while time.perf_counter() - started < seconds:
             execute("BEGIN IMMEDIATE")
-            ids = [self._reserve(execute) for _ in range(group)]
+            ids = [self._new_query(execute) for _ in range(group)]
+            self._charge_all(execute, ids)
             execute("COMMIT")
             execute("BEGIN IMMEDIATE")
-            for id in ids:
-                self._settle_one(execute, id)
+            settlements = [self._settle_one(execute, id) for id in ids]
+            SETTLEMENT.insert_all(self._driver, self._dialect, settlements)
             execute("COMMIT")
             done += group
         return done, time.perf_counter() - started
@@ -65,11 +67,10 @@ class SqliteRival:
         self._lent.close()
         self._database.close()
 
-    def _reserve(self, execute: Any) -> bytes:
-        id, at_us, digest = uuid4().bytes, clock_us(), urandom(32)
+    def _new_query(self, execute: Any) -> bytes:
+        id, at_us = uuid4().bytes, clock_us()
         analyst, dataset = self._pair
-        execute("SAVEPOINT member")
-        sql, order, values = self._new
+        sql, order, _ = self._new
         row = {
             "id": id,
             "analyst_id": analyst,
@@ -87,29 +88,46 @@ class SqliteRival:
             "created_us": at_us,
         }
         execute(sql, [row[name] for name in order]).fetchall()
-        for account in self._accounts:
-            sql, order, values = self._charge
-            moved = {**values, "account": account, "digest": digest, "eps": 1, "delta": 0}
-            changed = execute(sql, [moved[name] for name in order]).fetchall()[0]
-            sql, order, values = self._entry
-            row = {
-                "account_id": account,
-                "seq": changed[0],
-                "kind": 1,
-                "query_id": id,
-                "actor": analyst,
-                "d_eps_n": 1,
-                "d_delta_a": 0,
-                "at_us": at_us,
-                "digest": digest,
-                "head": changed[1],
-                "subject": digest,
-            }
-            execute(sql, [row[name] for name in order])
-        execute("RELEASE member")
         return id
 
-    def _settle_one(self, execute: Any, id: bytes) -> None:
+    def _charge_all(self, execute: Any, ids: Sequence[bytes]) -> None:
+        """One update an account for all of the group, and an entry a query."""
+        at_us, read = clock_us(), "SELECT seq, head FROM budget_account WHERE id = ?"
+        for account in self._accounts:
+            ((seq, head),) = execute(read, [account]).fetchall()
+            rows = []
+            for after, id in enumerate(ids, start=seq + 1):
+                digest = urandom(32)
+                head = next_head(head, digest)
+                rows.append(
+                    {
+                        "account_id": account,
+                        "seq": after,
+                        "kind": 1,
+                        "query_id": id,
+                        "actor": self._pair[0],
+                        "d_eps_n": 1,
+                        "d_delta_a": 0,
+                        "at_us": at_us,
+                        "digest": digest,
+                        "head": head,
+                        "subject": digest,
+                    }
+                )
+            sql, order, values = self._charge
+            moved = {
+                **values,
+                "account": account,
+                "seen": seq,
+                "last": seq + len(rows),
+                "linked": head,
+                "eps": len(rows),
+                "delta": 0,
+            }
+            assert execute(sql, [moved[name] for name in order]).fetchall()
+            ENTRY.insert_all(self._driver, self._dialect, rows)
+
+    def _settle_one(self, execute: Any, id: bytes) -> dict[str, Any]:
         sql, order, values = self._settle
         asked = {
             **values,
@@ -122,15 +140,13 @@ class SqliteRival:
             "release": 0,
         }
         at_us = execute(sql, [asked[name] for name in order]).fetchall()[0][0]
-        sql, order, values = self._settlement
-        row = {
+        return {
             "query_id": id,
             "attempt": 1,
             "answer_hash": ANSWER_HASH,
             "at_us": at_us,
             "digest": ANSWER_HASH,
         }
-        execute(sql, [row[name] for name in order])
 
 
 def prepared(hot: Hot, dialect: Any) -> tuple[str, tuple[str, ...], dict[str, Any]]:
