@@ -65,7 +65,7 @@ class Ledger:
         database.on_close(self._writer.close)
         self._run_async = self._writer.run_async
         if database.embedded:
-            on_loop = LoopWriter(self._begin, self._writer)
+            on_loop = LoopWriter(self._begin, self._writer.outcomes)
             self._run_async = on_loop.run_async
             database.on_close(on_loop.close)
 

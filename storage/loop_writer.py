@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from storage.errors import Busy, CommitUnknown
-from storage.writer import Failed, Writer, resolve
+from storage.writer import Failed, resolve
 
 Member = TypeVar("Member")
 Outcome = TypeVar("Outcome")
@@ -32,16 +32,17 @@ class LoopWriter(Generic[Member, Outcome]):
         begin: runs the members in a transaction that is left open, and returns what commits it and
             tells their outcomes; None when it would have had to wait or anything went wrong, and
             nothing is written then.
-        otherwise: commits what ``begin`` does not, in its own thread.
+        otherwise: runs and commits the members, and may wait (``Writer.outcomes``).
     """
 
     def __init__(
         self,
         begin: Callable[[Sequence[Member]], Callable[[], Outcomes[Outcome]] | None],
-        otherwise: Writer[Member, Outcome],
+        otherwise: Callable[[Sequence[Member]], Outcomes[Outcome]],
     ) -> None:
         self._begin, self._otherwise = begin, otherwise
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._closed = False
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
     async def run_async(self, member: Member) -> Outcome:
@@ -60,7 +61,8 @@ class LoopWriter(Generic[Member, Outcome]):
         return await future
 
     def close(self) -> None:
-        """End the thread, once it has committed what was begun."""
+        """Refuse what comes later, and end the thread once it has committed what was begun."""
+        self._closed = True
         self._disk.shutdown()
 
     async def _work(self, loop: asyncio.AbstractEventLoop, waiting: deque[Any]) -> None:
@@ -71,26 +73,35 @@ class LoopWriter(Generic[Member, Outcome]):
                 seen = len(waiting)
                 await asyncio.sleep(0)
             batch = [waiting.popleft() for _ in range(min(len(waiting), MOST))]
-            members = [member for member, _ in batch]
-            commit = self._begin(members)
-            if commit is None:
-                for member, future in batch:
-                    self._otherwise.put(member, loop, future)
-                continue
-            outcomes = await loop.run_in_executor(self._disk, self._committed, commit, members)
+            try:
+                outcomes = await self._outcomes(loop, [member for member, _ in batch])
+            except Exception as error:
+                # Whatever went wrong, nobody waits for ever; a charge that stands then, stands.
+                outcomes = [Failed(error) for _ in batch]
             resolve(
                 [(future, outcome) for (_, future), outcome in zip(batch, outcomes, strict=True)]
             )
 
-    def _committed(
-        self, commit: Callable[[], Outcomes[Outcome]], members: Sequence[Member]
+    async def _outcomes(
+        self, loop: asyncio.AbstractEventLoop, members: Sequence[Member]
     ) -> Outcomes[Outcome]:
-        try:
-            return commit()
-        except Busy:
-            return self._otherwise.outcomes(members)  # nothing stands: run it all again
-        except CommitUnknown as error:
-            return [Failed(type(error)(*error.args)) for _ in members]
+        if self._closed:
+            raise Busy("the service is stopping; nothing was written")
+        return await loop.run_in_executor(
+            self._disk, self._committed, self._begin(members), members
+        )
+
+    def _committed(
+        self, commit: Callable[[], Outcomes[Outcome]] | None, members: Sequence[Member]
+    ) -> Outcomes[Outcome]:
+        if commit is not None:
+            try:
+                return commit()
+            except Busy:
+                pass  # nothing stands: run it all again
+            except CommitUnknown as error:
+                return [Failed(type(error)(*error.args)) for _ in members]
+        return self._otherwise(members)
 
 
 class _Queue:

@@ -62,14 +62,8 @@ class Writer(Generic[Member, Outcome]):
         """The same for an event loop: no thread waits. A caller that goes away changes nothing."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        self.put(member, loop, future)
-        return await future
-
-    def put(
-        self, member: Member, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Outcome]
-    ) -> None:
-        """Have ``future``, which belongs to ``loop``, told the outcome of ``member``."""
         self._put(member, (loop, future))
+        return await future
 
     def close(self) -> None:
         """Commit what is queued, refuse what comes later, and end the thread."""

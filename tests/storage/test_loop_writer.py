@@ -95,7 +95,7 @@ def test_another_transaction_of_this_process_is_waited_for_in_a_thread(
 
     (outcome,) = asyncio.run(run())
     assert isinstance(outcome, Reservation)
-    assert threads == ["writer"]
+    assert threads == ["commit_0"]
 
 
 def test_another_process_is_waited_for_in_a_thread(world: World, threads: list[str]) -> None:
@@ -115,7 +115,7 @@ def test_another_process_is_waited_for_in_a_thread(world: World, threads: list[s
     (outcome,) = asyncio.run(run())
     other.close()
     assert isinstance(outcome, Reservation)
-    assert threads == ["writer"]
+    assert threads == ["commit_0"]
     # And the next one has the loop for itself again.
     asyncio.run(ask(world, [request(dataset, analyst)]))
     assert threads[-1] == threading.main_thread().name
@@ -233,3 +233,21 @@ def test_refusals_are_outcomes_of_the_batch(world: World) -> None:
     assert sum(isinstance(outcome, Reservation) for outcome in outcomes) == 5
     assert not any(isinstance(outcome, Failed) for outcome in outcomes)
     check_invariants(world.database)
+
+
+def test_nobody_waits_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, analyst = world.ready(loss(1))
+
+    def unforeseen(_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(world.database, "begin", unforeseen)
+    (outcome,) = asyncio.run(ask(world, [request(dataset, analyst)]))
+    assert isinstance(outcome, MemoryError)
+
+
+def test_what_comes_after_the_end_is_refused(world: World) -> None:
+    dataset, analyst = world.ready(loss(1))
+    world.database.close()
+    (outcome,) = asyncio.run(ask(world, [request(dataset, analyst)]))
+    assert isinstance(outcome, Busy)
