@@ -82,8 +82,13 @@ def kill_at_random(scene: Scene, nursery: Nursery, random: Random, rounds: int) 
     return kills
 
 
-def kill_backends(scene: Scene, nursery: Nursery, random: Random, asked: int) -> int:
-    """Every session of the database ends again and again while its clients go on (PostgreSQL)."""
+def kill_backends(
+    scene: Scene, nursery: Nursery, random: Random, asked: int, least: int = 0
+) -> int:
+    """Every session of the database ends again and again while its clients go on (PostgreSQL).
+
+    A machine that is quick is asked more, until ``least`` sessions have ended.
+    """
     over, killed = threading.Event(), []
 
     def kill() -> None:
@@ -95,12 +100,14 @@ def kill_backends(scene: Scene, nursery: Nursery, random: Random, asked: int) ->
                 )
                 killed.extend(ended.all())
 
-    keys = [f"key {n}" for n in range(asked)]
+    keys: list[str] = []
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        for start in range(0, asked, 20):
-            nursery.run(scene.job(*keys[start : start + 20], clients=4))
+        while len(keys) < asked or len(killed) < least:
+            some = [f"key {len(keys) + n}" for n in range(20)]
+            keys += some
+            nursery.run(scene.job(*some, clients=4))
     finally:
         over.set()
         killer.join()
