@@ -17,7 +17,17 @@ from benchmarks.reproduction.plots import svg
 from benchmarks.reproduction.result import Verdict
 
 TEMPLATE = Path(__file__).with_name("report.html")
-CLASSES = {Verdict.HOLDS: "holds", Verdict.OTHERWISE: "otherwise", Verdict.FAILS: "fails"}
+CLASSES = {
+    Verdict.HOLDS: "holds",
+    Verdict.OTHERWISE: "otherwise",
+    Verdict.FAILS: "fails",
+    Verdict.OPEN: "open",
+}
+    Verdict.HOLDS: "holds",
+    Verdict.OTHERWISE: "otherwise",
+    Verdict.FAILS: "fails",
+    Verdict.OPEN: "open",
+}
 
 
 def build(folder: Path) -> Path:

@@ -25,6 +25,8 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     OTHERWISE = "holds with other numbers"
     FAILS = "does not hold"
+    #: The interval has room for either.
+    OPEN = "not decided by these repetitions"
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def claims(result: Result, table: str, correlation: dict[str, list[np.ndarray]])
         PAPER, f"{table}: choosing a context privately beats the baseline that releases all pairs",
         f"clearly better at {better}, clearly worse at {worse} of {len(gaps)} ε",
         Verdict.HOLDS if better and not worse else Verdict.FAILS if worse and not better
-        else Verdict.OTHERWISE,
+        else Verdict.OTHERWISE if better else Verdict.OPEN,
         "" if better and not worse else "each way is compared with itself without noise; few "
         "attributes make the baseline's tables cheap",
     )  # fmt: skip
