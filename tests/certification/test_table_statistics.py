@@ -108,24 +108,28 @@ def test_smooth_bounds_are_those_of_the_definition(
     relation: NeighbouringRelation, share: Fraction
 ) -> None:
     """S = max e^{−βs}·LS(s) over the true LS(s), every bound and number a value of its own."""
-    most, beta = 7, 0.4
+    most, farthest = 12, 6
     value = {rows: quantile(rows, share) for rows in tables(most)}
-    local = {
-        rows: max(
-            (abs(value[rows] - value[other]) for other in near(rows, relation, most)), default=0
-        )
-        for rows in value
-    }
-    for rows in tables(4):
-        ball, found = {rows}, 0.0
-        # Rows that come and go: so near that the largest size is not met.
-        for distance in range(6 if relation is REPLACE else 3):
-            found = max(found, exp(-beta * distance) * max(local[member] for member in ball))
-            ball |= {other for member in ball for other in near(member, relation, most)}
-        bound = smooth(rows, share, relation, beta)
-        assert bound >= found * (1 - 1e-12)
-        if relation is REPLACE and rows:
-            assert bound == pytest.approx(max(1.0, found), rel=1e-9)
+    beside = {rows: list(near(rows, relation, most)) for rows in value}
+    local = [
+        {
+            rows: max((abs(value[rows] - value[other]) for other in beside[rows]), default=0)
+            for rows in value
+        }
+    ]
+    for _ in range(farthest):
+        # LS(s) is LS(s − 1) of the worst neighbour.
+        last = local[-1]
+        local.append({r: max([last[r]] + [last[other] for other in beside[r]]) for r in value})
+    for rows in tables(6):
+        # Rows that come and go: LS(s) is exact while two may be left, and GS from there on.
+        horizon = len(local) if relation is REPLACE else max(len(rows) - 1, 0)
+        for beta in (0.1, 0.4, 1.0):
+            found = max([1.0] + [exp(-beta * s) * local[s][rows] for s in range(horizon)])
+            if relation is ADD_REMOVE:
+                found = max(found, exp(-beta * horizon) * HIGH)
+            if relation is ADD_REMOVE or rows:
+                assert smooth(rows, share, relation, beta) == pytest.approx(found, rel=1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
