@@ -23,11 +23,6 @@ CLASSES = {
     Verdict.FAILS: "fails",
     Verdict.OPEN: "open",
 }
-    Verdict.HOLDS: "holds",
-    Verdict.OTHERWISE: "otherwise",
-    Verdict.FAILS: "fails",
-    Verdict.OPEN: "open",
-}
 
 
 def build(folder: Path) -> Path:
