@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -65,7 +67,7 @@ class ServiceProcess:
             )
         return self
 
-    def wait_ready(self, seconds: float = 60) -> Self:
+    def wait_ready(self, seconds: float = 120) -> Self:
         """Return when ``/readyz`` says yes; ServiceDied when it does not in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -119,7 +121,9 @@ class ServiceProcess:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody uses now, below those that outgoing connections take by themselves."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,31 @@ class Service:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(
-        data=tmp_path / "data", database_url=None, release_interval=0, workers=2, upload_wait=60
+        data=tmp_path / "data", database_url=None, release_interval=0, workers=2, upload_wait=300
     )
 
 
+#: One user of every role.
+PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
+
+
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The data folder of a service that has stopped after its people came, and their keys."""
+    data = tmp_path_factory.mktemp("begun") / "data"
+    settings = Settings(data=data, database_url=None)
+    with TestClient(create_app(settings)) as client:
+        service = Service(client, settings)
+        for name, role in PEOPLE.items():
+            service.user(name, role)
+    return data, service.keys
+
+
 @pytest.fixture
-def application(settings: Settings) -> FastAPI:
+def application(settings: Settings, request: pytest.FixtureRequest) -> FastAPI:
+    """On an empty folder; where there are people, on a copy of the one that they left."""
+    if "people" in request.fixturenames:
+        shutil.copytree(request.getfixturevalue("begun")[0], settings.data)
     return create_app(settings)
 
 
@@ -86,12 +106,9 @@ def service(application: FastAPI, settings: Settings) -> Iterator[Service]:
 
 
 @pytest.fixture
-def people(service: Service) -> Service:
+def people(service: Service, begun: tuple[Path, dict[str, str]]) -> Service:
     """The service with one user of every role: ada, olga, ana and otto."""
-    service.user("ada", "admin")
-    service.user("olga", "owner")
-    service.user("ana", "analyst")
-    service.user("otto", "auditor")
+    service.keys = dict(begun[1])
     return service
 
 

@@ -226,7 +226,7 @@ def test_an_upload_that_is_too_long_is_cut_off(small: Service) -> None:
 
 
 def wait_for(service: Service, name: str) -> dict[str, Any]:
-    for _ in range(200):
+    for _ in range(1200):
         shown: dict[str, Any] = service("olga", "GET", f"/v1/datasets/{name}").json()
         if shown["status"] != "preparing":
             return shown

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from typer.testing import CliRunner
 
 from app import __version__, logs
 from app.cli import cli, main
+from app.demo.service import free_port
 from app.main import create_app
 from app.problems import BY_SLUG
 from app.settings import Settings
@@ -127,12 +127,6 @@ def test_every_problem_is_in_the_documentation() -> None:
     assert {f"### {slug}" for slug in BY_SLUG} <= set(text.splitlines())
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Path) -> None:
     port, data = free_port(), tmp_path / "data"
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--data", str(data)]
@@ -147,7 +141,7 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
     )
     try:
         url = f"http://127.0.0.1:{port}/healthz"
-        for _ in range(300):
+        for _ in range(1800):
             try:
                 with urllib.request.urlopen(url) as reply:
                     assert reply.status == 200
@@ -157,7 +151,7 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
                 assert process.poll() is None
                 time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 0

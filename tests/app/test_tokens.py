@@ -367,14 +367,12 @@ def test_a_broken_provider_is_a_refusal(
 def test_a_slow_provider_holds_nobody_else_up(
     service: Service, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signing_keys, "PATIENCE", 0.5)
-    provider.delay = 1.5
+    monkeypatch.setattr(signing_keys, "PATIENCE", 3.0)
+    provider.delay = 3.5
     with ThreadPoolExecutor(8) as threads:
         waiting = [threads.submit(me, service, provider.token()) for _ in range(6)]
-        began = time.monotonic()
         assert service("root", "GET", "/v1/me").status_code == 200
         assert not any(reply.done() for reply in waiting)
-        assert time.monotonic() - began < 0.5
         assert [reply.result().status_code for reply in waiting] == [401] * 6
 
 

@@ -109,7 +109,7 @@ def crash_in_a_query(session: Session) -> float:
     client.start()
     while not has_opened_records(session.service):
         assert client.is_alive(), f"answered before it was seen running: {ended}"
-        assert time.monotonic() < asked + 30
+        assert time.monotonic() < asked + 120
         time.sleep(0.005)
     session.service.kill()
     client.join()
@@ -129,7 +129,7 @@ def test_the_charge_stands_and_the_key_runs_again_under_it(session: Session) -> 
         # Nobody may run it a second time while its first attempt might still be alive.
         assert reply.json()["type"].endswith("/still-running")
         assert reply.json()["id"] == query["id"]
-        assert time.monotonic() < asked + LEASE + 30
+        assert time.monotonic() < asked + LEASE + 120
         time.sleep(0.2)
     assert reply.status_code == 201, reply.text
     assert time.monotonic() > asked + LEASE
