@@ -31,6 +31,7 @@ def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
         opening = opener(settings, metrics)
         services = await run_in_threadpool(opening.__enter__)
         app.state.services = services
+        services.uploads.start()
         try:
             yield
         finally:

@@ -82,7 +82,9 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()
         closing.callback(counting.close)
-        uploads = Uploads(settings=settings, files=files, datasets=datasets, execution=execution)
+        uploads = Uploads(
+            settings=settings, files=files, datasets=datasets, users=users, execution=execution
+        )
         log.info("started", version=__version__)
         yield Services(
             settings=settings,

@@ -27,7 +27,8 @@ from storage.files import Files, IncomingFile
 from storage.folders import remove_folder
 from storage.ingest.limits import UploadLimits
 from storage.preparation import prepare_upload
-from storage.users import User
+from storage.tickets import Ticket
+from storage.users import User, Users
 
 log = structlog.get_logger("privypurse.uploads")
 
@@ -35,6 +36,8 @@ log = structlog.get_logger("privypurse.uploads")
 HEARTBEAT = 5.0
 #: An upload keeps this many threads busy reading; its kernels run on those of all queries.
 READERS = 1
+#: Processes that prepare the same upload, one after the other dying.
+MOST = 3
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,32 @@ class Stopped(Exception):
     """The service is being stopped: the upload is given up, nothing is published."""
 
 
+class Interrupted(Exception):
+    """The processes that prepared the upload died."""
+
+
 class Uploads:
     """Receives and prepares uploads; at most ``READERS`` at a time, the others wait."""
 
     def __init__(
-        self, *, settings: Settings, files: Files, datasets: Datasets, execution: Execution
+        self,
+        *,
+        settings: Settings,
+        files: Files,
+        datasets: Datasets,
+        users: Users,
+        execution: Execution,
     ) -> None:
         self._settings, self._files = settings, files
-        self._datasets, self._execution = datasets, execution
+        self._datasets, self._users, self._execution = datasets, users, execution
+        self._looking: asyncio.Task[None] | None = None
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
         self._running: set[asyncio.Task[Published]] = set()
         self._progress: set[_Progress] = set()
+
+    def start(self) -> None:
+        """Look now and then for uploads whose process died, and go on with them."""
+        self._looking = asyncio.create_task(self._look())
 
     async def receive(self, stream: AsyncIterator[bytes], kept: ExitStack) -> Path:
         """Write a body to a file that lives as long as ``kept``.
@@ -103,18 +121,36 @@ class Uploads:
         """
         with kept:
             upload = await run_in_threadpool(self._datasets.begin_upload, stored.name, actor=actor)
+            ticket = Ticket(stored.name, actor.name, path.name, media_type, gzipped)
+            await run_in_threadpool(self._files.tickets.leave, upload, ticket)
             kept = kept.pop_all()
+        task = self._begin(stored, public, path, kept, upload, media_type, gzipped, actor)
+        await asyncio.wait({task}, timeout=self._settings.upload_wait)
+        return task.result() if task.done() else None
+
+    def _begin(
+        self,
+        stored: StoredDataset,
+        public: Dataset,
+        path: Path,
+        kept: ExitStack,
+        upload: int,
+        media_type: str,
+        gzipped: bool,
+        actor: User,
+    ) -> asyncio.Task[Published]:
         work = self._finish(stored, public, path, kept, upload, media_type, gzipped, actor)
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         # Nobody may be left to take the exception: it is in the upload's state by then.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({task}, timeout=self._settings.upload_wait)
-        return task.result() if task.done() else None
+        return task
 
     async def close(self) -> None:
         """Give up what is under way. Nothing of it was published, and its owner is told."""
+        if self._looking is not None:
+            self._looking.cancel()
         for progress in self._progress:
             progress.stopped = True
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -166,6 +202,7 @@ class Uploads:
         finally:
             beating.cancel()
             self._progress.discard(progress)
+            await run_in_threadpool(self._files.tickets.drop, upload)
             await run_in_threadpool(kept.close)
             await run_in_threadpool(remove_folder, folder)
 
@@ -185,6 +222,40 @@ class Uploads:
             preparation_work=self._settings.preparation_limit,
         )
 
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            try:
+                for upload in await run_in_threadpool(self._files.tickets.uploads):
+                    await self._go_on_with(upload)
+            except (OSError, StorageError, ValueError) as error:
+                log.error("cannot look for uploads", error=type(error).__qualname__)
+
+    async def _go_on_with(self, upload: int) -> None:
+        """Prepare an upload here whose process has been silent for a lease, if it has."""
+        if not await run_in_threadpool(self._datasets.claim_upload, upload):
+            return
+        tickets = self._files.tickets
+        ticket = await run_in_threadpool(tickets.find, upload)
+        stored = actor = None
+        if ticket is not None and ticket.attempts < MOST:
+            stored = await run_in_threadpool(self._datasets.find, ticket.dataset)
+            actor = await run_in_threadpool(self._users.find, ticket.actor)
+        if ticket is None or stored is None or stored.public is None or actor is None:
+            # What has ended several processes would end the next one too.
+            await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(Interrupted()))
+            if ticket is not None:
+                await run_in_threadpool(tickets.file_of(ticket).unlink, missing_ok=True)
+            await run_in_threadpool(tickets.drop, upload)
+            return
+        await run_in_threadpool(tickets.leave, upload, ticket.again())
+        log.info("upload taken over")
+        path, kept = tickets.file_of(ticket), ExitStack()
+        kept.callback(path.unlink, missing_ok=True)
+        self._begin(
+            stored, stored.public, path, kept, upload, ticket.media_type, ticket.gzipped, actor
+        )
+
     async def _keep(self, upload: int, progress: _Progress) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT)
@@ -202,6 +273,8 @@ def refusal(error: Exception) -> dict[str, Any]:
         }
     if isinstance(error, Stopped):
         kind, msg = "stopped", "the service was stopped: upload the records again"
+    elif isinstance(error, Interrupted):
+        kind, msg = "interrupted", "the preparation was interrupted: upload the records again"
     elif isinstance(error, StorageError):
         kind, msg = "refused", str(error)
     else:

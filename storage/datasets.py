@@ -174,6 +174,10 @@ class Datasets:
         """Say that the preparation is alive, for another minute, and how far it is."""
         self._database.write(lambda connection: versions.keep_upload(connection, upload, detail))
 
+    def claim_upload(self, upload: int) -> bool:
+        """Take over an upload whose process died; ``keep_upload`` must follow, as for a new one."""
+        return self._database.write(lambda connection: versions.claim_upload(connection, upload))
+
     def refuse_upload(self, upload: int, detail: Mapping[str, Any]) -> None:
         """End an upload; ``detail`` is kept for the owner alone."""
         self._database.write(lambda connection: versions.refuse_upload(connection, upload, detail))

@@ -1,6 +1,7 @@
 """The data folder: every folder 0700, every file 0600, every name chosen by the server.
 
-    DIR/incoming/                        uploads while they arrive; nothing here outlives its upload
+    DIR/incoming/                        uploads and their tickets (``storage.tickets``); nothing
+                                         here outlives its upload
     DIR/cluster/                         what kernels on other machines share (``storage.scratch``)
     DIR/datasets/<id>/nodes/             the node list of a graph that has one
     DIR/datasets/<id>/staging-<random>/  a version being prepared
@@ -22,6 +23,7 @@ from secrets import token_hex
 from storage.errors import TooLarge
 from storage.folders import create_file, make_folder, remove_folder, sync_folder
 from storage.labels import Labels, NodeLabels, open_labels, write_labels
+from storage.tickets import Tickets
 
 
 class IncomingFile:
@@ -49,6 +51,7 @@ class Files:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.tickets = Tickets(root / "incoming")
         for folder in (root, root / "incoming", root / "datasets"):
             make_folder(folder)
 

@@ -76,6 +76,16 @@ def keep_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any
     )
 
 
+def claim_upload(connection: Connection, upload_id: int) -> bool:
+    """Take an upload over whose process has been silent for a lease; one alone succeeds."""
+    claimed = connection.execute(
+        update(upload)
+        .where(_u.id == upload_id, _u.state == PREPARING, _u.lease_until <= now_us())
+        .values(lease_until=now_us() + UPLOAD_LEASE_US)
+    )
+    return claimed.rowcount == 1
+
+
 def refuse_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any]) -> None:
     connection.execute(
         update(upload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,7 +14,9 @@ from fastapi.testclient import TestClient
 from app import uploads
 from app.main import create_app
 from app.settings import Settings
+from storage import versions
 from storage.preparation import prepare_upload
+from storage.tickets import Ticket
 from tests.app.conftest import EDGES, Service
 from tests.app.test_datasets import problem
 
@@ -48,7 +51,7 @@ def test_one_upload_at_a_time_to_one_dataset(people: Service, held: Held) -> Non
     name = people.dataset("olga", records=None)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(people.upload, "olga", name, EDGES)
-        assert held.begun.wait(10)
+        assert held.begun.wait(60)
         assert people("olga", "GET", f"/v1/datasets/{name}").json()["status"] == "preparing"
         assert people("otto", "GET", f"/v1/datasets/{name}").json()["status"] == "empty"
         second = people.upload("olga", name, EDGES)
@@ -63,7 +66,7 @@ def test_a_withdrawal_stops_what_is_being_prepared(people: Service, held: Held) 
     name = people.dataset("olga", records=None)
     with ThreadPoolExecutor(1) as pool:
         upload = pool.submit(people.upload, "olga", name, EDGES)
-        assert held.begun.wait(10)
+        assert held.begun.wait(60)
         assert people("olga", "DELETE", f"/v1/datasets/{name}/records").status_code == 204
         held.go.set()
         assert problem(upload.result()) == (409, "no-records")
@@ -79,7 +82,7 @@ def test_a_stopped_service_gives_its_uploads_up_and_says_so(settings: Settings, 
         service.user("olga", "owner")
         name = service.dataset("olga", records=None)
         assert service.upload("olga", name, EDGES).status_code == 202
-        assert held.begun.wait(10)
+        assert held.begun.wait(60)
         keys = service.keys
     assert leftovers(settings) == []
     with TestClient(create_app(impatient)) as client:
@@ -144,3 +147,49 @@ def test_head_is_get_without_content(people: Service) -> None:
         got, asked = (people("olga", method, path) for method in ("GET", "HEAD"))
         assert asked.status_code == got.status_code == 200
         assert asked.headers["content-length"] == got.headers["content-length"]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dead process is missed at once."""
+    monkeypatch.setattr(uploads, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(versions, "UPLOAD_LEASE_US", 300_000)
+
+
+def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int:
+    """An upload as a process leaves it that dies while it prepares."""
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    owner = services.users.find("olga")
+    file = people.settings.data / "incoming" / ("0" * 32)
+    file.write_bytes(EDGES)
+    ticket = Ticket(name, "olga", file.name, "text/csv", False, attempts)
+    upload: int = services.datasets.begin_upload(name, actor=owner)
+    assert not services.datasets.claim_upload(upload), "its process lives for a lease"
+    services.files.tickets.leave(upload, ticket)
+    deadline = time.monotonic() + 60
+    while services.files.tickets.find(upload) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return upload
+
+
+def test_an_upload_of_a_dead_process_is_finished_by_another(
+    quick: None,  # noqa: ARG001 - before the service starts
+    people: Service,
+) -> None:
+    name = people.dataset("olga", records=None)
+    left_by_a_dead_process(people, name)
+    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (shown["status"], shown["version"]) == ("ready", 1)
+    assert leftovers(people.settings) == []
+
+
+def test_what_ends_one_process_after_the_other_is_given_up(
+    quick: None,  # noqa: ARG001 - before the service starts
+    people: Service,
+) -> None:
+    name = people.dataset("olga", records=None)
+    left_by_a_dead_process(people, name, attempts=uploads.MOST)
+    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (shown["status"], leftovers(people.settings)) == ("refused", [])
+    assert shown["upload"]["errors"][0]["type"] == "interrupted"

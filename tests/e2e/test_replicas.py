@@ -122,7 +122,7 @@ def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while True:
             try:
                 if httpx.get(listen + "/readyz").status_code == 200:
@@ -223,3 +223,42 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
     assert [reply.status_code for reply in replies] == [201] * 20
     assert len({reply.json()["id"] for reply in replies}) == 20
     assert cluster.spent(name) == {"1"}
+
+
+@pytest.mark.slow
+def test_what_a_killed_replica_was_preparing_the_other_finishes(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Nobody sends the records again: the other one sees them in the folder that both share."""
+    settings = QUICK | {"PURSE_DATABASE_URL": database_url, "PURSE_UPLOAD_WAIT": "0"}
+    with ExitStack() as closing:
+        running = [ServiceProcess(tmp_path / "data", **settings).start() for _ in range(2)]
+        for replica in running:
+            closing.callback(replica.kill)
+        for replica in running:
+            replica.wait_ready(120)
+        name = f"large-{time.time_ns()}"
+        owner = f"owner-{time.time_ns()}"
+        one = Session(running[0], running[0].admin_key, "", "")
+        body: dict[str, Any] = {"name": owner, "roles": ["owner"]}
+        one.owner = one.ok("POST", "/v1/users", one.admin, json=body)["key"]
+        two = Session(running[1], one.admin, one.owner, "")
+        nodes, step = 200_000, 12
+        body = {"name": name, "kind": "graph", "neighbouring": "edge", "nodes": {"count": nodes}}
+        body |= {"max_degree": 2 * step, "cap": {"epsilon": "1", "delta": "0"}}
+        one.ok("POST", "/v1/datasets", one.owner, json=body)
+        edges = "".join(f"{v},{v + k}\n" for v in range(nodes - step) for k in range(1, step))
+        headers = {"Content-Type": "text/csv"}
+        path = f"/v1/datasets/{name}"
+        content = "source,target\n" + edges
+        reply = one.ok("PUT", f"{path}/records", one.owner, content=content, headers=headers)
+        assert reply["status"] == "preparing"
+        running[0].kill()
+        assert two.ok("GET", path, two.owner)["version"] == 0
+        deadline = time.monotonic() + 240
+        # The dead one's lease is a minute.
+        while (shown := two.ok("GET", path, two.owner))["status"] != "ready":
+            assert time.monotonic() < deadline, shown
+            time.sleep(1)
+        assert shown["version"] == 1
+        assert list((tmp_path / "data" / "incoming").iterdir()) == []
