@@ -1,15 +1,21 @@
-"""The sensitivity function of information gain and of Gini, over pairs (m, β) of all candidates."""
+"""Information gain and Gini: u adds up over levels, δ runs over pairs (m, β) of all candidates."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from mechanisms.sensitivity import Integers
+from mechanisms.domains import Dataset, NeighbouringRelation
+from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities import impurity_kernels
+from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.rarest_class import RarestPairs
+from mechanisms.utilities.tables import sums_by_table
+from mechanisms.utilities.utility import Grid, Measured
 
 #: No Φ: the curve is that of Gini.
 NO_SUMS = np.zeros(0, dtype=np.int64)
@@ -87,3 +93,34 @@ class ImpuritySensitivity:
             found,
         )
         return found
+
+
+class Impurity(Criterion):
+    """u is a sum over the levels of an attribute, and δ that of their rarest classes."""
+
+    @abstractmethod
+    def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
+        """What each level adds to u, in steps of 2^−``bits``: of rows of class counts τ_c, int64
+        (rows, classes), with τ their sum, and of ``sums`` as in ``ImpuritySensitivity``."""
+
+    def prepared(self, dataset: Dataset, grid: Grid) -> Integers:  # noqa: ARG002
+        return NO_SUMS
+
+    def of_tables(
+        self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
+    ) -> Measured:
+        sums = self.prepared(dataset, grid)
+        utilities = sums_by_table(self.levels(np.concatenate(tables), sums, grid.bits), tables)
+        if sensitivity is Sensitivity.GLOBAL:
+            return Measured(utilities, ConstantSensitivity(grid.cap, len(tables), grid.horizon))
+        return Measured(
+            utilities,
+            ImpuritySensitivity(
+                pairs=RarestPairs.of(tables),
+                sums=sums,
+                bits=grid.bits,
+                replace=dataset.neighbouring is NeighbouringRelation.REPLACE,
+                cap=grid.cap,
+                horizon=grid.horizon,
+            ),
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
 
 import numpy as np
 
@@ -18,26 +17,14 @@ from mechanisms.noise.rate import score_bits
 from mechanisms.noise.words import Randomness
 from mechanisms.selectors import Selector
 from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.max import Max
 from mechanisms.utilities.tables import row_bound
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid
 
 BITS = score_bits(1)
-
-
-class Criterion(Protocol):
-    """A utility of attributes that is measured from their level × class counts."""
-
-    direction: Literal[1, -1]
-
-    def table_grid(self, rows: int) -> Grid: ...
-
-    def of_tables(
-        self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
-    ) -> Measured: ...
-
 
 CRITERIA: dict[str, Criterion] = {
     "information_gain": InformationGain(),
@@ -68,9 +55,7 @@ class Splitting:
 
     def prepared(self, dataset: Dataset) -> object:
         """What all choices of a tree read besides counts; made once when it is held meanwhile."""
-        if isinstance(self.criterion, InformationGain):
-            return self.criterion.prepared(dataset, self.grid)
-        return None
+        return self.criterion.prepared(dataset, self.grid)
 
     def choose(
         self,
