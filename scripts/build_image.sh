@@ -14,6 +14,11 @@ context=${1:-$project}
 python=$project/.venv/bin/python
 most=700 # megabytes of the image, all layers together
 
+# What plays the demonstration at the end; better missed now than after the build.
+if [ ! -x "$python" ]; then
+  echo "needs the packages of this checkout: ./run verify makes .venv" >&2
+  exit 3
+fi
 work=$(mktemp -d)
 pid=
 clean() {
