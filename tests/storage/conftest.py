@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,14 @@ def migrated(postgresql: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with fresh(postgresql) as url:
         Database.open(url, tmp_path_factory.mktemp("lock")).close()
         yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the schema, to be copied: making it takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("migrated")
+    Database.open(f"sqlite:///{folder}/privypurse.db", folder).close()
+    return folder / "privypurse.db"
 
 
 def wipe(url: str) -> None:
@@ -86,8 +95,9 @@ def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 @pytest.fixture
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database that has the schema, or will have it when it is opened."""
+    """The URL of a database that has the schema and nothing else."""
     if kind == "sqlite":
+        shutil.copy2(request.getfixturevalue("migrated_file"), tmp_path / "privypurse.db")
         yield f"sqlite:///{tmp_path}/privypurse.db"
         return
     shared = request.getfixturevalue("migrated")

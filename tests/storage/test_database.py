@@ -86,7 +86,7 @@ def test_the_clock_moves_inside_a_transaction(database: Database) -> None:
         return first, connection.execute(select(now_us())).scalar_one()
 
     first, second = database.write(work)
-    assert 10_000 <= second - first < 5_000_000
+    assert 10_000 <= second - first < 60_000_000
     assert abs(database.now_us() - time.time() * 1e6) < 60e6
 
 
@@ -133,7 +133,7 @@ class TestSqlite:
             with pytest.raises(TimeoutError):
                 waiting.result(0.1)
             other.execute("COMMIT")
-            assert waiting.result(10) == "done"
+            assert waiting.result(60) == "done"
         other.close()
 
     def test_a_lock_that_never_ends_is_busy(
@@ -154,14 +154,14 @@ class TestSqlite:
         def slow(connection: Connection) -> None:
             connection.execute(update(users).values(disabled=1))
             inside.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
 
         with ThreadPoolExecutor(1) as threads:
             writing = threads.submit(world.database.write, slow)
-            assert inside.wait(10)
+            assert inside.wait(60)
             assert world.users.find("admin").disabled is False  # type: ignore[union-attr]
             go_on.set()
-            writing.result(10)
+            writing.result(60)
         assert world.users.find("admin").disabled is True  # type: ignore[union-attr]
 
     def test_many_more_threads_than_connections(self, world: World) -> None:
@@ -208,7 +208,7 @@ class TestPostgresql:
                     taken = update(users).where(users.c.name == name).values(disabled=0)
                     connection.execute(taken)
                     if name == first and len(tries) <= 2:
-                        meeting.wait(10)
+                        meeting.wait(60)
 
             world.database.write(inside)
 
@@ -218,7 +218,7 @@ class TestPostgresql:
                 threads.submit(work, "olga", "admin"),
             ]
             for one in both:
-                one.result(20)
+                one.result(60)
         assert len(tries) > 2  # the loser may be fast enough to meet the winner once more
 
     def test_a_killed_connection_before_commit_is_run_again(self, world: World) -> None:

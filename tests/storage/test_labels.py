@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
@@ -133,10 +133,10 @@ def test_a_million_names_take_seconds(tmp_path: Path) -> None:
     for prefix in ("", "n"):
         content = "\n".join(f"{prefix}{7 * i}" for i in range(1_000_000))
         (tmp_path / "nodes.csv").write_text(content)
-        start = perf_counter()
+        start = process_time()
         names = read_node_list(tmp_path / "nodes.csv")
         write_labels(tmp_path / f"nodes{prefix}", names)
         opened = open_labels(tmp_path / f"nodes{prefix}")
         assert opened.codes(pa.array([f"{prefix}6999993", "x"])).tolist() == [999_999, -1]
         # About a second; what is quadratic in the names takes hours.
-        assert perf_counter() - start < 20
+        assert process_time() - start < 60

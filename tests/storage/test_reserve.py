@@ -154,19 +154,19 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
     def slow(*arguments: Any) -> Any:
         outcomes = run(*arguments)
         charging.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return outcomes
 
     monkeypatch.setattr(batch, "run", slow)
     with ThreadPoolExecutor(2) as threads:
         charged = threads.submit(world.ledger.reserve, request(dataset, analyst))
-        assert charging.wait(10)
+        assert charging.wait(60)
         withdrawn = threads.submit(lambda: world.datasets.withdraw(dataset.name, actor=world.owner))
         with pytest.raises(TimeoutError):
             withdrawn.result(timeout=0.2)
         go_on.set()
-        assert isinstance(charged.result(10), Reservation)
-        withdrawn.result(10)
+        assert isinstance(charged.result(60), Reservation)
+        withdrawn.result(60)
     with pytest.raises(NoRecords):
         world.ledger.reserve(request(dataset, analyst))
     # The query that was charged in time can still read its version.
@@ -185,19 +185,19 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
     def slow(*arguments: object) -> None:
         lock_cap(*arguments)  # type: ignore[arg-type]
         locked.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     monkeypatch.setattr(versions, "lock_cap", slow)
     with ThreadPoolExecutor(2) as threads:
         withdrawn = threads.submit(lambda: world.datasets.withdraw(dataset.name, actor=world.owner))
-        assert locked.wait(10)
+        assert locked.wait(60)
         charged = threads.submit(world.ledger.reserve, request(dataset, analyst))
         with pytest.raises(TimeoutError):
             charged.result(timeout=0.2)
         go_on.set()
-        withdrawn.result(10)
+        withdrawn.result(60)
         with pytest.raises(NoRecords):
-            charged.result(10)
+            charged.result(60)
     assert contents(world.database, "audit", "dataset") == before
 
 

@@ -128,7 +128,7 @@ class TestLockOrder:
             sql = batch_postgresql.RESERVE.replace("reserve_queries", function)
             with psycopg.connect(plain, autocommit=True) as connection:
                 connection.execute("SET deadlock_timeout = '10ms'")
-                together.wait(10)
+                together.wait(60)
                 for _ in range(40):
                     asked = [request(dataset, analyst, loss("0.001")) for analyst in analysts]
                     columns = self.columns(asked[::order])

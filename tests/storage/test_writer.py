@@ -31,7 +31,7 @@ class Commits:
     def __call__(self, members: Sequence[int]) -> list[int | Failed]:
         self.batches.append(list(members))
         self.begun.set()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
         if self.error is not None and -1 in members:
             raise self.error
         return [Failed(ValueError(n)) if n > 100 else 2 * n for n in members]
@@ -55,12 +55,12 @@ def gathered(writer: Writer[int, int], commits: Commits, members: Sequence[int])
     commits.go_on.clear()
     with ThreadPoolExecutor(len(members) + 1) as threads:
         threads.submit(writer.run, 0)
-        assert commits.begun.wait(10)
+        assert commits.begun.wait(60)
         futures = [threads.submit(writer.run, member) for member in members]
         while len(writer._queue) < len(members):
             pass
         commits.go_on.set()
-        return [future.exception(10) or future.result() for future in futures]
+        return [future.exception(60) or future.result() for future in futures]
 
 
 def test_what_comes_during_a_commit_goes_together(writer: Any, commits: Commits) -> None:
@@ -107,8 +107,8 @@ def test_closing_drains(commits: Commits) -> None:
             pass
         closing = threads.submit(writer.close)
         commits.go_on.set()
-        closing.result(10)
-        assert sorted(future.result(10) for future in waiting) == [0, 2, 4, 6]
+        closing.result(60)
+        assert sorted(future.result(60) for future in waiting) == [0, 2, 4, 6]
     with pytest.raises(Busy):
         writer.run(1)
 
