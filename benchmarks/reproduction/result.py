@@ -143,6 +143,7 @@ def marks(values: Sequence[float], logarithmic: bool) -> list[float]:
         for size in (float(f"{base}e{power}") for base in (1, 2, 5))
         if span / size <= 5
     )
-    first = floor(low / step)
-    last = -floor(-high / step)
+    # What rounding leaves above a mark needs no further one.
+    first = floor(low / step + 1e-6)
+    last = -floor(-high / step + 1e-6)
     return [float(f"{number * step:.12g}") for number in range(first, max(last, first + 1) + 1)]
