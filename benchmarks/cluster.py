@@ -126,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PRIVYPURSE_DATA"))
     parser.add_argument("--edges", type=int, default=10_000_000)
+    parser.add_argument("--least", type=int, default=10_000, help="edges of the first graph")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1, help="of the one process")
     options = parser.parse_args()
@@ -142,8 +143,10 @@ def main() -> None:
                     warm(way, Path(version) / "version")
         print(f"{'seconds':24} {'one process':>10} {'two workers':>12} {'one killed':>12}")
         crossing: list[int] = []
-        sizes = [10**exponent for exponent in range(4, 10) if 10**exponent < options.edges]
-        for edges in (*sizes, options.edges):
+        sizes = [options.least]
+        while sizes[-1] < options.edges:
+            sizes.append(min(10 * sizes[-1], options.edges))
+        for edges in sizes:
             graph = generated(edges)
             one, two = measure(
                 f"{edges} edges, generated", preparation(graph), processes, options.threads

@@ -6,12 +6,14 @@ records; that nothing was left in the folder says enough.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from storage.scratch import Job, Scratch
+from storage.scratch import Job, OtherKernels, Scratch
+
+log = logging.getLogger("distributed.tasks")
 
 #: Jobs that stay open: their arrays are mapped once, and stay in the machine's memory.
 MOST = 4
@@ -52,5 +54,10 @@ def use(root: Path) -> None:
 
 def run(name: str, part: int) -> None:
     """The one task there is."""
-    with suppress(Exception):
+    try:
         _jobs[0].run(name, part)
+    except OtherKernels:
+        log.warning("the service has other kernels than this worker: upgrade and start it again")
+    except Exception:
+        # Not a word more: the text of an error could quote records.
+        log.warning("a part could not be done")

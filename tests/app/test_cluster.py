@@ -25,6 +25,7 @@ from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.records import TableRecords
 from mechanisms.trees.forest import forest
+from storage import scratch
 from storage.arrays import open_arrays, write_arrays
 from tests.clusters import Processes, cluster
 from tests.mechanisms.kernels.oracles import edge_list
@@ -120,6 +121,16 @@ def test_what_fails_on_a_worker_fails_without_a_word(processes: Processes) -> No
             executor.spread(_total, {}, lambda _: [0, 0], work=1, done=lambda _: 1 // 0)
     for process in ("scheduler", "worker"):
         assert not re.search("987654321|ValueError", processes.log(process))
+    assert "a part could not be done" in processes.log("worker")
+
+
+def test_a_worker_of_another_version_does_nothing(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "KERNELS", "another state of the sources")
+    with processes.executor() as executor, pytest.raises(ClusterFailed):
+        executor.spread(_total, {}, lambda _: [0], work=1)
+    assert "other kernels" in processes.log("worker")
 
 
 def test_a_role_is_that_of_its_certificate(processes: Processes) -> None:
