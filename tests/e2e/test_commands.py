@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import settings
 from typer.testing import CliRunner
 
 from app.cli import cli
@@ -76,7 +77,12 @@ def run(arguments: list[str]) -> None:
     command, *rest = arguments
     assert command in re.split(r"[\s|]+", known), command
     if command == "test":
-        assert all((ROOT / one).exists() for one in rest if one != "--slow"), rest
+        for one in rest:
+            option, _, value = one.partition("=")
+            if option == "--hypothesis-profile":
+                settings.get_profile(value)
+            else:
+                assert one == "--slow" or (ROOT / one).exists(), one
     elif command == "reproduce":
         python(["-m", "benchmarks.reproduction", *rest])
     elif command not in ("help", "demo"):
