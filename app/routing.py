@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import iscoroutinefunction
 from typing import Any, get_type_hints
 
 from fastapi import APIRouter, Request
@@ -213,6 +214,8 @@ class Route(APIRoute):
         if asked.dependencies or asked.path_params or asked.query_params:
             return False
         if asked.header_params or asked.cookie_params:
+            return False
+        if not iscoroutinefunction(self.endpoint):
             return False
         return get_type_hints(self.endpoint).get("return") is Response
 

@@ -81,8 +81,8 @@ class Asked:
         transaction, and is right: the key was new and the charge did not fit at one moment
         between the request and its reply.
         """
-        if self._row.query_id is not None:
-            return None
+        if self._row.query_id is not None or self._row[_ACCOUNTS_FROM] is None:
+            return None  # without an account of one's own, that is what the ledger says
         for number, (rank, _) in enumerate(_CHARGED):
             standing = self._row[_ACCOUNTS_FROM + number * len(_STANDING) :][: len(_STANDING)]
             frozen, lim_eps, lim_delta, charged_eps, charged_delta = standing

@@ -42,6 +42,8 @@ class LoopWriter(Generic[Member, Outcome]):
     ) -> None:
         self._begin, self._otherwise = begin, otherwise
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        # What waits for its turn must not stand in the way of the commit that will give it.
+        self._waiting = ThreadPoolExecutor(1, thread_name_prefix="turn")
         self._closed = False
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
@@ -63,6 +65,7 @@ class LoopWriter(Generic[Member, Outcome]):
     def close(self) -> None:
         """Refuse what comes later, and end the thread once it has committed what was begun."""
         self._closed = True
+        self._waiting.shutdown()
         self._disk.shutdown()
 
     async def _work(self, loop: asyncio.AbstractEventLoop, waiting: deque[Any]) -> None:
@@ -87,21 +90,25 @@ class LoopWriter(Generic[Member, Outcome]):
     ) -> Outcomes[Outcome]:
         if self._closed:
             raise Busy("the service is stopping; nothing was written")
-        return await loop.run_in_executor(
-            self._disk, self._committed, self._begin(members), members
-        )
+        commit = self._begin(members)
+        if commit is None:
+            return await loop.run_in_executor(self._waiting, self._otherwise, members)
+        try:
+            outcomes = loop.run_in_executor(self._disk, self._committed, commit, members)
+        except RuntimeError:
+            # The service was closed in between: what was begun is ended here.
+            return self._committed(commit, members)
+        return await outcomes
 
     def _committed(
-        self, commit: Callable[[], Outcomes[Outcome]] | None, members: Sequence[Member]
+        self, commit: Callable[[], Outcomes[Outcome]], members: Sequence[Member]
     ) -> Outcomes[Outcome]:
-        if commit is not None:
-            try:
-                return commit()
-            except Busy:
-                pass  # nothing stands: run it all again
-            except CommitUnknown as error:
-                return [Failed(type(error)(*error.args)) for _ in members]
-        return self._otherwise(members)
+        try:
+            return commit()
+        except Busy:
+            return self._otherwise(members)  # nothing stands: run it all again
+        except CommitUnknown as error:
+            return [Failed(type(error)(*error.args)) for _ in members]
 
 
 class _Queue:

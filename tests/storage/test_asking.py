@@ -117,9 +117,11 @@ def test_what_may_not_be_seen_is_not_there(world: World, asking: Asking) -> None
         seen = who is not stranger
         if seen:
             # They see it; that they have no account is for the ledger to say.
-            assert asked(asking, dataset, who).refusal(loss(1)) is None
+            assert asked(asking, dataset, who).refusal(loss(200)) is None
         else:
             with pytest.raises(NotFound):
                 asking.look_up(dataset.name, who, None, BODY_HASH)
+            with pytest.raises(NotFound):
+                world.ledger.reserve(request(dataset, who))
     with pytest.raises(NotFound):
         asking.look_up("no-such-dataset", analyst, None, BODY_HASH)

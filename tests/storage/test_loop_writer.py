@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_another_transaction_of_this_process_is_waited_for_in_a_thread(
 
     (outcome,) = asyncio.run(run())
     assert isinstance(outcome, Reservation)
-    assert threads == ["commit_0"]
+    assert threads == ["turn_0"]
 
 
 def test_another_process_is_waited_for_in_a_thread(world: World, threads: list[str]) -> None:
@@ -115,7 +116,7 @@ def test_another_process_is_waited_for_in_a_thread(world: World, threads: list[s
     (outcome,) = asyncio.run(run())
     other.close()
     assert isinstance(outcome, Reservation)
-    assert threads == ["commit_0"]
+    assert threads == ["turn_0"]
     # And the next one has the loop for itself again.
     asyncio.run(ask(world, [request(dataset, analyst)]))
     assert threads[-1] == threading.main_thread().name
@@ -232,6 +233,44 @@ def test_refusals_are_outcomes_of_the_batch(world: World) -> None:
     outcomes = asyncio.run(ask(world, [request(dataset, analyst) for _ in range(9)]))
     assert sum(isinstance(outcome, Reservation) for outcome in outcomes) == 5
     assert not any(isinstance(outcome, Failed) for outcome in outcomes)
+    check_invariants(world.database)
+
+
+def test_two_loops_let_each_other_pass(world: World) -> None:
+    dataset, analyst = world.ready(loss(100))
+
+    def loop(name: str) -> list[Any]:
+        async def one_after_the_other() -> list[Any]:
+            return [
+                (await ask(world, [request(dataset, analyst, key=f"{name}{n}")]))[0]
+                for n in range(60)
+            ]
+
+        return asyncio.run(one_after_the_other())
+
+    with ThreadPoolExecutor(2) as loops:
+        both = [loops.submit(loop, name) for name in "ab"]
+        outcomes = [outcome for one in both for outcome in one.result(120)]
+    assert all(isinstance(outcome, Reservation) for outcome in outcomes)
+    check_invariants(world.database)
+
+
+def test_what_was_begun_before_the_end_is_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, analyst = world.ready(loss(1))
+    on_loop = world.ledger._run_async.__self__  # type: ignore[attr-defined]
+    begin = on_loop._begin
+
+    def closing(members: Any) -> Any:
+        commit = begin(members)
+        on_loop.close()
+        return commit
+
+    monkeypatch.setattr(on_loop, "_begin", closing)
+    (outcome,) = asyncio.run(ask(world, [request(dataset, analyst)]))
+    assert isinstance(outcome, Reservation)
+    assert not world.database._turn.locked()
     check_invariants(world.database)
 
 
