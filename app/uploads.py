@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,8 @@ class Uploads:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
         self._running: set[asyncio.Task[Published]] = set()
         self._progress: set[_Progress] = set()
+        #: Uploads that this process is at: not lost, however late their sign of life.
+        self._here: set[int] = set()
 
     def start(self) -> None:
         """Look now and then for uploads whose process died, and go on with them."""
@@ -139,10 +141,12 @@ class Uploads:
         gzipped: bool,
         actor: User,
     ) -> asyncio.Task[Published]:
+        self._here.add(upload)
         work = self._finish(stored, public, path, kept, upload, media_type, gzipped, actor)
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: self._here.discard(upload))
         # Nobody may be left to take the exception: it is in the upload's state by then.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
@@ -227,8 +231,10 @@ class Uploads:
             await asyncio.sleep(HEARTBEAT)
             try:
                 for upload in await run_in_threadpool(self._files.tickets.uploads):
-                    await self._go_on_with(upload)
-            except (OSError, StorageError, ValueError) as error:
+                    if upload not in self._here:
+                        await self._go_on_with(upload)
+            except Exception as error:
+                # Whatever is the matter with one of them, the search for others goes on.
                 log.error("cannot look for uploads", error=type(error).__qualname__)
 
     async def _go_on_with(self, upload: int) -> None:
@@ -260,7 +266,9 @@ class Uploads:
         while True:
             await asyncio.sleep(HEARTBEAT)
             detail = {"progress": round(progress.share, 3)}
-            await run_in_threadpool(self._datasets.keep_upload, upload, detail)
+            # A sign of life that fails is given again: the next one is in time as well.
+            with suppress(StorageError):
+                await run_in_threadpool(self._datasets.keep_upload, upload, detail)
 
 
 def refusal(error: Exception) -> dict[str, Any]:

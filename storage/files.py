@@ -76,7 +76,9 @@ class Files:
                 path.unlink(missing_ok=True)
         for path in (self.root / "cluster").glob("*"):
             if _untouched_since(path, oldest):
-                path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+                path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(
+                    path, ignore_errors=True
+                )
         for pattern in ("*/staging-*", "*/.*"):
             for path in (self.root / "datasets").glob(pattern):
                 if _untouched_since(path, oldest):

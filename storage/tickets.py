@@ -49,9 +49,10 @@ class Tickets:
         os.rename(partial, self._path(upload))
 
     def find(self, upload: int) -> Ticket | None:
+        """The ticket of an upload; None when there is none, or none that this version can read."""
         try:
             return Ticket(**json.loads(self._path(upload).read_bytes()))
-        except FileNotFoundError:
+        except (FileNotFoundError, TypeError, ValueError):
             return None
 
     def uploads(self) -> list[int]:

@@ -15,6 +15,7 @@ from app import uploads
 from app.main import create_app
 from app.settings import Settings
 from storage import versions
+from storage.errors import Busy
 from storage.preparation import prepare_upload
 from storage.tickets import Ticket
 from tests.app.conftest import EDGES, Service
@@ -153,7 +154,7 @@ def test_head_is_get_without_content(people: Service) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead process is missed at once."""
     monkeypatch.setattr(uploads, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(versions, "UPLOAD_LEASE_US", 300_000)
+    monkeypatch.setattr(versions, "UPLOAD_LEASE_US", 3_000_000)
 
 
 def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int:
@@ -171,6 +172,47 @@ def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return upload
+
+
+def test_a_ticket_that_nobody_can_read_is_given_up_and_the_next_one_is_not(
+    quick: None,  # noqa: ARG001 - before the service starts
+    people: Service,
+) -> None:
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    owner, tickets = services.users.find("olga"), people.settings.data / "incoming"
+    for name, written in (("one", b'{"of": "another version"}'), ("two", b"{")):
+        people.dataset("olga", records=None, name=name)
+        upload = services.datasets.begin_upload(name, actor=owner)
+        (tickets / f"upload-{upload}").write_bytes(written)
+    name = people.dataset("olga", records=None)
+    left_by_a_dead_process(people, name)
+    for each, status in (("one", "refused"), ("two", "refused"), (name, "ready")):
+        assert people("olga", "GET", f"/v1/datasets/{each}").json()["status"] == status
+    assert leftovers(people.settings) == []
+
+
+def test_a_sign_of_life_that_fails_is_given_again(
+    monkeypatch: pytest.MonkeyPatch, people: Service
+) -> None:
+    services, given, go_on = people.client.app.state.services, [], threading.Event()  # type: ignore[attr-defined]
+    prepare = uploads.prepare_upload
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        assert go_on.wait(60)
+        return prepare(*arguments, **options)
+
+    def busy(*_: Any) -> None:
+        given.append(1)
+        if len(given) == 3:
+            go_on.set()
+        raise Busy("the database is away")
+
+    name = people.dataset("olga", records=None)
+    monkeypatch.setattr(uploads, "HEARTBEAT", 0.02)
+    monkeypatch.setattr(uploads, "prepare_upload", slow)
+    monkeypatch.setattr(services.datasets, "keep_upload", busy)
+    assert people.upload("olga", name, EDGES).status_code == 201
+    assert len(given) >= 3
 
 
 def test_an_upload_of_a_dead_process_is_finished_by_another(
