@@ -63,9 +63,11 @@ async def quote(
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
     cap = await run_in_threadpool(services.ledger.cap, stored.id)
+    overall = await run_in_threadpool(services.ledger.overall, user.id)
+    charged = [account, cap] if overall is None else [account, overall, cap]
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],
         accuracy=dict(price.accuracy()),
-        affordable=account.account.admits(loss) and cap.account.admits(loss),
+        affordable=all(one.account.admits(loss) and not one.frozen for one in charged),
     )

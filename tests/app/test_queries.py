@@ -169,6 +169,17 @@ def test_the_cap_holds_for_all_analysts_together(people: Service) -> None:
     assert ask(people, "0.4", who="amy").status_code == 201
 
 
+def test_a_quote_knows_the_limit_over_all_datasets(people: Service) -> None:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana", "5")
+    quote = {"dataset": "triangle", "epsilon": "0.6", "query": TOP_2}
+    assert people("ana", "POST", "/v1/quotes", json=quote).json()["affordable"]
+    limit = {"epsilon": "0.5", "delta": "0"}
+    assert people("root", "PUT", "/v1/users/ana/budget", json=limit).status_code == 200
+    assert not people("ana", "POST", "/v1/quotes", json=quote).json()["affordable"]
+    assert ask(people, "0.6").status_code == 403
+
+
 def test_200_requests_at_once_for_room_of_10(shop: Service) -> None:
     with ThreadPoolExecutor(200) as pool:
         replies = list(pool.map(lambda _: ask(shop, "0.1"), range(200)))
