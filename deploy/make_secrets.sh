@@ -20,15 +20,19 @@ if [ ! -s secrets/cluster/ca.pem ]; then
   ec='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
   # shellcheck disable=SC2086 # several words
   openssl req -x509 $ec -days 1095 -subj '/CN=privypurse cluster' \
+    -addext keyUsage=critical,keyCertSign \
     -keyout "$new/ca.key" -out "$new/ca.pem" 2>/dev/null
   for role in scheduler worker client; do
     # shellcheck disable=SC2086
     openssl req $ec -subj "/OU=$role/CN=privypurse $role" \
       -keyout "$new/$role.key" -out "$new/$role.csr" 2>/dev/null
+    printf '%s\n' keyUsage=critical,digitalSignature subjectKeyIdentifier=hash \
+      authorityKeyIdentifier=keyid >"$new/extensions"
     openssl x509 -req -days 1095 -in "$new/$role.csr" -out "$new/$role.pem" \
+      -extfile "$new/extensions" \
       -CA "$new/ca.pem" -CAkey "$new/ca.key" -CAcreateserial 2>/dev/null
   done
-  rm -f "$new"/ca.key "$new"/*.csr "$new"/*.srl
+  rm -f "$new"/ca.key "$new"/*.csr "$new"/*.srl "$new/extensions"
   chmod 755 "$new"
   chmod 444 "$new"/*
   mv "$new" secrets/cluster

@@ -17,11 +17,11 @@ import pickle
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,8 @@ class Scratch:
         self._root, self._folder = root.resolve(), root.resolve() / "cluster"
         make_folder(self._folder)
         self._stored: dict[int, str] = {}
-        self._lock = Lock()
+        # Of the thread that holds it: an array may be forgotten while another is stored.
+        self._lock = RLock()
 
     @contextmanager
     def job(self, kernel: Kernel, arrays: Arrays, parts: Sequence[Any]) -> Iterator[str]:
@@ -81,7 +82,9 @@ class Scratch:
                 pickle.dump(_Plan(KERNELS, kernel, names, parts), out)
             yield name
         finally:
-            remove_folder(folder)
+            # A worker that was taken for lost may still write here; what is left is swept later.
+            with suppress(OSError):
+                remove_folder(folder)
 
     def open(self, name: str) -> Job:
         """A job by its name. Raises: FileNotFoundError when it is over; OtherKernels."""

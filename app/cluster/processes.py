@@ -71,11 +71,17 @@ async def _worker(
                 local_directory=local,
                 memory_limit=0,
             )
-            async with worker:
-                over = asyncio.create_task(worker.finished())
-                stopped = asyncio.create_task(stop.wait())
-                await asyncio.wait({over, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                stopped.cancel()
+            stopped = asyncio.create_task(stop.wait())
+            # It waits for a scheduler that is not there for ever, but not for a stop.
+            for step in (worker.start, worker.finished):
+                under_way = asyncio.ensure_future(step())
+                await asyncio.wait({under_way, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if not under_way.done():
+                    under_way.cancel()
+                    break
+                under_way.result()
+            stopped.cancel()
+            await worker.close(timeout=1)
 
 
 def _stopping() -> asyncio.Event:

@@ -1,8 +1,9 @@
 """Who may say what: every process has a certificate, and its organizational unit is its role.
 
 Dask takes any certificate of the authority for any role. Here a scheduler hears from workers what
-workers say and from clients what clients say; a worker hears its scheduler alone. What Dask calls
-with a connection's first message is checked, so nothing is done for anybody else.
+workers say and from clients what clients say; a worker hears its scheduler alone. That keeps order
+and is no wall: Dask unpickles a message before anybody can look at it, so whoever holds a key of
+the cluster can run code in it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Role(StrEnum):
     CLIENT = "client"
 
 
-#: The messages that open a conversation with a scheduler, of whom they are taken. What would run
-#: code in the scheduler, or read or place data through it, is taken from nobody.
+#: The messages that open a conversation with a scheduler, of whom they are taken. What asks
+#: for code to be run there, or for data to be read or placed through it, is taken from nobody.
 HEARD = {
     Role.CLIENT: frozenset({"register-client", "identity", "ncores", "cancel", "close"}),
     Role.WORKER: frozenset({"register-worker", "heartbeat_worker", "unregister", "close"}),

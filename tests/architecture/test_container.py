@@ -135,6 +135,10 @@ def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
         assert unit.value == role
         authority = load_pem_x509_certificate(certificates[0]["ca.pem"].encode())
         certificate.verify_directly_issued_by(authority)
+    # As the libraries of newer versions look at them.
+    cluster_folder = tmp_path / "secrets" / "cluster"
+    strictly = ["openssl", "verify", "-x509_strict", "-CAfile", cluster_folder / "ca.pem"]
+    subprocess.run([*strictly, *cluster_folder.glob("*r.pem")], check=True)
     # The authority's key is nowhere: nobody signs another.
     assert set(certificates[0]) == {"ca.pem"} | {
         f"{role}.{kind}" for role in ("scheduler", "worker", "client") for kind in ("pem", "key")
