@@ -117,6 +117,9 @@ def test_secrets_are_files_of_settings() -> None:
             assert not re.search(r"://\w+:[^@]*@", value)
 
 
+ROLES = ("scheduler", "worker", "client")
+
+
 def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
     script = shutil.copy(ROOT / "deploy/make_secrets.sh", tmp_path)
     made: list[dict[str, str]] = []
@@ -129,7 +132,7 @@ def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
         certificates.append({one.name: one.read_text("ascii") for one in cluster})
     assert made[0] == made[1]
     assert certificates[0] == certificates[1]
-    for role in ("scheduler", "worker", "client"):
+    for role in ROLES:
         certificate = load_pem_x509_certificate(certificates[0][f"{role}.pem"].encode())
         [unit] = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
         assert unit.value == role
@@ -138,10 +141,10 @@ def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
     # As the libraries of newer versions look at them.
     cluster_folder = tmp_path / "secrets" / "cluster"
     strictly = ["openssl", "verify", "-x509_strict", "-CAfile", cluster_folder / "ca.pem"]
-    subprocess.run([*strictly, *cluster_folder.glob("*r.pem")], check=True)
+    subprocess.run([*strictly, *(cluster_folder / f"{role}.pem" for role in ROLES)], check=True)
     # The authority's key is nowhere: nobody signs another.
     assert set(certificates[0]) == {"ca.pem"} | {
-        f"{role}.{kind}" for role in ("scheduler", "worker", "client") for kind in ("pem", "key")
+        f"{role}.{kind}" for role in ROLES for kind in ("pem", "key")
     }
     assert {f"./deploy/secrets/{name}" for name in made[0]} >= {
         COMPOSE["secrets"]["purse_database_password"]["file"]
