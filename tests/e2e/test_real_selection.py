@@ -117,9 +117,10 @@ def test_the_top_by_pareto(session: Session, graph: Graph, sensitivity: str, res
         return
     for place in (*graph.places(found), *graph.places([one])):
         better = (graph.degree > graph.degree[place]) & (graph.density > graph.density[place])
-        # One node in ten is 25 units of λ at this ε: a draw falls 20 further behind with
-        # probability below 10⁻¹⁰, whatever the number of nodes here.
-        assert better.mean() < 0.2
+        # By the exact law at this ε a draw is behind one of the best three with probability up to
+        # 0.014 (dblp), and has so many nodes before it with less than 10⁻⁸; of six cases, random
+        # nodes would pass them all with less than 10⁻⁶.
+        assert better.mean() < 0.07
 
 
 def test_pareto_of_a_weighted_sum_and_a_third_utility(session: Session, graph: Graph) -> None:
@@ -130,8 +131,9 @@ def test_pareto_of_a_weighted_sum_and_a_third_utility(session: Session, graph: G
     spread = graph.degree + 100 * graph.density
     for place in (*graph.places(found), *graph.places([one])):
         better = (spread > spread[place]) & (graph.betweenness > graph.betweenness[place])
-        # As above: a draw under ``global`` is hardly ever so far behind.
-        assert better.mean() < 0.2
+        # Under ``global`` one node in ten is 25 units of λ at this ε; a draw falls 20 behind with
+        # probability below 10⁻⁴.
+        assert better.mean() < 0.1
 
 
 def test_pareto_of_three_up_to_the_public_limit(session: Session, graph: Graph) -> None:
