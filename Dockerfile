@@ -6,10 +6,12 @@ RUN python -m venv /opt/venv
 ARG LOCK=requirements.lock
 COPY ${LOCK} ./requirements.lock
 RUN /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
-# What the service never loads: tests, headers, clients of stores elsewhere, and pip itself.
+# What the service never loads: tests, headers, other ways to stores elsewhere, and pip itself.
 RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path '*/pyarrow/*flight*' \
       -o -path '*/pyarrow/*s3*' -o -path '*/pyarrow/*gcs*' -o -path '*/pyarrow/*azure*' \) \
       -prune -exec rm -rf {} + \
+    && find /opt/venv -regextype posix-extended -type d -regex '.*/botocore/data/[^/]+' \
+      ! -regex '.*/(s3|signin|sso|sso-oidc|sts)' -prune -exec rm -rf {} + \
     && /opt/venv/bin/pip uninstall --yes --quiet setuptools pip
 COPY accounting ./accounting
 COPY mechanisms ./mechanisms

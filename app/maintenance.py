@@ -75,12 +75,15 @@ def backup(
     """Copy ledger, published heads and records while the service goes on (SQLite)."""
     settings = _settings(data)
     log = HeadsLog(settings.heads_file())
+    folder = settings.data.absolute() if settings.store is None else None
     with _opened(settings) as database:
         try:
-            back_up(database, settings.data.absolute(), log, destination.absolute())
+            back_up(database, folder, log, destination.absolute())
         except DestinationTaken as error:
             _fail(str(error))
     typer.echo(f"backed up to {destination}; a ledger restored from it starts frozen")
+    if folder is None:
+        typer.echo(f"the prepared records are not in it: they are in {settings.store}")
 
 
 def accept_rollback(

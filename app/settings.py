@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import quote, urlsplit
@@ -30,6 +31,9 @@ from app.openid import DEFAULT_ROLES, Algorithm, OpenID, is_safe
 from app.roles import Role
 
 MEGABYTE = 2**20
+
+#: A bucket and, where it has other uses too, a prefix.
+STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
 
 
 class Settings(BaseSettings):
@@ -88,6 +92,17 @@ class Settings(BaseSettings):
     upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
     """Seconds an upload waits for its preparation before it answers 202."""
 
+    store: str | None = None
+    """An S3-compatible store of prepared records, ``s3://bucket/prefix``; else the data folder."""
+    store_endpoint: str | None = None
+    """Where the store is, ``https://host:port``; Amazon's when unset."""
+    store_key: SecretStr | None = None
+    """Access key of the store; as the tools of its kind find one when unset."""
+    store_secret: SecretStr | None = None
+    """Its secret."""
+    store_cache: ByteSize = Field(default=ByteSize(20 * 1024 * MEGABYTE), ge=MEGABYTE)
+    """Files of the store that may be kept on this disk."""
+
     cluster: str | None = None
     """A scheduler, ``tls://host:port``, whose workers run what is large; none when unset."""
     cluster_ca: FilePath | None = None
@@ -135,7 +150,7 @@ class Settings(BaseSettings):
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files
 
-    @field_validator("metrics_token", "database_password")
+    @field_validator("metrics_token", "database_password", "store_key", "store_secret")
     @classmethod
     def _empty_is_none(cls, value: SecretStr | None) -> SecretStr | None:
         return value if value and value.get_secret_value() else None
@@ -171,6 +186,23 @@ class Settings(BaseSettings):
             return self
         if not is_safe(self.oidc_jwks_url or self.oidc_issuer):
             raise ValueError("keys are fetched over https, or from this machine itself")
+        return self
+
+    @field_validator("store")
+    @classmethod
+    def _is_a_store(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        if not STORE.fullmatch(value):
+            raise ValueError("a store's address is s3://bucket/prefix")
+        return value
+
+    @model_validator(mode="after")
+    def _is_a_safe_store(self) -> Self:
+        if self.store_endpoint and not is_safe(self.store_endpoint):
+            raise ValueError("a store is spoken to over https, or on this machine itself")
+        if (self.store_key is None) != (self.store_secret is None):
+            raise ValueError("an access key and its secret go together")
         return self
 
     @field_validator("cluster")

@@ -19,19 +19,20 @@ from app.places import Places
 from app.problems import query_failed_body
 from app.services import Services
 from app.settings import Settings
+from app.store import opened_files
 from app.tokens import Tokens
 from app.uploads import Uploads
 from mechanisms.kernels.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
 from storage.database import Database
 from storage.datasets import Datasets
-from storage.files import Files
 from storage.heads import HeadsLog
 from storage.identities import Identities
 from storage.ledger import Ledger
 from storage.queries import Queries
 from storage.refusals import Refusals
 from storage.sessions import Sessions
+from storage.shared import Shared
 from storage.users import Users
 
 log = structlog.get_logger("privypurse.startup")
@@ -44,8 +45,7 @@ REFUSALS_SECONDS = 10.0
 def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     """The services on one data folder; the first start makes the first admin and its key."""
     with ExitStack() as closing:
-        files = Files(settings.data.absolute())
-        files.sweep()
+        files = closing.enter_context(opened_files(settings, settings.data.absolute()))
         database = Database.open(settings.url(), settings.data.absolute())
         closing.callback(database.close)
         heads = HeadsLog(settings.heads_file())
@@ -61,7 +61,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         queries = Queries(database)
         places = settings.places_in_effect()
-        elsewhere = closing.enter_context(_cluster(settings))
+        elsewhere = closing.enter_context(_cluster(settings, files.shared))
         execution = Execution(settings.kernel_threads(), places, elsewhere)
         closing.callback(execution.close)
         answering = Answering(
@@ -107,7 +107,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
 
 
 @contextmanager
-def _cluster(settings: Settings) -> Iterator[Callable[[Executor], Executor]]:
+def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor], Executor]]:
     """What adds the cluster to threads, where there is one; only then is its library loaded."""
     if settings.cluster is None:
         yield lambda threads: threads
@@ -124,7 +124,7 @@ def _cluster(settings: Settings) -> Iterator[Callable[[Executor], Executor]]:
                 threads,
                 settings.cluster or "",
                 None if certificates is None else certificates.security(),
-                Scratch(settings.data.absolute()),
+                Scratch(shared),
                 settings.cluster_from,
             )
             closing.callback(made.close)

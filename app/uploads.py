@@ -22,7 +22,7 @@ from app.execution import Execution
 from app.settings import MEGABYTE, Settings
 from mechanisms.domains import Dataset
 from storage.datasets import Datasets, StoredDataset
-from storage.errors import InvalidRecords, NoRecords, NotFound, StorageError
+from storage.errors import InvalidRecords, NoRecords, NotFound, StorageError, StoreFailed
 from storage.files import Files, IncomingFile
 from storage.folders import remove_folder
 from storage.ingest.limits import UploadLimits
@@ -118,15 +118,20 @@ class Uploads:
         The work then goes on; its owner follows it in the dataset's status. ``kept`` is closed
         when the work is over.
 
-        Raises: UploadRunning, and as long as somebody waits InvalidRecords, TooLarge, and
-            NoRecords when they were withdrawn in the meantime.
+        Raises: UploadRunning; what the disk or the store says when they cannot be kept for others;
+            as long as somebody waits also InvalidRecords, TooLarge, and NoRecords when they were
+            withdrawn in the meantime.
         """
+        ticket = Ticket(stored.name, actor.name, path.name, media_type, gzipped)
         with kept:
             upload = await run_in_threadpool(self._datasets.begin_upload, stored.name, actor=actor)
-            ticket = Ticket(stored.name, actor.name, path.name, media_type, gzipped)
-            await run_in_threadpool(self._files.tickets.leave, upload, ticket)
+            try:
+                await run_in_threadpool(self._leave, upload, ticket, path)
+            except Exception as error:
+                await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(error))
+                raise
             kept = kept.pop_all()
-        task = self._begin(stored, public, path, kept, upload, media_type, gzipped, actor)
+        task = self._begin(stored, public, path, kept, upload, ticket, actor)
         await asyncio.wait({task}, timeout=self._settings.upload_wait)
         return task.result() if task.done() else None
 
@@ -137,12 +142,13 @@ class Uploads:
         path: Path,
         kept: ExitStack,
         upload: int,
-        media_type: str,
-        gzipped: bool,
+        ticket: Ticket,
         actor: User,
     ) -> asyncio.Task[Published]:
         self._here.add(upload)
-        work = self._finish(stored, public, path, kept, upload, media_type, gzipped, actor)
+        progress = _Progress()
+        self._progress.add(progress)
+        work = self._finish(stored, public, path, kept, upload, ticket, actor, progress)
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -167,12 +173,10 @@ class Uploads:
         path: Path,
         kept: ExitStack,
         upload: int,
-        media_type: str,
-        gzipped: bool,
+        ticket: Ticket,
         actor: User,
+        progress: _Progress,
     ) -> Published:
-        progress = _Progress()
-        self._progress.add(progress)
         folder = self._files.staging_folder(stored.id)
         beating = asyncio.create_task(self._keep(upload, progress))
         try:
@@ -180,8 +184,8 @@ class Uploads:
                 self._readers,
                 lambda: prepare_upload(
                     path,
-                    media_type=media_type,
-                    gzipped=gzipped,
+                    media_type=ticket.media_type,
+                    gzipped=ticket.gzipped,
                     dataset=public,
                     folder=folder,
                     executor=self._execution.kernels,
@@ -206,9 +210,20 @@ class Uploads:
         finally:
             beating.cancel()
             self._progress.discard(progress)
-            await run_in_threadpool(self._files.tickets.drop, upload)
+            await run_in_threadpool(self._drop, upload, ticket)
             await run_in_threadpool(kept.close)
             await run_in_threadpool(remove_folder, folder)
+
+    def _leave(self, upload: int, ticket: Ticket, path: Path) -> None:
+        self._files.tickets.offer(path)
+        self._files.tickets.leave(upload, ticket)
+
+    def _drop(self, upload: int, ticket: Ticket | None) -> None:
+        try:
+            self._files.tickets.drop(upload, ticket)
+        except (OSError, StorageError) as error:
+            # Nobody goes on with an upload that is over; what is left of it is swept later.
+            log.error("cannot remove an upload", error=type(error).__qualname__)
 
     def tidy(self, name: str) -> None:
         """Delete the arrays of versions that no query will open again."""
@@ -230,6 +245,7 @@ class Uploads:
         while True:
             await asyncio.sleep(HEARTBEAT)
             try:
+                await run_in_threadpool(self._datasets.forget_gone)
                 for upload in await run_in_threadpool(self._files.tickets.uploads):
                     if upload not in self._here:
                         await self._go_on_with(upload)
@@ -243,24 +259,22 @@ class Uploads:
             return
         tickets = self._files.tickets
         ticket = await run_in_threadpool(tickets.find, upload)
-        stored = actor = None
+        stored = actor = path = None
+        kept = ExitStack()
         if ticket is not None and ticket.attempts < MOST:
             stored = await run_in_threadpool(self._datasets.find, ticket.dataset)
             actor = await run_in_threadpool(self._users.find, ticket.actor)
-        if ticket is None or stored is None or stored.public is None or actor is None:
+            await run_in_threadpool(tickets.leave, upload, ticket.again())
+            with suppress(FileNotFoundError):
+                path = await run_in_threadpool(kept.enter_context, tickets.records(ticket))
+        if not (ticket and stored and stored.public and actor and path):
             # What has ended several processes would end the next one too.
             await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(Interrupted()))
-            if ticket is not None:
-                await run_in_threadpool(tickets.file_of(ticket).unlink, missing_ok=True)
-            await run_in_threadpool(tickets.drop, upload)
+            await run_in_threadpool(self._drop, upload, ticket)
+            await run_in_threadpool(kept.close)
             return
-        await run_in_threadpool(tickets.leave, upload, ticket.again())
         log.info("upload taken over")
-        path, kept = tickets.file_of(ticket), ExitStack()
-        kept.callback(path.unlink, missing_ok=True)
-        self._begin(
-            stored, stored.public, path, kept, upload, ticket.media_type, ticket.gzipped, actor
-        )
+        self._begin(stored, stored.public, path, kept, upload, ticket, actor)
 
     async def _keep(self, upload: int, progress: _Progress) -> None:
         while True:
@@ -283,6 +297,8 @@ def refusal(error: Exception) -> dict[str, Any]:
         kind, msg = "stopped", "the service was stopped: upload the records again"
     elif isinstance(error, Interrupted):
         kind, msg = "interrupted", "the preparation was interrupted: upload the records again"
+    elif isinstance(error, StoreFailed):
+        kind, msg = "store-unavailable", f"{error}: upload the records again"
     elif isinstance(error, StorageError):
         kind, msg = "refused", str(error)
     else:

@@ -38,8 +38,10 @@ class DestinationTaken(StorageError):
     """A backup never writes over anything."""
 
 
-def back_up(database: Database, data: Path, log: HeadsLog, destination: Path) -> None:
+def back_up(database: Database, data: Path | None, log: HeadsLog, destination: Path) -> None:
     """Copy ledger, heads and prepared records into a new folder ``destination``, 0700.
+
+    ``data`` None: the records are in a store, and are copied by its own means.
 
     Raises: DestinationTaken; UnusableDatabase for a ledger on PostgreSQL, which has its own tools.
     """
@@ -63,7 +65,7 @@ def back_up(database: Database, data: Path, log: HeadsLog, destination: Path) ->
             shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _copy(database: Database, data: Path, log: HeadsLog, folder: Path) -> None:
+def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) -> None:
     source = database.engine.url.database
     assert source is not None
     # The heads first: they must not know more than the copy, or it would be behind its own heads.
@@ -75,12 +77,13 @@ def _copy(database: Database, data: Path, log: HeadsLog, folder: Path) -> None:
     try:
         frozen_us = copy.write(_freeze_all)
         with copy.read() as connection:
-            folders = _folders(connection)
+            folders = [] if data is None else _folders(connection)
     finally:
         copy.close()
     (folder / "migration.lock").unlink()
     make_folder(folder / "datasets")
     for id, name in folders:
+        assert data is not None
         part = Path("datasets") / str(id)
         # A folder of node lists is there only where nodes have names.
         if name != NODES or (data / part / name).exists():

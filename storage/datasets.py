@@ -21,7 +21,6 @@ from storage.descriptions import Labels, decode_domain, encode_domain
 from storage.errors import AlreadyExists, CommitUnknown, NotFound
 from storage.expressions import insert_once, now_us
 from storage.files import Files
-from storage.folders import remove_folder
 from storage.limits import open_account
 from storage.opened import OpenRecords
 from storage.pages import Page, decode_cursor, page_of
@@ -187,24 +186,31 @@ class Datasets:
 
         ``rows``: the row count of a ``replace`` table, None for everything else. Raises: NotFound
         when the upload is over; InvalidRecords when an earlier version fixed another row count;
-        nothing has changed then, and ``folder`` is where it was.
+        StoreFailed; nothing has changed then, and ``folder`` is where it was.
         """
-        moved: list[Path] = []
+        moved: list[tuple[int, int]] = []
+
+        def take_back() -> None:
+            if moved:
+                self._files.take_back(folder, *moved.pop())
 
         def work(connection: Connection) -> int:
-            put_back(moved, folder)
+            take_back()
             dataset_id, version = versions.next_version(connection, upload, rows)
             name = connection.execute(select(_d.name).where(_d.id == dataset_id)).scalar_one()
             audit.record(connection, actor.id, "records.publish", name, {"version": version})
-            moved.append(self._files.publish(folder, dataset_id, version))
+            self._files.publish(folder, dataset_id, version)
+            moved.append((dataset_id, version))
             return version
 
+        self._files.keep(folder)
         try:
             return self._database.write(work)
         except CommitUnknown:
             raise  # the version may stand: its folder must stay
         except BaseException:
-            put_back(moved, folder)
+            take_back()
+            self._files.discard(folder)
             raise
 
     def withdraw(self, name: str, *, actor: User) -> None:
@@ -231,9 +237,13 @@ class Datasets:
             unused = versions.removable_versions(connection, dataset_id)
         for version in unused:
             self._open.forget(dataset_id, version)
-            remove_folder(self._files.version_folder(dataset_id, version))
+            self._files.remove_version(dataset_id, version)
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         return unused
+
+    def forget_gone(self) -> None:
+        """Close records whose files have been removed."""
+        self._open.forget_gone()
 
     def version_folder(self, dataset_id: int, version: int) -> Path:
         return self._files.version_folder(dataset_id, version)
@@ -299,9 +309,3 @@ def sees_ungranted(dataset: StoredDataset, user: User) -> bool:
     if user.roles & {"admin", "auditor"}:
         return True
     return "owner" in user.roles and dataset.owner_id == user.id
-
-
-def put_back(moved: list[Path], folder: Path) -> None:
-    """Undo a move of a transaction that was rolled back."""
-    if moved:
-        moved.pop().rename(folder)

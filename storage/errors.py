@@ -118,5 +118,14 @@ class Busy(StorageError):
     retry_after = 1
 
 
+class StoreFailed(Busy):
+    """The store of prepared records cannot be used now, or what it holds is damaged.
+
+    Texts name no record and no object.
+    """
+
+    retry_after = 5
+
+
 class UnusableDatabase(StorageError):
     """The database cannot give what the ledger needs; the text says what and why."""

@@ -8,6 +8,7 @@
     DIR/datasets/<id>/<version>/         a published version, never changed again
 
 What is written is synced before it gets its final name, so a folder with a final name is whole.
+Where prepared records are in a store instead, ``storage.remote`` says what is where.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from secrets import token_hex
 from storage.errors import TooLarge
 from storage.folders import create_file, make_folder, remove_folder, sync_folder
 from storage.labels import Labels, NodeLabels, open_labels, write_labels
+from storage.shared import MountedFolder, Shared
 from storage.tickets import Tickets
 
 
@@ -49,9 +51,11 @@ class IncomingFile:
 class Files:
     """The folders under one root. Methods are safe to call from any thread or process."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, shared: Shared | None = None) -> None:
         self.root = root
-        self.tickets = Tickets(root / "incoming")
+        #: What other processes see too: other replicas, and the workers of a cluster.
+        self.shared = MountedFolder(root) if shared is None else shared
+        self.tickets = Tickets(self.shared)
         for folder in (root, root / "incoming", root / "datasets"):
             make_folder(folder)
 
@@ -107,7 +111,15 @@ class Files:
         """Where a published version lies; not made by this call."""
         return self.dataset_folder(dataset_id) / str(int(version))
 
-    def publish(self, staging: Path, dataset_id: int, version: int) -> Path:
+    @contextmanager
+    def version(self, dataset_id: int, version: int) -> Iterator[Path]:
+        """The folder of a published version, for as long as the block; mappings outlive it."""
+        yield self.version_folder(dataset_id, version)
+
+    def keep(self, staging: Path) -> None:
+        """Bring a prepared version to where it can be published from, before anybody waits."""
+
+    def publish(self, staging: Path, dataset_id: int, version: int) -> None:
         """Give a prepared version its final name.
 
         Whatever already bears the name was left by a transaction that never committed: the
@@ -117,7 +129,17 @@ class Files:
         remove_folder(folder)
         os.rename(staging, folder)
         sync_folder(folder.parent)
-        return folder
+
+    def take_back(self, staging: Path, dataset_id: int, version: int) -> None:
+        """Undo ``publish`` in a transaction that was rolled back."""
+        os.rename(self.version_folder(dataset_id, version), staging)
+
+    def discard(self, staging: Path) -> None:
+        """Undo ``keep``: this version will not be published."""
+
+    def remove_version(self, dataset_id: int, version: int) -> None:
+        """Delete a version that nobody will open again."""
+        remove_folder(self.version_folder(dataset_id, version))
 
 
 def _untouched_since(path: Path, oldest: float) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from pathlib import Path
 
 from mechanisms.domains import Domain
 from mechanisms.records import Records
@@ -23,7 +24,7 @@ class OpenRecords:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._open: OrderedDict[int, tuple[int, Records]] = OrderedDict()
+        self._open: OrderedDict[int, tuple[int, Records, Path]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, dataset_id: int, version: int, domain: Domain) -> Records:
@@ -33,12 +34,13 @@ class OpenRecords:
             if known is not None and known[0] == version:
                 self._open.move_to_end(dataset_id)
                 return known[1]
-        records = open_records(self._files.version_folder(dataset_id, version), domain)
+        with self._files.version(dataset_id, version) as folder:
+            records = open_records(folder, domain)
         with self._lock:
             known = self._open.get(dataset_id)
             # A query that began before an upload may come late: it must not displace the newer.
             if known is None or known[0] < version:
-                self._open[dataset_id] = version, records
+                self._open[dataset_id] = version, records, folder
                 self._open.move_to_end(dataset_id)
                 if len(self._open) > MOST:
                     self._open.popitem(last=False)
@@ -50,3 +52,10 @@ class OpenRecords:
             known = self._open.get(dataset_id)
             if known is not None and known[0] == version:
                 del self._open[dataset_id]
+
+    def forget_gone(self) -> None:
+        """Close what another process has removed, or what made room on this machine."""
+        with self._lock:
+            for dataset_id, (_, _, folder) in list(self._open.items()):
+                if not folder.exists():
+                    del self._open[dataset_id]

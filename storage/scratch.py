@@ -1,18 +1,16 @@
-"""Work that several machines share through the data folder: jobs that say all, names that say
-nothing.
+"""Work that several machines share (``storage.shared``): jobs that say all, names that say nothing.
 
-    DIR/cluster/<random>.npy      an array that kernels read, as long as it lives in the service
-    DIR/cluster/<random>/plan     a job: its kernel, the names of its arrays, its parts
-    DIR/cluster/<random>/<n>      what was found in part n
+    cluster/<random>.npy      an array that kernels read, as long as it lives in the service
+    cluster/<random>/plan     a job: its kernel, the names of its arrays, its parts
+    cluster/<random>/<n>      what was found in part n
 
 A task is a job's random name and the number of a part. What is private, the results too, goes
-through this folder and no other way; it is as closed as the rest (``storage.files``), and what a
-crash leaves is swept away like an upload.
+through these files and no other way; they are as closed as the rest (``storage.files``), and what
+a crash leaves is swept away like an upload.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 import weakref
@@ -22,14 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from threading import RLock
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import KERNELS
 from mechanisms.kernels.executor import Arrays, Found
-from storage.folders import create_file, make_folder, remove_folder
+from storage.errors import StoreFailed
+from storage.shared import Shared
 
 Kernel = Callable[[Arrays, Any], Found]
 
@@ -59,11 +58,10 @@ class _Plan:
 
 
 class Scratch:
-    """The shared folder below one root. Methods are safe to call from any thread."""
+    """The jobs in one shared place. Methods are safe to call from any thread."""
 
-    def __init__(self, root: Path) -> None:
-        self._root, self._folder = root.resolve(), root.resolve() / "cluster"
-        make_folder(self._folder)
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
         self._stored: dict[int, str] = {}
         # Of the thread that holds it: an array may be forgotten while another is stored.
         self._lock = RLock()
@@ -72,24 +70,25 @@ class Scratch:
     def job(self, kernel: Kernel, arrays: Arrays, parts: Sequence[Any]) -> Iterator[str]:
         """The name of a new job, gone with all that was found when the block ends."""
         name = token_hex(16)
-        folder = self._folder / name
-        make_folder(folder)
         try:
             names = {
                 key: (self._name(array), array.flags.writeable) for key, array in arrays.items()
             }
-            with create_file(folder / "plan") as out:
-                pickle.dump(_Plan(KERNELS, kernel, names, parts), out)
+            plan = _Plan(KERNELS, kernel, names, parts)
+            self._shared.write(_plan_of(name), lambda out: pickle.dump(plan, out))
             yield name
         finally:
-            # A worker that was taken for lost may still write here; what is left is swept later.
-            with suppress(OSError):
-                remove_folder(folder)
+            # What cannot be removed now is swept later.
+            with suppress(OSError, StoreFailed):
+                # A worker that was taken for lost may still write: it looks for the plan then.
+                self._shared.remove(_plan_of(name))
+                for file in self._shared.names(_folder_of(name)):
+                    self._shared.remove(file)
 
     def open(self, name: str) -> Job:
         """A job by its name. Raises: FileNotFoundError when it is over; OtherKernels."""
         # Only the service writes plans, and whoever writes here may run code on workers anyway.
-        plan: _Plan = pickle.loads((self._of(name) / "plan").read_bytes())
+        plan: _Plan = pickle.loads(self._shared.read(_plan_of(name)))
         if plan.kernels != KERNELS:
             raise OtherKernels("the worker has other kernels than the service")
         arrays = {key: self._map(*stored) for key, stored in plan.names.items()}
@@ -97,35 +96,32 @@ class Scratch:
 
     def write(self, name: str, part: int, found: Found) -> None:
         """Leave what was found in a part; done twice, both write the same."""
-        folder = self._of(name)
-        partial = folder / f"{part}.{token_hex(8)}"
-        with create_file(partial) as out:
+
+        def content(out: BinaryIO) -> None:
             np.lib.format.write_array(out, np.array([len(found)]), allow_pickle=False)
             for array in found:
                 np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
-        os.rename(partial, folder / str(part))
+
+        self._shared.write(_part_of(name, part), content)
+        if self.is_over(name):
+            self._shared.remove(_part_of(name, part))
 
     def read(self, name: str, part: int) -> Found:
         """What was found in a part; FileNotFoundError when nothing was.
 
         Arrays and nothing else: what workers write is not code to the service.
         """
-        with (self._of(name) / str(part)).open("rb") as file:
+        with self._shared.file(_part_of(name, part)) as path, path.open("rb") as file:
             (count,) = np.lib.format.read_array(file, allow_pickle=False)
             return tuple(
                 np.lib.format.read_array(file, allow_pickle=False) for _ in range(int(count))
             )
 
     def is_over(self, name: str) -> bool:
-        return not self._of(name).exists()
-
-    def _of(self, name: str) -> Path:
-        if not NAME.fullmatch(name):
-            raise ValueError("not the name of a job")
-        return self._folder / name
+        return not self._shared.holds(_plan_of(name))
 
     def _name(self, array: NDArray[Any]) -> str:
-        """Where workers find an array: where it is mapped from, or a copy made now."""
+        """What workers find an array by: the file it is mapped from, or a copy made now."""
         mapped = self._mapped_from(array)
         if mapped is not None:
             return mapped
@@ -133,33 +129,50 @@ class Scratch:
             known = self._stored.get(id(array))
         if known is not None:
             return known
-        path = self._folder / f"{token_hex(16)}.npy"
-        name = str(path.relative_to(self._root))
-        with create_file(path) as out:
-            np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
+        name = f"cluster/{token_hex(16)}.npy"
+        self._shared.write(
+            name,
+            lambda out: np.lib.format.write_array(
+                out, np.ascontiguousarray(array), allow_pickle=False
+            ),
+        )
         with self._lock:
             self._stored[id(array)] = name
-        weakref.finalize(array, self._forget, id(array), path)
+        weakref.finalize(array, self._forget, id(array), name)
         return name
 
     def _mapped_from(self, array: NDArray[Any]) -> str | None:
-        """The file below the root that an array is the whole of."""
+        """The shared file that an array is the whole of."""
         base = array.base
         if not isinstance(base, np.memmap) or base.filename is None:
             return None
         whole = (base.dtype, base.shape, base.ctypes.data)
         if (array.dtype, array.shape, array.ctypes.data) != whole:
             return None
-        path = Path(base.filename).resolve()
-        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else None
+        return self._shared.name_of(Path(base.filename))
 
-    def _forget(self, identity: int, path: Path) -> None:
+    def _forget(self, identity: int, name: str) -> None:
         with self._lock:
             self._stored.pop(identity, None)
-        path.unlink(missing_ok=True)
+        self._shared.remove_soon(name)
 
     def _map(self, file: str, writeable: bool) -> NDArray[Any]:
         # Compiled code knows two types, and finds here the one that it has there. What it wrote
         # would be a copy of its own.
-        mapped = np.lib.format.open_memmap(self._root / file, mode="c" if writeable else "r")
+        with self._shared.file(file) as path:
+            mapped = np.lib.format.open_memmap(path, mode="c" if writeable else "r")
         return np.asarray(mapped)
+
+
+def _folder_of(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError("not the name of a job")
+    return f"cluster/{name}"
+
+
+def _plan_of(name: str) -> str:
+    return f"{_folder_of(name)}/plan"
+
+
+def _part_of(name: str, part: int) -> str:
+    return f"{_folder_of(name)}/{int(part)}"

@@ -1,6 +1,6 @@
 """What another process needs to go on with an upload whose own process died.
 
-    DIR/incoming/upload-<id>   the ticket, beside the file with the records
+    incoming/upload-<id>   the ticket, beside the file with the records (``storage.shared``)
 
 Whose upload it is the database says (``storage.versions``): a ticket is looked at only by the one
 process that has won the upload's lease.
@@ -9,20 +9,19 @@ process that has won the upload's lease.
 from __future__ import annotations
 
 import json
-import os
 import re
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from secrets import token_hex
 
-from storage.folders import create_file
+from storage.shared import Shared
 
-NAME = re.compile(r"upload-([0-9]{1,18})")
+NAME = re.compile(r"incoming/upload-([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """One upload: ``file`` is a name in the same folder, ``attempts`` counts the processes."""
+    """One upload: ``file`` is a name beside it, ``attempts`` counts the processes."""
 
     dataset: str
     actor: str
@@ -36,35 +35,46 @@ class Ticket:
 
 
 class Tickets:
-    """The tickets in one folder, which processes may share."""
+    """The tickets of all uploads, which processes share."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
 
     def leave(self, upload: int, ticket: Ticket) -> None:
         """Write or replace the ticket of an upload, whole or not at all."""
-        partial = self._folder / token_hex(16)
-        with create_file(partial) as out:
-            out.write(json.dumps(asdict(ticket)).encode())
-        os.rename(partial, self._path(upload))
+        content = json.dumps(asdict(ticket)).encode()
+        self._shared.write(_name(upload), lambda out: out.write(content), durable=True)
 
     def find(self, upload: int) -> Ticket | None:
         """The ticket of an upload; None when there is none, or none that this version can read."""
         try:
-            return Ticket(**json.loads(self._path(upload).read_bytes()))
+            return Ticket(**json.loads(self._shared.read(_name(upload))))
         except (FileNotFoundError, TypeError, ValueError):
             return None
 
     def uploads(self) -> list[int]:
         """Every upload that has a ticket."""
-        found = (NAME.fullmatch(path.name) for path in self._folder.iterdir())
+        found = (NAME.fullmatch(name) for name in self._shared.names("incoming"))
         return sorted(int(match[1]) for match in found if match)
 
-    def file_of(self, ticket: Ticket) -> Path:
-        return self._folder / Path(ticket.file).name
+    def offer(self, path: Path) -> None:
+        """Let whoever has the ticket read the records in a file; before that is left."""
+        self._shared.offer(path)
 
-    def drop(self, upload: int) -> None:
-        self._path(upload).unlink(missing_ok=True)
+    def records(self, ticket: Ticket) -> AbstractContextManager[Path]:
+        """The file with the records, for as long as the block; FileNotFoundError."""
+        return self._shared.file(_file_of(ticket))
 
-    def _path(self, upload: int) -> Path:
-        return self._folder / f"upload-{int(upload)}"
+    def drop(self, upload: int, ticket: Ticket | None) -> None:
+        """The upload is over: nobody needs its ticket any more, or its records."""
+        self._shared.remove(_name(upload))
+        if ticket is not None:
+            self._shared.remove(_file_of(ticket))
+
+
+def _name(upload: int) -> str:
+    return f"incoming/upload-{int(upload)}"
+
+
+def _file_of(ticket: Ticket) -> str:
+    return f"incoming/{Path(ticket.file).name}"

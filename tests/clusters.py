@@ -17,13 +17,15 @@ from app.cluster.roles import Certificates
 from app.demo.service import ROOT, free_port
 from app.execution import ThreadExecutor
 from storage.scratch import Scratch
+from storage.shared import MountedFolder
 
 
 class Processes:
     """The processes of one cluster over one data folder; each can be killed by itself."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.data = folder, folder / "data"
+    def __init__(self, folder: Path, store: dict[str, str] | None = None) -> None:
+        """``store``: settings of a store; every process has a data folder of its own then."""
+        self.folder, self.data, self.store = folder, folder / "data", store or {}
         self.data.mkdir(parents=True, exist_ok=True)
         self.certificates = folder / "certificates"
         make_certificates(self.certificates)
@@ -35,16 +37,18 @@ class Processes:
         """The environment of a process in a role."""
         files = (("CA", "ca.pem"), ("CERT", f"{role}.pem"), ("KEY", f"{role}.key"))
         named = {f"PURSE_CLUSTER_{key}": str(self.certificates / file) for key, file in files}
-        return {"PURSE_CLUSTER": self.address, **named}
+        return {"PURSE_CLUSTER": self.address, **named, **self.store}
 
     def start_scheduler(self) -> None:
         port = self.address.rpartition(":")[2]
         self.scheduler = self.start("scheduler", "--port", port)
 
     def start_worker(self, role: str = "worker") -> None:
-        self.workers.append(
-            self.start("worker", "--threads", "1", "--data", str(self.data), role=role)
-        )
+        data = self.data
+        if self.store:
+            data = self.folder / f"worker-{len(self.workers)}"
+            data.mkdir()
+        self.workers.append(self.start("worker", "--threads", "1", "--data", str(data), role=role))
 
     def start(
         self, command: str, *options: str, role: str | None = None
@@ -76,7 +80,11 @@ class Processes:
         security = Certificates(*of_role).security()
         threads = ThreadExecutor(2)
         made = ClusterExecutor(
-            threads, self.address, security, Scratch(self.data), **{"worth": 0} | options
+            threads,
+            self.address,
+            security,
+            Scratch(MountedFolder(self.data)),
+            **{"worth": 0} | options,
         )
         try:
             yield made
@@ -86,10 +94,12 @@ class Processes:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[Processes]:
+def cluster(
+    folder: Path, workers: int = 2, store: dict[str, str] | None = None
+) -> Iterator[Processes]:
     """A scheduler and so many workers of one thread each, ready."""
     with ExitStack() as closing:
-        processes = Processes(folder)
+        processes = Processes(folder, store)
         closing.callback(_end, processes)
         processes.start_scheduler()
         for _ in range(workers):

@@ -9,6 +9,7 @@ import typer
 
 from app.cli.remote import fail
 from app.settings import Settings
+from app.store import opened_shared
 
 if TYPE_CHECKING:
     from app.cluster.roles import Certificates
@@ -36,7 +37,10 @@ def worker(
     threads: Annotated[
         int | None, typer.Option(help="Parts at the same time.", min=1, max=1024)
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="The service's data folder.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The service's data folder; with PURSE_STORE one of its own."),
+    ] = None,
 ) -> None:
     """Run kernels for the scheduler in PURSE_CLUSTER until SIGTERM or Ctrl-C."""
     settings = Settings()
@@ -48,13 +52,10 @@ def worker(
     folder = data or settings.data
     if not folder.is_dir():
         fail(f"the data folder {folder} is not there")
-    run_worker(
-        settings.cluster,
-        folder.absolute(),
-        threads or settings.kernel_threads(),
-        host,
-        certificates,
-    )
+    with opened_shared(settings, folder.absolute()) as shared:
+        run_worker(
+            settings.cluster, shared, threads or settings.kernel_threads(), host, certificates
+        )
 
 
 def certificates(

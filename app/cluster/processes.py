@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import dask.config
 
 from app.cluster import tasks
 from app.cluster.roles import Certificates, GuardedScheduler, GuardedWorker
+from storage.shared import Shared
 
 #: Dask's own pages and profiles are left out, and so is spilling: what is private never gets
 #: into its memory, and nothing of it is to be shown.
@@ -26,6 +26,9 @@ QUIET: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
 }
 
+#: Seconds between two looks for jobs that are over.
+TIDY = 60.0
+
 
 def run_scheduler(host: str, port: int, certificates: Certificates | None) -> None:
     """Hand out work on ``host:port``, over TLS with certificates."""
@@ -33,10 +36,14 @@ def run_scheduler(host: str, port: int, certificates: Certificates | None) -> No
 
 
 def run_worker(
-    scheduler: str, data: Path, threads: int, host: str | None, certificates: Certificates | None
+    scheduler: str,
+    shared: Shared,
+    threads: int,
+    host: str | None,
+    certificates: Certificates | None,
 ) -> None:
     """Do work for the scheduler at an address; a lost one is waited for."""
-    tasks.use(data)
+    tasks.use(shared)
     asyncio.run(_worker(scheduler, threads, host, certificates))
 
 
@@ -59,6 +66,7 @@ async def _worker(
     address: str, threads: int, host: str | None, certificates: Certificates | None
 ) -> None:
     stop = _stopping()
+    tidying = asyncio.create_task(_tidy())
     with dask.config.set(QUIET), tempfile.TemporaryDirectory() as local:
         while not stop.is_set():
             worker = GuardedWorker(
@@ -82,6 +90,13 @@ async def _worker(
                 under_way.result()
             stopped.cancel()
             await worker.close(timeout=1)
+    tidying.cancel()
+
+
+async def _tidy() -> None:
+    while True:
+        await asyncio.sleep(TIDY)
+        await asyncio.to_thread(tasks.tidy)
 
 
 def _stopping() -> asyncio.Event:

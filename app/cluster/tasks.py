@@ -1,17 +1,17 @@
-"""What runs on a worker: one part of a job, found by its name in the shared folder.
+"""What runs on a worker: one part of a job, found by its name where files are shared.
 
 Nothing comes back through Dask: no result, and of an error not even its text, which could quote
-records; that nothing was left in the folder says enough.
+records; that no result was left says enough.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from pathlib import Path
 from threading import Lock
 
 from storage.scratch import Job, OtherKernels, Scratch
+from storage.shared import Shared
 
 log = logging.getLogger("distributed.tasks")
 
@@ -22,8 +22,8 @@ MOST = 4
 class Jobs:
     """The jobs that a worker is at, open as long as they exist; safe to share between threads."""
 
-    def __init__(self, root: Path) -> None:
-        self._scratch = Scratch(root)
+    def __init__(self, shared: Shared) -> None:
+        self._scratch = Scratch(shared)
         self._open: OrderedDict[str, Job] = OrderedDict()
         self._lock = Lock()
 
@@ -33,9 +33,8 @@ class Jobs:
         self._scratch.write(name, part, job.kernel(job.arrays, job.parts[part]))
 
     def _job(self, name: str) -> Job:
+        self.close_over()
         with self._lock:
-            for known in [known for known in self._open if self._scratch.is_over(known)]:
-                del self._open[known]  # A disk gives room back when nobody maps a file.
             job = self._open.get(name) or self._scratch.open(name)
             self._open[name] = job
             self._open.move_to_end(name)
@@ -43,13 +42,19 @@ class Jobs:
                 self._open.popitem(last=False)
             return job
 
+    def close_over(self) -> None:
+        """Close jobs that are over: a disk gives room back when nobody maps a file."""
+        with self._lock:
+            for known in [known for known in self._open if self._scratch.is_over(known)]:
+                del self._open[known]
+
 
 _jobs: list[Jobs] = []
 
 
-def use(root: Path) -> None:
-    """Say once, in a worker's process, where the shared folder is."""
-    _jobs[:] = [Jobs(root)]
+def use(shared: Shared) -> None:
+    """Say once, in a worker's process, where files are shared."""
+    _jobs[:] = [Jobs(shared)]
 
 
 def run(name: str, part: int) -> None:
@@ -61,3 +66,12 @@ def run(name: str, part: int) -> None:
     except Exception:
         # Not a word more: the text of an error could quote records.
         log.warning("a part could not be done")
+
+
+def tidy() -> None:
+    """Close what is over, also when no task comes any more."""
+    for jobs in _jobs:
+        try:
+            jobs.close_over()
+        except Exception:
+            log.warning("jobs that are over could not be closed")

@@ -21,14 +21,15 @@ PACKAGES = ("accounting", "mechanisms", "storage", "app", "privypurse")
 FOLDERS = {"privypurse": "client/privypurse"}
 
 
-#: What is there with the extra ``cluster`` alone, and for one package alone.
-OPTIONAL = frozenset({"dask", "distributed"})
+#: What is there with the extra ``cluster`` or ``s3`` alone, and for one package alone.
+OPTIONAL = frozenset({"dask", "distributed", "s3fs"})
 
 
 def declared() -> frozenset[str]:
     """Import names of what the service is installed with; test tools are not among them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    entries = project["dependencies"] + project["optional-dependencies"]["cluster"]
+    optional = project["optional-dependencies"]
+    entries = project["dependencies"] + optional["cluster"] + optional["s3"]
     names = (re.split(r"[^\w-]", entry)[0] for entry in entries)
     # PyJWT's import name, and parts of fastapi, pydantic and jinja2 that have their own.
     parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe"}
@@ -86,12 +87,12 @@ RULES = (
     ),
     # The command line speaks to services elsewhere as anyone would: by the client.
     Rule("app.cli", frozenset(PACKAGES), None, SQL_MODULES | OPTIONAL),
-    Rule("app.cluster", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES),
+    Rule("app.cluster", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | {"s3fs"}),
     Rule("app", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | OPTIONAL),
     Rule(
         "storage",
         frozenset({"storage", "mechanisms", "accounting"}),
-        frozenset({"sqlalchemy", "alembic", "psycopg", "pyarrow", "numpy", "networkx"}),
+        frozenset({"sqlalchemy", "alembic", "psycopg", "pyarrow", "numpy", "networkx", "s3fs"}),
     ),
     Rule(
         "mechanisms",

@@ -108,6 +108,7 @@ def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
         "networkx",
         "pandas",
         "pyarrow",
+        "s3fs",
         "scipy.special",
     )
     code = f"import app.main, app.cli, sys; print([m for m in {heavy!r} if m in sys.modules])"

@@ -57,7 +57,7 @@ def test_every_declared_dependency_is_locked_at_a_version_it_allows() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed, optional = project["dependencies"], project["optional-dependencies"]
     extra = [r for group in optional.values() for r in group]
-    wanted = (needed, needed + optional["cluster"], needed + extra)
+    wanted = (needed, needed + optional["cluster"] + optional["s3"], needed + extra)
     for lock, requirements in zip(LOCKS, wanted, strict=True):
         pins = pinned(lock)
         for requirement in map(Requirement, requirements):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 from app.demo.service import ServiceProcess
+from storage.arrays import open_arrays
+from storage.shared import Shared
 from tests.clusters import cluster
 from tests.e2e.conftest import QUICK
 from tests.e2e.session import Session
@@ -85,3 +89,69 @@ def test_a_lost_scheduler_fails_preparations_and_queries(tmp_path: Path) -> None
             assert list((processes.data / "cluster").iterdir()) == []
             # What was there before answers what is not spread.
             assert session.query("degrees").status_code == 201
+
+
+@pytest.mark.slow
+def test_workers_that_share_a_store_alone_find_the_same(tmp_path: Path) -> None:
+    """No folder is common to any two processes: what is prepared is what one process prepares."""
+    pytest.importorskip("s3fs", reason="needs the extra `s3`")
+    pytest.importorskip("moto", reason="needs the extra `test`")
+    from tests.stores import store_process
+
+    random = np.random.default_rng(7)
+    ends = np.unique(np.sort(random.integers(0, 3000, (20_000, 2)), axis=1), axis=0)
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    edges = "source,target\n" + "".join(f"{a},{b}\n" for a, b in ends)
+    graph = {
+        "name": "graph",
+        "kind": "graph",
+        "neighbouring": "edge",
+        "nodes": {"count": 3000},
+        "max_degree": 100,
+        "cap": {"epsilon": "5", "delta": "0"},
+    }
+
+    def prepared(session: Session) -> None:
+        session.ok("POST", "/v1/datasets", session.owner, json=graph)
+        session.upload("graph", edges.encode())
+
+    alone = tmp_path / "alone"
+    with ServiceProcess(alone, **QUICK) as service:
+        prepared(Session.open(service))
+    with store_process() as server:
+        store = server.settings(server.address())
+        with cluster(tmp_path / "cluster", store=store) as processes:
+            settings = QUICK | processes.settings("client") | {"PURSE_CLUSTER_FROM": "0"}
+            with ServiceProcess(processes.data, **settings) as service:
+                session = Session.open(service)
+                prepared(session)
+                session.ok("POST", "/v1/datasets", session.owner, json=TABLE)
+                session.upload("rows", ROWS)
+                session.ok(
+                    "PUT",
+                    "/v1/datasets/rows/budgets/ada",
+                    session.owner,
+                    json={"epsilon": "2", "delta": "0"},
+                )
+                session.ok("POST", "/v1/queries", session.analyst, json=TREE)
+            fetched = [
+                {path.name for path in (processes.folder / f"worker-{n}" / "store").rglob("*.npy")}
+                for n in (0, 1)
+            ]
+            assert all(fetched), "both took part"
+            shared = server.cached(tmp_path, store["PURSE_STORE"])
+            assert [name for name in shared.names("cluster") if name.endswith("plan")] == []
+            assert arrays_of(shared, tmp_path) == {
+                name: array.tobytes()
+                for name, array in open_arrays(alone / "datasets" / "2" / "1", "graph")[1].items()
+            }
+
+
+def arrays_of(shared: Shared, folder: Path) -> dict[str, bytes]:
+    """The arrays of the second dataset's first version, out of the store."""
+    pointer = json.loads(shared.read("datasets/2/1"))
+    copy = folder / "copy"
+    copy.mkdir()
+    for file in pointer["files"]:
+        (copy / file).write_bytes(shared.read(f"arrays/{pointer['folder']}/{file}"))
+    return {name: array.tobytes() for name, array in open_arrays(copy, "graph")[1].items()}

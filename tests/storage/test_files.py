@@ -81,9 +81,10 @@ def test_publishing_gives_the_final_name(tmp_path: Path) -> None:
     for content in (1, 2):  # the second replaces what an uncommitted publication left
         staging = files.staging_folder(3)
         write_arrays(staging, "test", {"a": np.array([content])})
-        folder = files.publish(staging, 3, 1)
-        assert folder == files.version_folder(3, 1) == tmp_path / "datasets" / "3" / "1"
-        assert open_arrays(folder, "test")[1]["a"].tolist() == [content]
+        files.publish(staging, 3, 1)
+        with files.version(3, 1) as folder:
+            assert folder == tmp_path / "datasets" / "3" / "1"
+            assert open_arrays(folder, "test")[1]["a"].tolist() == [content]
         assert not staging.exists()
 
 

@@ -1,0 +1,69 @@
+"""The store of prepared records that an operator named, if any; only then is its library loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.settings import Settings
+from storage.files import Files
+from storage.shared import MountedFolder, Shared
+
+if TYPE_CHECKING:
+    from storage.cache import CachedStore
+
+MISSING = "a store of prepared records needs the extra `s3`: pip install 'privypurse[s3]'"
+
+
+@contextmanager
+def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
+    """The files of a service on its data folder, swept. Raises: StoreFailed."""
+    if settings.store is None:
+        files = Files(root)
+        files.sweep()
+        yield files
+        return
+    with _cached(settings, root) as store:
+        from storage.remote import RemoteFiles
+
+        files = RemoteFiles(root, store)
+        files.sweep()
+        yield files
+
+
+@contextmanager
+def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
+    """What a worker shares with its service: the service's own folder, or its store."""
+    if settings.store is None:
+        yield MountedFolder(root)
+        return
+    with _cached(settings, root) as store:
+        yield store
+
+
+@contextmanager
+def _cached(settings: Settings, root: Path) -> Iterator[CachedStore]:
+    try:
+        from storage.objects import ObjectStore
+    except ImportError:
+        raise SystemExit(MISSING) from None
+    from storage.cache import CachedStore
+
+    key, secret = settings.store_key, settings.store_secret
+    store = CachedStore(
+        ObjectStore(
+            settings.store or "",
+            endpoint=settings.store_endpoint,
+            key=None if key is None else key.get_secret_value(),
+            secret=None if secret is None else secret.get_secret_value(),
+        ),
+        root,
+        settings.store_cache,
+    )
+    store.start()
+    try:
+        yield store
+    finally:
+        store.close()
