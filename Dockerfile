@@ -13,13 +13,15 @@ RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path 
     && find /opt/venv -regextype posix-extended -type d -regex '.*/botocore/data/[^/]+' \
       ! -regex '.*/(s3|signin|sso|sso-oidc|sts)' -prune -exec rm -rf {} + \
     && /opt/venv/bin/pip uninstall --yes --quiet setuptools pip
+ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1
+# Kernels first: what is above them changes more often.
 COPY accounting ./accounting
 COPY mechanisms ./mechanisms
+RUN /opt/venv/bin/python -m mechanisms.kernels.warm
 COPY storage ./storage
 COPY app ./app
 COPY client ./client
-ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1
-RUN /opt/venv/bin/python -m compileall -q /srv && /opt/venv/bin/python -m mechanisms.kernels.warm
+RUN /opt/venv/bin/python -m compileall -q /srv
 
 # Run: no compiler, no package cache, code that the service user cannot write.
 FROM python:3.11-slim
@@ -31,7 +33,7 @@ COPY --from=build /opt/venv /opt/venv
 COPY --from=build /srv /srv
 COPY --from=build --chown=999 /opt/kernels /opt/kernels
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
-    NUMBA_CACHE_DIR=/opt/kernels
+    NUMBA_CACHE_DIR=/opt/kernels PURSE_DATA=/data
 USER 999
 # /opt/kernels is a volume because a processor unlike the builder's compiles its own kernels there:
 # the root file system may then be read-only.
