@@ -39,16 +39,7 @@ fail() {
 }
 
 say "a root file system in place of python:3.11-slim"
-certificates=/etc/ssl/certs/ca-certificates.crt
-# Without documents and translations, as images are. The hooks' own shell knows $1.
-# shellcheck disable=SC2016
-mmdebstrap -q --variant=minbase --include=python3,python3-venv,python-is-python3,ca-certificates \
-  --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-  --dpkgopt='path-exclude=/usr/share/locale/*' \
-  --customize-hook='rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED' \
-  --customize-hook="copy-in $certificates /etc/ssl/certs" \
-  --customize-hook="printf '[global]\ncert=$certificates\n' >\"\$1\"/etc/pip.conf" \
-  bookworm "$work/base.tar"
+"$project/scripts/stand_ins/python.sh" "$work/base.tar"
 base=$(images from scratch)
 images add -q "$base" "$work/base.tar" / >/dev/null
 say "which has $(megabytes "$(images mount "$base")") MB"

@@ -18,7 +18,15 @@ import pytest
 
 from tests.architecture.imports import ROOT
 
-SCRIPTS = ("scripts/with_postgres.sh", "scripts/build_image.sh", "deploy/make_secrets.sh")
+SCRIPTS = (
+    "deploy/make_secrets.sh",
+    "scripts/build_image.sh",
+    "scripts/stand_ins/images.sh",
+    "scripts/stand_ins/postgres.sh",
+    "scripts/stand_ins/python.sh",
+    "scripts/with_docker.sh",
+    "scripts/with_postgres.sh",
+)
 SERVE = """import os, sys
 print("served", os.environ["PURSE_DATA"], *sys.argv[1:])
 """
