@@ -50,6 +50,8 @@ NOT_TYPED = {
     "the database has schema 0099": "what the service says",
     "sex = f: yes": "a tree as text",
 }
+#: Types all lines about containers, of which so much is checked here without an engine.
+CONTAINERS = "tests/e2e/test_containers.py"
 SQL = ("CREATE ROLE", "REVOKE CREATE")  # played by tests/e2e/test_postgresql_documents.py
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 #: Of the commands of ``docker compose`` that the pages use: options without a value.
@@ -57,7 +59,7 @@ COMPOSE_OPTIONS = {
     "build": set(),
     "exec": set(),
     "stop": set(),
-    "up": {"--build", "--detach", "--no-deps", "--wait"},
+    "up": {"--build", "--detach", "--no-deps", "--renew-anon-volumes", "--wait"},
 }
 PAGES = [str(path.relative_to(ROOT)) for path in pages()]
 
@@ -90,10 +92,7 @@ def run(arguments: list[str]) -> None:
 
 
 def docker(arguments: list[str]) -> None:
-    """Profiles, services, commands and options exist; the files are checked in tests/architecture.
-
-    Running them needs an engine: scripts/build_image.sh does what can be done without one.
-    """
+    """Profiles, services, commands and options exist; with an engine ``CONTAINERS`` types them."""
     assert arguments.pop(0) == "compose"
     profiles = {
         one for service in COMPOSE["services"].values() for one in service.get("profiles", ())
@@ -222,6 +221,8 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
         elif code.form == "json":
             assert page in VALIDATED
         elif code.form != "inline" and not code.text.startswith(tuple(NOT_TYPED)):
+            if "docker" in code.text:
+                assert page in (ROOT / CONTAINERS).read_text("utf-8")
             for line in lines_of(code.text):
                 if not line.startswith(SQL):
                     check(line)
@@ -240,6 +241,8 @@ def test_every_command_in_a_sentence_is_one(page: str) -> None:
     for code in code_of((ROOT / page).read_text("utf-8")):
         for form, before in IN_PROSE.items():
             if code.form == "inline" and re.fullmatch(form, code.text):
+                if code.text.startswith("docker"):
+                    assert page in (ROOT / CONTAINERS).read_text("utf-8")
                 check(before + code.text)
 
 
