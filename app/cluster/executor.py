@@ -1,20 +1,22 @@
 """The executor of a service that has a cluster: what is large enough is spread over its workers.
 
-A worker that is lost costs time: its tasks are done again by others. When the scheduler is lost,
-or there is no worker, the work fails, and with it the preparation or the query; it is never done
-here instead, where nobody has planned for it.
+A worker that is lost costs time: its tasks are done again by others. When the scheduler is lost or
+silent, or there is no worker, the work fails, and with it the preparation or the query; it is never
+done here instead, where nobody has planned for it.
 """
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+import time
+from asyncio import CancelledError, wait_for
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from secrets import token_hex
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from distributed import Client, Future, Security, as_completed
+from distributed import Client, Future, Security
 
 from app.cluster import tasks
 from mechanisms.kernels.executor import Arrays, Executor, Found, InProcess, Part
@@ -22,8 +24,12 @@ from storage.scratch import Scratch
 
 Result = TypeVar("Result")
 
-#: Seconds until a scheduler that does not answer, or has no worker to offer, is given up.
-PATIENCE = 30
+#: Seconds until a scheduler that has no worker to offer is given up,
+PATIENCE = 30.0
+#: and one that does not answer: a process that is stopped or stuck keeps its connections.
+SILENCE = 10.0
+#: Seconds between two questions to the scheduler whether it is still there, while parts are done.
+BEAT = 5.0
 
 
 class ClusterFailed(RuntimeError):
@@ -45,8 +51,11 @@ class ClusterExecutor(InProcess):
         self.workers = threads.workers
         self._threads, self._scratch, self._worth = threads, scratch, worth
         self._address, self._security, self._patience = address, security, patience
+        self._silence = min(SILENCE, patience)
         self._client: Client | None = None
         self._lock = Lock()
+        #: When the last attempt to connect failed: for those who waited for it, it has failed too.
+        self._failed: float | None = None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         return self._threads.map(kernel, parts)
@@ -63,7 +72,7 @@ class ClusterExecutor(InProcess):
         if work < self._worth:
             return self._threads.spread(kernel, arrays, cut, work=work, done=done)
         client = self._connected()
-        parts = cut(_threads_of(client, self._patience))
+        parts = cut(self._threads_of(client))
         with self._scratch.job(kernel, arrays, parts) as name:
             self._run(client, name, len(parts), done)
             try:
@@ -79,14 +88,17 @@ class ClusterExecutor(InProcess):
         self, client: Client, name: str, parts: int, done: Callable[[int], None] | None
     ) -> None:
         """Have every part done. Raises: ClusterFailed, and what ``done`` raises."""
-        numbers: dict[str, int] = {}
+        numbers: dict[Any, int] = {}
         futures: list[Future[None]] = []
+        finished: SimpleQueue[Future[None]] = SimpleQueue()
         try:
             for part in range(parts):
                 key = token_hex(16)
                 numbers[key] = part
                 futures.append(client.submit(tasks.run, name, part, key=key, pure=False))
-            for future in as_completed(futures, loop=client.loop):
+                futures[-1].add_done_callback(finished.put)
+            for _ in range(parts):
+                future = self._next(finished, client)
                 if future.status != "finished":
                     raise ClusterFailed("the scheduler or all workers were lost")
                 if done is not None:
@@ -101,33 +113,67 @@ class ClusterExecutor(InProcess):
             for future in futures:
                 future.release()
 
+    def _next(self, finished: SimpleQueue[Future[None]], client: Client) -> Future[None]:
+        """The next part that is over. Raises: ClusterFailed when the scheduler is silent."""
+        while True:
+            with suppress(Empty):
+                return finished.get(timeout=BEAT)
+            self._ask(client)
+
+    def _ask(self, client: Client) -> int:
+        """How many parts the workers do at the same time, as the scheduler says now."""
+        scheduler: Any = client.scheduler
+        try:
+            answer = client.sync(scheduler.ncores, workers=None, callback_timeout=self._silence)
+            return sum(answer.values())
+        except (Exception, CancelledError) as error:
+            # Everybody who has work there waits for nothing: closing it tells them.
+            if self._client is client:
+                self._client = None
+            _close(client)
+            raise ClusterFailed("the scheduler does not answer") from error
+
+    def _threads_of(self, client: Client) -> int:
+        """The same, of one worker at least. Raises: ClusterFailed without any."""
+        deadline = time.monotonic() + self._patience
+        while not (threads := self._ask(client)):
+            if time.monotonic() > deadline:
+                raise ClusterFailed("there is no worker")
+            time.sleep(0.1)
+        return threads
+
     def _connected(self) -> Client:
         """The connection, made anew when it was lost. Raises: ClusterFailed."""
+        asked = time.monotonic()
         with self._lock:
-            if self._client is not None and self._client.status != "running":
-                _close(self._client)
-                self._client = None
-            if self._client is None:
-                try:
-                    self._client = Client(
-                        self._address,
-                        security=self._security,
-                        timeout=self._patience,
-                        set_as_default=False,
-                        name="privypurse",
-                    )
-                except (OSError, TimeoutError, RuntimeError) as error:
-                    raise ClusterFailed("the scheduler cannot be reached") from error
+            if self._failed is not None and self._failed > asked:
+                raise ClusterFailed("the scheduler cannot be reached")
+            client, self._client = self._client, None
+            if client is not None and client.status != "running":
+                _close(client)
+                client = None
+            try:
+                self._client = client or self._connect()
+            except (OSError, TimeoutError, RuntimeError) as error:
+                self._failed = time.monotonic()
+                raise ClusterFailed("the scheduler cannot be reached") from error
             return self._client
 
+    def _connect(self) -> Client:
+        return _Client(
+            self._address,
+            security=self._security,
+            timeout=self._silence,
+            set_as_default=False,
+            name="privypurse",
+        )
 
-def _threads_of(client: Client, patience: float) -> int:
-    """How many parts the workers do at the same time. Raises: ClusterFailed without any."""
-    try:
-        client.wait_for_workers(1, timeout=patience)
-        return sum(client.nthreads().values())
-    except (CancelledError, OSError, TimeoutError) as error:
-        raise ClusterFailed("there is no worker") from error
+
+class _Client(Client):
+    """Dask's own, which would wait for the first words of a scheduler for ever."""
+
+    async def _ensure_connected(self, timeout: float | None = None) -> None:
+        await wait_for(super()._ensure_connected(timeout), timeout or SILENCE)
 
 
 def _close(client: Client) -> None:

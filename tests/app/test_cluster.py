@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import networkx as nx
@@ -246,3 +250,67 @@ def test_an_executor_is_needed_for_nothing_small() -> None:
 
 def _nowhere() -> Any:
     return None
+
+
+class Silent:
+    """A scheduler's address that takes connections and never says a word, as a stopped one does."""
+
+    def __enter__(self) -> str:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.close()
+
+
+def test_all_who_wait_for_a_silent_scheduler_fail_together() -> None:
+    """Eight queries at once take the one attempt that there is, not one after the other."""
+    attempts: list[object] = []
+
+    class Counting(ClusterExecutor):
+        def _connect(self) -> Any:
+            attempts.append(self)
+            return super()._connect()
+
+    with Silent() as address, ThreadPoolExecutor(8) as pool:
+        executor = Counting(Inline(), address, None, _nowhere(), worth=0, patience=2)
+
+        together = Barrier(8)
+
+        def ask(_: int) -> None:
+            together.wait(60)
+            with pytest.raises(ClusterFailed, match="cannot be reached"):
+                executor.spread(_total, {}, lambda _: [0], work=1)
+
+        list(pool.map(ask, range(8)))
+    assert len(attempts) <= 2
+
+
+def test_a_stopped_scheduler_fails_what_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps its connections, so nothing tells but that it does not answer."""
+    monkeypatch.setattr("app.cluster.executor.BEAT", 0.5)
+    with cluster(tmp_path, workers=1) as processes, processes.executor(patience=2) as executor:
+        assert executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7
+        scheduler = processes.scheduler
+        assert scheduler is not None
+
+        def stop(_: int) -> None:
+            scheduler.send_signal(signal.SIGSTOP)
+
+        with pytest.raises(ClusterFailed, match="does not answer"):
+            executor.spread(_slow, {}, lambda _: range(40), work=1, done=stop)
+        for _ in range(2):
+            with pytest.raises(ClusterFailed, match="cannot be reached"):
+                executor.spread(_total, {}, lambda _: [0], work=1)
+        assert list((processes.data / "cluster").iterdir()) == []
+        scheduler.send_signal(signal.SIGCONT)
+        processes.wait_for("scheduler", "Starting worker compute stream", 1)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                assert executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7
+                break
+            except ClusterFailed:
+                assert time.monotonic() < deadline

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -44,7 +49,10 @@ ROWS = b"a,b,c\n" + b"yes,no,yes\nno,no,no\nyes,yes,yes\n" * 100
 
 
 @pytest.mark.slow
-def test_a_lost_scheduler_fails_preparations_and_queries(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_lost_scheduler_fails_preparations_and_queries(
+    tmp_path: Path, end: signal.Signals
+) -> None:
     with cluster(tmp_path) as processes:
         settings = QUICK | processes.settings("client") | {"PURSE_CLUSTER_FROM": "0"}
         with ServiceProcess(processes.data, **settings) as service:
@@ -62,7 +70,7 @@ def test_a_lost_scheduler_fails_preparations_and_queries(tmp_path: Path) -> None
 
             assert ask("before").status_code == 201
             assert processes.scheduler is not None
-            processes.scheduler.kill()
+            processes.scheduler.send_signal(end)
             lost = ask("lost")
             assert lost.status_code == 500
             assert lost.json()["type"].endswith("/query-failed")
@@ -89,6 +97,15 @@ def test_a_lost_scheduler_fails_preparations_and_queries(tmp_path: Path) -> None
             assert list((processes.data / "cluster").iterdir()) == []
             # What was there before answers what is not spread.
             assert session.query("degrees").status_code == 201
+            # A query that waits for the scheduler holds a stop up for no longer than it may wait.
+            with ThreadPoolExecutor(1) as pool:
+                asking = pool.submit(ask, "stopping")
+                time.sleep(1)
+                begun = time.monotonic()
+                assert service.stop() == 0
+                assert time.monotonic() - begun < 40
+                with suppress(httpx.TransportError):
+                    assert asking.result().status_code == 500
 
 
 @pytest.mark.slow
