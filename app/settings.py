@@ -88,7 +88,7 @@ class Settings(BaseSettings):
     preparation_limit: int = Field(default=4 * 10**9, ge=1)
     """Units of work one version's preparation may take; published, part of the universe."""
     memory_limit: ByteSize = Field(default=ByteSize(2 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
-    """Memory for the rows of one preparation, beside files that are mapped; ``2GB``, say."""
+    """Memory for one preparation, beside files that are mapped; ``2GB``, say."""
     upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
     """Seconds an upload waits for its preparation before it answers 202."""
 

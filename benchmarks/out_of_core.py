@@ -98,6 +98,7 @@ def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
         NumericAttribute,
         TableDomain,
     )
+    from mechanisms.kernels.memory import preparation_memory
     from storage.ingest import UploadLimits
     from storage.preparation import open_records, prepare_upload
 
@@ -117,6 +118,7 @@ def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
             ),
             max_rows=size,
         )
+    print(f"the process itself takes {field('RssAnon')} MB of anonymous memory", flush=True)
     peaks, start = Peaks(), perf_counter()
     version = prepare_upload(
         path,
@@ -130,6 +132,10 @@ def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
     seconds = perf_counter() - start
     peaks.stop()
     open_records(version.folder, domain)
+    if kind == "graph":
+        indices = np.load(version.folder / "1.npy", mmap_mode="r")
+        most = preparation_memory(size, len(indices) // 2, workers, workers)
+        print(f"by calculation {most >> 20} MB beside those of the process", flush=True)
     written = sum(file.stat().st_size for file in version.folder.iterdir()) >> 20
     print(
         f"prepared in {seconds:.0f} s within {limit >> 20} MB: {written} MB of arrays, at most "

@@ -22,6 +22,7 @@ from mechanisms.domains import (
     PrefixDomain,
 )
 from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.memory import most_parts, preparation_memory
 from mechanisms.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.arrays import open_arrays, write_arrays
 from storage.growing import sorted_copy
@@ -66,6 +67,9 @@ def prepare_upload(
         left behind. ``path`` is left to the caller.
     """
     limits = limits or UploadLimits()
+    if isinstance(dataset.domain, GraphDomain):
+        # However few edges there are: it need not be read.
+        _parts_within(limits.memory_bytes, dataset.domain.nodes, 0, executor)
     try:
         coded = read_records(
             path,
@@ -79,7 +83,14 @@ def prepare_upload(
         )
     finally:
         release_memory()
-    prepare(coded, folder, executor, work_limit=limits.preparation_work, progress=progress)
+    prepare(
+        coded,
+        folder,
+        executor,
+        work_limit=limits.preparation_work,
+        memory_limit=limits.memory_bytes,
+        progress=progress,
+    )
     public = dataset.neighbouring is NeighbouringRelation.REPLACE
     rows = coded.rows if public and isinstance(coded, CodedTable) else None
     return PreparedVersion(folder, rows)
@@ -91,14 +102,18 @@ def prepare(
     executor: Executor,
     *,
     work_limit: int,
+    memory_limit: int = UploadLimits.memory_bytes,
     progress: Progress | None = None,
 ) -> None:
     """Write coded records, and what is worked out once from them, to the new ``folder``.
 
-    Raises: InvalidRecords of type ``preparation_limit`` when that is above ``work_limit`` steps.
+    Raises: InvalidRecords of type ``preparation_limit`` when that is above ``work_limit`` steps,
+        of type ``memory_limit`` when it does not fit into so many bytes beside mapped files.
     """
     if isinstance(coded, CodedGraph):
-        write_arrays(folder, GRAPH, _graph_arrays(coded, executor, work_limit, progress))
+        nodes, edges = len(coded.indptr) - 1, len(coded.indices) // 2
+        parts = _parts_within(memory_limit, nodes, edges, executor)
+        write_arrays(folder, GRAPH, _graph_arrays(coded, executor, work_limit, parts, progress))
     elif isinstance(coded, CodedTable):
         write_arrays(folder, TABLE, _table_arrays(coded, folder.parent))
     else:
@@ -123,8 +138,21 @@ def open_records(folder: Path, domain: Domain) -> Records:
     return TableRecords(*(_under(part, arrays) for part in ("codes", "values", "ordered")))
 
 
+def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
+    """How many parts a graph may be prepared in; InvalidRecords when one is too many."""
+    parts = most_parts(nodes, edges, executor.workers, memory)
+    if parts == 0:
+        needed = preparation_memory(nodes, edges, executor.workers, 1)
+        refuse(
+            WHOLE,
+            "memory_limit",
+            f"preparing this graph takes {needed} bytes of memory, and memory_limit is {memory}",
+        )
+    return parts
+
+
 def _graph_arrays(
-    graph: CodedGraph, executor: Executor, work_limit: int, progress: Progress | None
+    graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
     # Imported here: their kernels are loaded at the first upload, not at the start.
     from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
@@ -135,8 +163,8 @@ def _graph_arrays(
             "preparation_limit",
             f"preparing this graph takes more than the {work_limit} steps of preparation_limit",
         )
-    columns = prepare_graph(graph.indptr, graph.indices, executor, progress)
-    totals = prepare_totals(graph.indptr, graph.indices, columns["co_degree"], executor)
+    columns = prepare_graph(graph.indptr, graph.indices, executor, progress, parts)
+    totals = prepare_totals(graph.indptr, graph.indices, columns["co_degree"], executor, parts)
     named = {f"column:{name}": column for name, column in columns.items()}
     named |= {f"total:{name}": total for name, total in totals.items()}
     return {"indptr": graph.indptr, "indices": graph.indices, **named}

@@ -32,7 +32,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of everything that is kept.")] = None,
     memory_limit: Annotated[
-        str | None, typer.Option(help="Memory for the rows of one preparation, such as 2GB.")
+        str | None, typer.Option(help="Memory for one preparation, such as 2GB.")
     ] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""

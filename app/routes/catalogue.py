@@ -78,6 +78,7 @@ def catalogue(services: ServicesDep) -> Catalogue:
         },
         limits={
             "preparation_limit": settings.preparation_limit,
+            "memory_limit": settings.memory_limit,
             "upload_bytes": settings.upload_limit,
             "decompressed_bytes": settings.decompressed_limit,
             "release_interval_seconds": settings.release_interval,

@@ -24,6 +24,7 @@ from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_de
 from mechanisms.kernels.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
 from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Nodes, Offsets
+from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.ranked import RankedGraph, equal_blocks, ranked, search_work
 from mechanisms.kernels.totals import graph_totals, totals_work
 
@@ -58,6 +59,7 @@ def prepare_graph(
     indices: Nodes,
     executor: Executor,
     progress: Callable[[float], None] | None = None,
+    most_parts: int = MOST,
 ) -> dict[str, NDArray[Any]]:
     """All ``GRAPH_COLUMNS`` of a graph, each of shape (nodes,).
 
@@ -66,6 +68,7 @@ def prepare_graph(
         executor: where the blocks run; the columns do not depend on its workers.
         progress: told the share done, rising to 1, after each block and on the thread that ran
             it, one call at a time. What it raises stops the preparation.
+        most_parts: as if there were no more workers: what they find is in memory together.
 
     Raises: ValueError when a degree is above ``LARGEST_DEGREE``; ``check_degree_bound`` says so
         from public facts, before there are records.
@@ -82,7 +85,7 @@ def prepare_graph(
         made: list[tuple[int, int]] = []
 
         def cut(workers: int) -> list[tuple[int, int]]:
-            made.extend(equal_blocks(work, blocks * workers))
+            made.extend(equal_blocks(work, blocks * min(workers, most_parts)))
             return made
 
         def done(number: int) -> None:
@@ -106,7 +109,11 @@ def prepare_graph(
 
 
 def prepare_totals(
-    indptr: Offsets, indices: Nodes, co_degree: Nodes, executor: Executor
+    indptr: Offsets,
+    indices: Nodes,
+    co_degree: Nodes,
+    executor: Executor,
+    most_parts: int = MOST,
 ) -> dict[str, NDArray[np.int64]]:
     """All ``totals.GRAPH_TOTALS`` of a graph.
 
@@ -114,9 +121,10 @@ def prepare_totals(
         indptr, indices: compressed rows as ``graph.compressed_rows`` makes them.
         co_degree: the column of that name.
         executor: where edge supports are counted; the totals do not depend on its workers.
+        most_parts: as in ``prepare_graph``.
     """
     graph = ranked(indptr, indices)
-    return graph_totals(graph, co_degree[graph.order], executor)
+    return graph_totals(graph, co_degree[graph.order], executor, most_parts)
 
 
 def _ego_block(arrays: Arrays, block: tuple[int, int]) -> Found:

@@ -6,7 +6,7 @@ among each other's. Each part counts into an array of its own, and the parts are
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Offsets
+from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.ranked import RankedGraph, Ranks, equal_blocks
 
 #: One count an edge; a support is below the largest degree.
@@ -25,12 +26,19 @@ def support_work(graph: RankedGraph) -> Offsets:
     return _search(graph.indptr, graph.indices, graph.split)
 
 
-def edge_supports(graph: RankedGraph, executor: Executor) -> Supports:
-    """a_ij of every edge, int32 (edges,): edges by their end of higher rank, then by the other."""
+def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST) -> Supports:
+    """a_ij of every edge, int32 (edges,): edges by their end of higher rank, then by the other.
+
+    Each of at most ``most_parts`` parts holds all of them while it is merged.
+    """
     starts = np.concatenate(([0], np.cumsum(graph.split - graph.indptr[:-1])))
     work = support_work(graph)
     arrays = {**graph.arrays(), "starts": starts}
-    parts = executor.spread(_block, arrays, partial(equal_blocks, work), work=int(work.sum()))
+
+    def cut(workers: int) -> list[tuple[int, int]]:
+        return equal_blocks(work, min(workers, most_parts))
+
+    parts = executor.spread(_block, arrays, cut, work=int(work.sum()))
     return reduce(_added, (part for (part,) in parts))
 
 

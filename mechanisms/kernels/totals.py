@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.graph import Nodes
+from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.pairs_of_nodes import (
     degree_pairs,
     flip_maximum,
@@ -29,6 +30,7 @@ from mechanisms.kernels.pairs_of_nodes import (
 )
 from mechanisms.kernels.ranked import RankedGraph
 from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
+from mechanisms.kernels.windowed import PIECE, windows
 
 GRAPH_TOTALS = (
     "triangles",
@@ -48,19 +50,21 @@ def totals_work(graph: RankedGraph) -> int:
 
 
 def graph_totals(
-    graph: RankedGraph, co_degree: Nodes, executor: Executor
+    graph: RankedGraph, co_degree: Nodes, executor: Executor, most_parts: int = MOST
 ) -> dict[str, NDArray[np.int64]]:
     """All ``GRAPH_TOTALS``; ``co_degree`` is κ of each rank, int32 (nodes,).
 
     Raises: OverflowError when the count of two-triangles leaves 64 bits.
     """
-    supports = edge_supports(graph, executor)
-    rows = by_row(graph, supports)
+    supports = edge_supports(graph, executor, most_parts)
     most = int(supports.max(initial=0))
+    triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
+    rows = by_row(graph, supports)
+    del supports  # There is room for the rows, or for both while they are made.
     high, low = degree_pairs(graph)
     totals = {
-        "triangles": int(supports.sum(dtype=np.int64)) // 3,
-        "two_triangles": _pairs(supports),
+        "triangles": triangles,
+        "two_triangles": pairs,
         "edge_maximum": most,
         "open_maximum": (closed := open_maximum(graph)),
         "harvest": max(closed, most + _grows(graph, rows, most)),
@@ -72,7 +76,10 @@ def graph_totals(
 
 def _pairs(supports: Supports) -> int:
     """Σ C(a, 2), summed over distinct supports in whole numbers of any size."""
-    counts = np.bincount(supports) if len(supports) else np.zeros(1, np.int64)
+    counts = np.zeros(int(supports.max(initial=0)) + 1, np.int64)
+    for start in range(0, len(supports), PIECE):
+        # It makes 64-bit integers of what it counts.
+        counts += np.bincount(supports[start : start + PIECE], minlength=len(counts))
     return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
 
 
@@ -90,11 +97,14 @@ def _grows(graph: RankedGraph, rows: Supports, most: int) -> bool:
 def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> int:
     shared = co_degree.astype(np.int64)
     around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
-    linked = np.flatnonzero(np.diff(graph.indptr))
-    if linked.size:
-        starts = graph.indptr[linked]
-        around[linked] = np.add.reduceat(rows, starts, dtype=np.int64)
-        largest[linked] = np.maximum.reduceat(rows, starts)
+    for first, last in windows(graph.indptr, PIECE):
+        # It makes 64-bit integers of what it adds.
+        starts = graph.indptr[first : last + 1]
+        linked = first + np.flatnonzero(np.diff(starts))
+        if linked.size:
+            part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
+            around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
+            largest[linked] = np.maximum.reduceat(part, offsets)
     # Of a pair with a ≤ κ common neighbours: C(a, 2), the sides at v, and the sides at the other.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")

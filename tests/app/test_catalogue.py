@@ -73,5 +73,6 @@ def test_noise_of_other_kinds_is_explained(shown: dict[str, Any]) -> None:
 def test_the_limits_are_those_in_effect(people: Service) -> None:
     limits = people("olga", "GET", "/v1/catalogue").json()["limits"]
     assert limits["preparation_limit"] == people.settings.preparation_limit
+    assert limits["memory_limit"] == people.settings.memory_limit
     assert limits["upload_bytes"] == people.settings.upload_limit
     assert limits["release_interval_seconds"] == 0

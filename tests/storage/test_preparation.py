@@ -10,6 +10,7 @@ import pytest
 
 from mechanisms.domains import Dataset, Domain, NeighbouringRelation, PrefixDomain
 from mechanisms.kernels.executor import Inline
+from mechanisms.kernels.memory import preparation_memory
 from mechanisms.kernels.preparation import GRAPH_COLUMNS, preparation_work
 from mechanisms.records import GraphRecords, PrefixRecords, TableRecords
 from storage.errors import InvalidRecords, StorageError
@@ -103,6 +104,24 @@ def test_the_preparation_limit_is_exact(tmp_path: Path) -> None:
     assert [type for _, type, _ in caught.value.errors] == ["preparation_limit"]
     assert not path.with_name("version").exists()
     prepared(path, domain, limits=UploadLimits(preparation_work=work))
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_what_it_takes(tmp_path: Path) -> None:
+    path = file_of(tmp_path, edges_csv(nx.complete_graph(9).edges))
+    needed = preparation_memory(9, 36, workers=1, parts=1)
+    with pytest.raises(InvalidRecords) as caught:
+        prepared(path, graph_domain(9), limits=UploadLimits(memory_bytes=needed - 1))
+    [(place, kind, message)] = caught.value.errors
+    assert (place, kind) == (("upload",), "memory_limit")
+    assert f"{needed} bytes" in message
+    assert not path.with_name("version").exists()
+    prepared(path, graph_domain(9), limits=UploadLimits(memory_bytes=needed))
+    # Where the nodes alone do not fit, nothing is read.
+    path.with_name("version").rename(tmp_path / "first")
+    path.write_text("rubbish")
+    with pytest.raises(InvalidRecords) as caught:
+        prepared(path, graph_domain(10**6), limits=UploadLimits(memory_bytes=10**8))
+    assert [kind for _, kind, _ in caught.value.errors] == ["memory_limit"]
 
 
 def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
