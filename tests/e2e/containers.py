@@ -1,9 +1,8 @@
-"""A container engine with compose, a checkout of this project, and a reader who types there."""
+"""A container engine with compose, a reader who types there, and what is then reached."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -55,34 +54,6 @@ def engine(*ports: int) -> Iterator[dict[str, str]]:
         finally:
             process.stdin.close()
             process.wait(timeout=PATIENCE)
-
-
-class Origin:
-    """What a reader has cloned: this tree as it is now, and versions after it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout
-        for name in filter(None, names.decode().split("\0")):
-            if (ROOT / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, folder / name)
-        self.git("init", "--quiet", "--initial-branch=main")
-        self.commit()
-
-    def git(self, *arguments: str) -> None:
-        person = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        subprocess.run(["git", *person, *arguments], cwd=self.folder, check=True)
-
-    def commit(self) -> None:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message=A version.")
-
-    def replace(self, file: str, old: str, new: str) -> None:
-        text = (self.folder / file).read_text("utf-8")
-        assert text.count(old) == 1, f"{old} is not in {file} once"
-        (self.folder / file).write_text(text.replace(old, new), "utf-8")
 
 
 class Reader:
@@ -160,3 +131,27 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 def wait_ready(url: str) -> None:
     """Return when a service can work."""
     wait_until(lambda: httpx.get(url + "/readyz", timeout=60).is_success, f"{url} is not ready")
+
+
+def assert_version(url: str, version: str) -> None:
+    # Both replicas, as the proxy takes turns.
+    for _ in range(4):
+        assert httpx.get(url + "/version", timeout=60).json()["version"] == version
+
+
+def assert_kernels_are_the_images(reader: Reader, service: str) -> None:
+    """Those of its own version, compiled, are in the folder; not what an older container left."""
+    show = "from mechanisms.kernels.compiled import KERNELS; print(KERNELS)"
+    inside = f"docker compose --profile scale exec {service} "
+    kernels = reader.type(f"{inside} python -c '{show}'").strip()
+    assert reader.type(f"{inside} ls /opt/kernels").split() == [f"kernels-{kernels}"]
+
+
+def wait_for_targets(prometheus: str, count: int) -> None:
+    """Prometheus has read the metrics of so many services."""
+
+    def reached() -> bool:
+        reply = httpx.get(f"{prometheus}/api/v1/query", params={"query": "sum(up)"}, timeout=60)
+        return [one["value"][1] for one in reply.json()["data"]["result"]] == [str(count)]
+
+    wait_until(reached, f"Prometheus does not reach {count}")

@@ -15,21 +15,23 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import httpx
 import pytest
 
 from app import __version__
 from tests.architecture.imports import ROOT
 from tests.e2e.containers import (
-    Origin,
     Published,
     Reader,
+    assert_kernels_are_the_images,
+    assert_version,
     container_lines,
     engine,
+    wait_for_targets,
     wait_ready,
     wait_until,
 )
 from tests.e2e.documents import code_of
+from tests.e2e.origin import Origin
 from tests.e2e.session import QUERY, Session
 
 PORTS = (8000, 8080, 9090)
@@ -40,16 +42,6 @@ OVERRIDE = """services:
     environment:
       PURSE_CLUSTER_FROM: "0"
   replica-two: *spreading
-"""
-MIGRATION = """import sqlalchemy as sa
-from alembic import op
-
-revision = "9000"
-down_revision = "{last}"
-
-
-def upgrade() -> None:
-    op.create_table("later", sa.Column("id", sa.Integer, primary_key=True))
 """
 RING = b"source,target\n" + b"".join(b"%d,%d\n" % (v, (v + 1) % 12) for v in range(12))
 
@@ -101,19 +93,18 @@ def operate(reader: Reader) -> tuple[Session, Session]:
 
     reader.type(token)
     reader.type(observe)
-    wait_for_targets(1)
+    wait_for_targets(PROMETHEUS, 1)
     reader.type(observe_all)
     wait_ready(PROXY)
-    wait_for_targets(3)
+    wait_for_targets(PROMETHEUS, 3)
     return one, replicas
 
 
 def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> None:
     """Go to a next version, and the replicas to one more, whose schema is newer."""
     pull, up, build, first, second, others, stop, again = container_lines("docs/upgrading.md")
-    # Of other kernels, so that a worker that stays behind would do nothing.
-    kernel = next((origin.folder / "mechanisms" / "kernels").glob("[a-z]*.py"))
-    kernel.write_text(kernel.read_text("utf-8") + "\n# Another one.\n", "utf-8")
+    # A worker that stays behind would do nothing.
+    origin.change_kernels()
     origin.replace("app/__init__.py", __version__, "90.0.1")
     origin.commit()
     reply = one.query("first").content
@@ -150,8 +141,7 @@ def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> 
         assert_kernels_are_the_images(reader, name)
     assert_workers_prepare(replicas, "after")
 
-    *_, last = sorted((origin.folder / "storage/migrations/versions").glob("[0-9]*.py"))
-    (last.parent / "9000_later.py").write_text(MIGRATION.format(last=last.name[:4]), "utf-8")
+    origin.migrate()
     origin.replace("app/__init__.py", "90.0.1", "90.0.2")
     origin.commit()
     before = spent(replicas)
@@ -196,12 +186,6 @@ def assert_valid(session: Session) -> None:
     assert session.ok("GET", "/v1/ledger/verification", session.owner)["valid"]
 
 
-def assert_version(url: str, version: str) -> None:
-    # Both replicas, as the proxy takes turns.
-    for _ in range(4):
-        assert httpx.get(url + "/version", timeout=60).json()["version"] == version
-
-
 def assert_workers_prepare(session: Session, name: str) -> None:
     """A new graph becomes ready, at replicas that leave all that can be spread to workers."""
     body: dict[str, Any] = {"name": name, "kind": "graph", "neighbouring": "edge"}
@@ -213,21 +197,3 @@ def assert_workers_prepare(session: Session, name: str) -> None:
     session.ok("PUT", path, session.owner, json={"epsilon": "1", "delta": "0"})
     query = QUERY | {"dataset": name}
     session.ok("POST", "/v1/queries", session.analyst, json=query)
-
-
-def assert_kernels_are_the_images(reader: Reader, service: str) -> None:
-    """Those of its own version, compiled, are in the folder; not what an older container left."""
-    show = "from mechanisms.kernels.compiled import KERNELS; print(KERNELS)"
-    inside = f"docker compose --profile scale exec {service} "
-    kernels = reader.type(f"{inside} python -c '{show}'").strip()
-    assert reader.type(f"{inside} ls /opt/kernels").split() == [f"kernels-{kernels}"]
-
-
-def wait_for_targets(count: int) -> None:
-    """Prometheus has read the metrics of so many services."""
-
-    def reached() -> bool:
-        reply = httpx.get(f"{PROMETHEUS}/api/v1/query", params={"query": "sum(up)"}, timeout=60)
-        return [one["value"][1] for one in reply.json()["data"]["result"]] == [str(count)]
-
-    wait_until(reached, f"Prometheus does not reach {count}")
