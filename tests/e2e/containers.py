@@ -152,6 +152,8 @@ def wait_for_targets(prometheus: str, count: int) -> None:
 
     def reached() -> bool:
         reply = httpx.get(f"{prometheus}/api/v1/query", params={"query": "sum(up)"}, timeout=60)
+        if not reply.is_success:
+            return False  # It is starting.
         return [one["value"][1] for one in reply.json()["data"]["result"]] == [str(count)]
 
     wait_until(reached, f"Prometheus does not reach {count}")
