@@ -33,9 +33,8 @@ CADDY = shutil.which("caddy")
 RACING, FIT = 200, 10
 
 
-@pytest.fixture(scope="module")
-def database_url() -> Iterator[str]:
-    """A new, empty database."""
+@contextmanager
+def new_database() -> Iterator[str]:
     with postgresql_server() as server:
         if server is None:
             pytest.skip("needs PostgreSQL: apt-get install postgresql")
@@ -44,6 +43,20 @@ def database_url() -> Iterator[str]:
             connection.execute(f"CREATE DATABASE {name}".encode())
             yield make_url(server).set(database=name).render_as_string(hide_password=False)
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="module")
+def database_url() -> Iterator[str]:
+    """A new, empty database."""
+    with new_database() as url:
+        yield url
+
+
+@pytest.fixture
+def own_database() -> Iterator[str]:
+    """The same, of one test."""
+    with new_database() as url:
+        yield url
 
 
 @dataclass
@@ -226,16 +239,26 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shared", ["folder", "store"])
 def test_what_a_killed_replica_was_preparing_the_other_finishes(
-    database_url: str, tmp_path: Path
+    own_database: str, tmp_path: Path, shared: str
 ) -> None:
-    """Nobody sends the records again: the other one sees them in the folder that both share."""
-    settings = QUICK | {"PURSE_DATABASE_URL": database_url, "PURSE_UPLOAD_WAIT": "0"}
+    """Nobody sends the records again: the other one sees them where both share what they hold."""
+    settings = QUICK | {"PURSE_DATABASE_URL": own_database, "PURSE_UPLOAD_WAIT": "0"}
     with ExitStack() as closing:
-        running = [ServiceProcess(tmp_path / "data", **settings).start() for _ in range(2)]
+        folders = [tmp_path / "data"] * 2
+        if shared == "store":
+            pytest.importorskip("s3fs", reason="needs the extra `s3`")
+            pytest.importorskip("moto", reason="needs the extra `test`")
+            from tests.stores import store_process
+
+            server = closing.enter_context(store_process())
+            settings |= server.settings(address := server.address())
+            folders = [tmp_path / "one", tmp_path / "two"]
+        running = [ServiceProcess(folder, **settings) for folder in folders]
         for replica in running:
+            replica.start()
             closing.callback(replica.kill)
-        for replica in running:
             replica.wait_ready(120)
         name = f"large-{time.time_ns()}"
         owner = f"owner-{time.time_ns()}"
@@ -261,4 +284,13 @@ def test_what_a_killed_replica_was_preparing_the_other_finishes(
             assert time.monotonic() < deadline, shown
             time.sleep(1)
         assert shown["version"] == 1
-        assert list((tmp_path / "data" / "incoming").iterdir()) == []
+        if shared == "folder":
+            assert list((folders[1] / "incoming").iterdir()) == []
+            return
+        # What the dead one had on its own disk is swept there; nothing of it is left for others.
+        assert server.objects(address).names("incoming") == {}
+        ada = two.ok("POST", "/v1/users", two.admin, json={"name": "ada", "roles": ["analyst"]})
+        allowance = {"epsilon": "1", "delta": "0"}
+        two.ok("PUT", f"{path}/budgets/ada", two.owner, json=allowance)
+        asked = QUERY | {"dataset": name}
+        assert two.ok("POST", "/v1/queries", ada["key"], json=asked)["dataset_version"] == 1
