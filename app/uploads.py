@@ -7,6 +7,7 @@ version that was ready before, until the new one is published.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -34,6 +35,8 @@ log = structlog.get_logger("privypurse.uploads")
 
 #: Seconds between two signs of life; the lease of an upload is a minute.
 HEARTBEAT = 5.0
+#: Beats between two looks for versions that were still open when they were withdrawn.
+TIDY = 12
 #: An upload keeps this many threads busy reading; its kernels run on those of all queries.
 READERS = 1
 #: Processes that prepare the same upload, one after the other dying.
@@ -225,12 +228,12 @@ class Uploads:
             # Nobody goes on with an upload that is over; what is left of it is swept later.
             log.error("cannot remove an upload", error=type(error).__qualname__)
 
-    def tidy(self, name: str) -> None:
-        """Delete the arrays of versions that no query will open again."""
+    def tidy(self, name: str | None = None) -> None:
+        """Delete the arrays of versions that no query will open again, of one dataset or of all."""
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # They are in nobody's way: the next upload tries again.
+            # They are in nobody's way, and it is tried again.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:
@@ -242,9 +245,11 @@ class Uploads:
         )
 
     async def _look(self) -> None:
-        while True:
+        for beat in itertools.count():
             await asyncio.sleep(HEARTBEAT)
             try:
+                if beat % TIDY == 0:
+                    await run_in_threadpool(self.tidy)
                 await run_in_threadpool(self._datasets.forget_gone)
                 for upload in await run_in_threadpool(self._files.tickets.uploads):
                     if upload not in self._here:

@@ -230,16 +230,19 @@ class Datasets:
         with self._database.read() as connection:
             return versions.published_versions(connection, dataset_id)
 
-    def remove_unused(self, name: str) -> list[int]:
-        """Delete the arrays of versions that nobody will open again; which ones they were."""
+    def remove_unused(self, name: str | None = None) -> list[int]:
+        """Delete the arrays of versions that nobody will open again; which ones they were.
+
+        Without a name of all datasets: a query may have been open when it was last tried.
+        """
         with self._database.read() as connection:
-            dataset_id = self._id(connection, name)
+            dataset_id = None if name is None else self._id(connection, name)
             unused = versions.removable_versions(connection, dataset_id)
-        for version in unused:
+        for dataset_id, version in unused:
             self._open.forget(dataset_id, version)
             self._files.remove_version(dataset_id, version)
             self._database.write(partial(versions.mark_removed, dataset_id, version))
-        return unused
+        return [version for _, version in unused]
 
     def forget_gone(self) -> None:
         """Close records whose files have been removed."""

@@ -155,8 +155,13 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
     return [Version(*row) for row in connection.execute(wanted.order_by(v.version.desc()))]
 
 
-def removable_versions(connection: Connection, dataset_id: int) -> list[int]:
-    """Versions whose arrays nobody will open again: not current, and no open query names them."""
+def removable_versions(
+    connection: Connection, dataset_id: int | None = None
+) -> list[tuple[int, int]]:
+    """Versions whose arrays nobody will open again: not current, and no open query names them.
+
+    Returns: (dataset id, version) each, of one dataset or of all.
+    """
     v, q = dataset_version.c, query.c
     opened = (
         select(q.id)
@@ -164,12 +169,14 @@ def removable_versions(connection: Connection, dataset_id: int) -> list[int]:
         .exists()
     )
     removable = (
-        select(v.version)
+        select(v.dataset_id, v.version)
         .join_from(dataset_version, dataset, _d.id == v.dataset_id)
-        .where(v.dataset_id == dataset_id, v.removed_us.is_(None), v.version != _d.version, ~opened)
-        .order_by(v.version)
+        .where(v.removed_us.is_(None), v.version != _d.version, ~opened)
+        .order_by(v.dataset_id, v.version)
     )
-    return list(connection.execute(removable).scalars())
+    if dataset_id is not None:
+        removable = removable.where(v.dataset_id == dataset_id)
+    return [(row.dataset_id, row.version) for row in connection.execute(removable)]
 
 
 def mark_removed(dataset_id: int, version: int, connection: Connection) -> None:

@@ -154,6 +154,7 @@ def test_head_is_get_without_content(people: Service) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead process is missed at once."""
     monkeypatch.setattr(uploads, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(uploads, "TIDY", 1)
     monkeypatch.setattr(versions, "UPLOAD_LEASE_US", 3_000_000)
 
 
@@ -235,3 +236,40 @@ def test_what_ends_one_process_after_the_other_is_given_up(
     shown = people("olga", "GET", f"/v1/datasets/{name}").json()
     assert (shown["status"], leftovers(people.settings)) == ("refused", [])
     assert shown["upload"]["errors"][0]["type"] == "interrupted"
+
+
+def test_what_could_not_be_deleted_is_deleted_later(
+    quick: None,  # noqa: ARG001 - before the service starts
+    people: Service,
+) -> None:
+    """A query may have been open when its version was withdrawn, or the disk away."""
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    name = people.dataset("olga")
+    stored, owner = services.datasets.find(name), services.users.find("olga")
+    assert stored is not None
+    assert owner is not None
+    folder = services.datasets.version_folder(stored.id, 1)
+    assert folder.is_dir()
+    services.datasets.withdraw(name, actor=owner)
+    deadline = time.monotonic() + 60
+    while folder.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_upload_that_cannot_be_left_for_others_is_refused_at_once(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    name = people.dataset("olga", records=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(services.files.tickets, "leave", full)
+        assert people.upload("olga", name, EDGES).status_code == 500
+    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert shown["status"] == "refused"
+    assert leftovers(people.settings) == []
+    assert people.upload("olga", name, EDGES).status_code == 201

@@ -234,7 +234,7 @@ class TestVersions:
         assert world.datasets.remove_unused(dataset.name) == []
         assert folder.is_dir()
         world.ledger.settle(held, status=201, body=b"x", release_us=0)
-        assert world.datasets.remove_unused(dataset.name) == [1]
+        assert world.datasets.remove_unused() == [1]
         assert not folder.exists()
         assert world.datasets.version_folder(dataset.id, 2).is_dir()
         assert world.datasets.remove_unused(dataset.name) == []
