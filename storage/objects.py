@@ -97,8 +97,10 @@ class ObjectStore:
         except FileNotFoundError:
             raise
         except Exception as error:
-            # The library's errors quote addresses and names.
-            raise StoreFailed("the store of prepared records cannot be used now") from error
+            # The library's errors quote addresses and names; their class is enough.
+            kind = type(error).__name__
+            text = f"the store of prepared records cannot be used now ({kind})"
+            raise StoreFailed(text) from None
 
 
 def _digest(path: Path) -> str:

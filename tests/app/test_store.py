@@ -86,7 +86,8 @@ def test_without_the_store_uploads_fail_and_queries_are_charged(
     assert spent == "0.1"
     upload = people.upload("olga", name, EDGES)
     assert problem(upload) == (503, "busy")
-    assert upload.json()["detail"] == "the store of prepared records cannot be used now"
+    detail = "the store of prepared records cannot be used now (EndpointConnectionError)"
+    assert upload.json()["detail"] == detail
     shown = people("olga", "GET", f"/v1/datasets/{name}").json()
     assert (shown["status"], shown["version"]) == ("refused", 1)
     assert shown["upload"]["errors"][0]["type"] == "store-unavailable"
