@@ -49,6 +49,8 @@ def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Traces would carry texts of exceptions and bodies of requests, by the environment alone.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     handlers.install(app, metrics, ROUTERS)
     for router in ROUTERS:

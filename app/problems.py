@@ -37,6 +37,7 @@ from storage import errors as storage
 
 MEDIA_TYPE = "application/problem+json"
 TYPES = "/problems/"
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 Members = Callable[[Any], Mapping[str, Any]]
 
@@ -377,7 +378,7 @@ def response(
     """A problem as it leaves; only ``request_id`` tells two like ones apart."""
     content = {**body(kind, detail or kind.explanation, members), "request_id": request_id}
     return Response(
-        json.dumps(content, ensure_ascii=True, allow_nan=False).encode(),
+        _ENCODER.encode(content).encode(),
         status_code=kind.status,
         media_type=MEDIA_TYPE,
         headers=dict(headers or {}),

@@ -22,6 +22,7 @@ from fastapi.params import Depends as DependsMarker
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -38,6 +39,7 @@ from app.errors import (
     Unauthenticated,
     UnsupportedMediaType,
 )
+from app.headers import QuickRequest
 from app.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented, response_to
 from app.settings import MEGABYTE
 from storage.errors import NotFound
@@ -154,7 +156,7 @@ class Route(APIRoute):
                 if not self.access.admits(user):
                     raise Forbidden
                 request.state.user = user
-            request = await self.received(request)
+            await self.received(request)
             if request.scope["query_string"]:
                 self._check_parameters(request)
             if self._counted and not self.access.public:
@@ -162,10 +164,11 @@ class Route(APIRoute):
             # Nothing bears another name, and not every database takes every character.
             if not all(NAME.fullmatch(str(name)) for name in request.path_params.values()):
                 raise NotFound
-            if self._straight and isinstance(request, _ReadRequest):
-                if request.value is None:
+            if self._straight:
+                value = await request.json()
+                if value is None:
                     raise RequestValidationError([MISSING])
-                return await self._call(request, request.value)
+                return await self._call(request, value)
             return await handle(request)
 
         self._guarded = guarded
@@ -181,7 +184,7 @@ class Route(APIRoute):
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self
-        request = Request(scope, receive, send)
+        request = QuickRequest(scope, receive, send)
         try:
             reply = await self._guarded(request)
         except Exception as error:
@@ -232,11 +235,11 @@ class Route(APIRoute):
         """Who is asking: by the key in the request's header and by nothing else, no cookie."""
         return await authenticate(request)
 
-    async def received(self, request: Request) -> Request:
-        """The request with its body, once that is read and found to be what the route takes."""
+    async def received(self, request: Request) -> None:
+        """Read the body, and put what it says where the framework looks for it."""
         self._check_accept(request)
         if self._body is None:
-            return request
+            return
         body = await self.read(request, JSON)
         value: Any = None
         if body:
@@ -246,7 +249,7 @@ class Route(APIRoute):
                 value = self._validate(body)
             else:
                 value = self._validated(body, request.state.user.id)
-        return _ReadRequest(request.scope, request.receive, body, value)
+        request._body, request._json = body, value
 
     def _check_accept(self, request: Request) -> None:
         accept = request.headers.get("accept")
@@ -270,15 +273,19 @@ class Route(APIRoute):
             raise BodyTooLarge(self.body_limit)
         if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise UnsupportedMediaType("bodies without Content-Encoding")
-        chunks, size = [], 0
+        chunks, size, more = [], 0, True
         try:
             async with asyncio.timeout(services_of(request).settings.body_timeout):
-                # A chunked body has no length in advance, so what arrives is counted too.
-                async for chunk in request.stream():
-                    size += len(chunk)
+                while more:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    chunks.append(message.get("body", b""))
+                    more = message.get("more_body", False)
+                    # A chunked body has no length in advance, so what arrives is counted too.
+                    size += len(chunks[-1])
                     if size > self.body_limit:
                         raise BodyTooLarge(self.body_limit)
-                    chunks.append(chunk)
         except TimeoutError:
             raise BodyTooSlow from None
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -315,15 +322,6 @@ class Route(APIRoute):
         if self._body or asked or self._parameters is not None:
             kinds += [PROBLEMS[InvalidRequest]]
         return documented(kinds)
-
-
-class _ReadRequest(Request):
-    """A request whose body has been read and validated: FastAPI finds the model in its place."""
-
-    def __init__(self, scope: Scope, receive: Receive, body: bytes, value: Any) -> None:
-        super().__init__(scope, receive)
-        self._body = body
-        self._json = self.value = value
 
 
 def router(**options: Any) -> APIRouter:

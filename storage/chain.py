@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from hashlib import sha256
+from struct import Struct
 from uuid import UUID
 
 #: An encoding never changes; another one gets another name, so that old digests stay checkable.
@@ -25,6 +26,8 @@ ENDING_OF_ATTEMPT = b"privypurse ending 2"
 RELEASE = b"privypurse release 1"
 
 EMPTY_HEAD = bytes(32)
+#: Its length and the number itself, signed, most significant byte first.
+_NUMBER = Struct(">Iq")
 
 
 class EntryKind(IntEnum):
@@ -58,21 +61,21 @@ def entry_digest(
 ) -> bytes:
     """The digest of one entry, 32 bytes; amounts are signed. ``subject``: 32 bytes, or none."""
     return _digest(
-        ENCODING if subject is None else WITH_SUBJECT,
+        _bytes(ENCODING if subject is None else WITH_SUBJECT),
         _number(account_id),
         _number(kind),
-        query_id.bytes if query_id is not None else b"",
+        _bytes(query_id.bytes if query_id is not None else b""),
         _number(actor),
         _number(epsilon_nano),
         _number(delta_atto),
         _number(at_us),
-        *(() if subject is None else (subject,)),
+        b"" if subject is None else _bytes(subject),
     )
 
 
 def account_subject(rank: int, dataset_id: int, analyst_id: int) -> bytes:
     """What a genesis entry is about: whom and what the account is for, 0 standing for all."""
-    return _digest(ACCOUNT, _number(rank), _number(dataset_id), _number(analyst_id))
+    return _digest(_bytes(ACCOUNT), _number(rank), _number(dataset_id), _number(analyst_id))
 
 
 def request_subject(
@@ -80,13 +83,13 @@ def request_subject(
 ) -> bytes:
     """What a charge is about: who asked what of which dataset, under which key."""
     return _digest(
-        REQUEST,
-        query_id.bytes,
+        _bytes(REQUEST),
+        _bytes(query_id.bytes),
         _number(analyst_id),
         _number(dataset_id),
-        key.encode(),
-        body_hash,
-        request,
+        _bytes(key.encode()),
+        _bytes(body_hash),
+        _bytes(request),
     )
 
 
@@ -105,12 +108,12 @@ def ending_digest(
     ``working``: when the attempt had begun and until when it held the query, microseconds.
     """
     return _digest(
-        ENDING if working is None else ENDING_OF_ATTEMPT,
-        query_id.bytes,
+        _bytes(ENDING if working is None else ENDING_OF_ATTEMPT),
+        _bytes(query_id.bytes),
         _number(attempt),
         _number(dataset_version),
         _number(answer_status),
-        answer_hash,
+        _bytes(answer_hash),
         _number(settled_us),
         _number(release_us),
         *map(_number, working or ()),
@@ -119,12 +122,19 @@ def ending_digest(
 
 def release_subject(query_id: UUID, dataset_version: int, lease_until: int) -> bytes:
     """What a release is about: which records were not opened, and until when they might have."""
-    return _digest(RELEASE, query_id.bytes, _number(dataset_version), _number(lease_until))
+    return _digest(
+        _bytes(RELEASE), _bytes(query_id.bytes), _number(dataset_version), _number(lease_until)
+    )
 
 
 def _digest(*fields: bytes) -> bytes:
-    return sha256(b"".join(len(field).to_bytes(4, "big") + field for field in fields)).digest()
+    """The digest of fields as ``_bytes`` and ``_number`` encode them."""
+    return sha256(b"".join(fields)).digest()
+
+
+def _bytes(value: bytes) -> bytes:
+    return len(value).to_bytes(4, "big") + value
 
 
 def _number(value: int) -> bytes:
-    return value.to_bytes(8, "big", signed=True)
+    return _NUMBER.pack(8, value)

@@ -38,15 +38,14 @@ class Page(Route):
             check_origin(request)
         return await signed_in(request)
 
-    async def received(self, request: Request) -> Request:
+    async def received(self, request: Request) -> None:
         if request.method != "POST":
-            return request
+            return
         if self.access.public:
             check_origin(request)
         request.state.form = Form.parse(await self.read(request, URLENCODED))
         if not self.access.public:
             check_csrf(request, request.state.form.get("csrf"))
-        return request
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -67,8 +66,8 @@ class Page(Route):
 class UploadPage(Page):
     """A page that takes a file: it reads the form itself, as it arrives."""
 
-    async def received(self, request: Request) -> Request:
-        return request
+    async def received(self, request: Request) -> None:
+        """Nothing yet."""
 
 
 def pages(route_class: type[Page] = Page) -> APIRouter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -81,7 +82,7 @@ class Laplace:
         if len(parts) != 1:
             return None
         (_, _, plan, rate) = parts[0]
-        scale = Fraction(0) if rate is None else plan.step / rate.exponent()
+        scale = Fraction(0) if rate is None else _scale(plan, rate)
         # What the answer makes of a part scales its noise; the difference of two answers tells.
         return scale * statistic.factor(dataset)
 
@@ -118,13 +119,21 @@ class Laplace:
         parts = statistic.parts(dataset)
         found = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
-            epsilon = share(spent)
+            share(spent)  # refuses what is less than the smallest loss
             plan = part.plan(dataset, spent.epsilon_nano)
-            found.append(
-                (part, spent, plan, rate_at_most(epsilon / plan.cap) if plan.cap else None)
-            )
+            found.append((part, spent, plan, _rate(spent, plan.cap) if plan.cap else None))
         return found
 
 
+@lru_cache(maxsize=1024)
+def _rate(spent: PrivacyLoss, cap: int) -> Rate:
+    return rate_at_most(share(spent) / cap)
+
+
+@lru_cache(maxsize=1024)
+def _scale(plan: Plan, rate: Rate) -> Fraction:
+    return plan.step / rate.exponent()
+
+
 def _error(plan: Plan, rate: Rate | None) -> float:
-    return 0.0 if rate is None else float(plan.step / rate.exponent()) * WIDTHS
+    return 0.0 if rate is None else float(_scale(plan, rate)) * WIDTHS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 from accounting.composition import Step
@@ -77,6 +78,7 @@ class Mechanism(Protocol):
         ...
 
 
+@lru_cache(maxsize=1024)
 def share(loss: PrivacyLoss) -> Fraction:
     """ε as a rational number, at least one nano."""
     if loss.epsilon_nano < 1:
