@@ -248,7 +248,9 @@ class Answering:
             else:
                 work = (under_way, request, stored, public, charge, price)
                 kind, light = request.query.name, request.query.is_light(public)
-                if light and kind in self._warm:
+                # What is not open yet may have to come from a store elsewhere: that takes a thread.
+                opened = light and self._datasets.is_open(stored.id, reservation.version)
+                if opened and kind in self._warm:
                     status, body = self._compute(*work)
                     instant = self._places.leave(begun)
                 else:

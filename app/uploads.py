@@ -132,6 +132,7 @@ class Uploads:
                 await run_in_threadpool(self._leave, upload, ticket, path)
             except Exception as error:
                 await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(error))
+                await run_in_threadpool(self._drop, upload, ticket)
                 raise
             kept = kept.pop_all()
         task = self._begin(stored, public, path, kept, upload, ticket, actor)

@@ -9,15 +9,15 @@ from storage.users import User
 
 def visible(datasets: Datasets, name: str, user: User) -> StoredDataset:
     """The dataset of that name. Raises NotFound when there is none or the caller may not see it."""
-    stored = datasets.find(name)
-    if stored is None or not datasets.visible_to(stored, user):
+    stored = datasets.find(name, lambda row: datasets.visible_to(row, user))
+    if stored is None:
         raise NotFound
     return stored
 
 
 def owned(datasets: Datasets, name: str, user: User) -> StoredDataset:
     """The same for what only its owner may do."""
-    stored = datasets.find(name)
-    if stored is None or stored.owner_id != user.id:
+    stored = datasets.find(name, lambda row: row.owner_id == user.id)
+    if stored is None:
         raise NotFound
     return stored

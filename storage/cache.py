@@ -21,12 +21,14 @@ from threading import Lock, RLock, Thread
 from weakref import WeakValueDictionary
 
 from storage.errors import StoreFailed
-from storage.folders import create_file, make_folder
+from storage.folders import create_file, make_folder, sync_file, sync_folder
 from storage.objects import ObjectStore
 from storage.shared import Content
 
 #: Seconds between two looks for what has gone from the store.
 LOOK = 60.0
+#: Seconds that the end of a process waits for removals.
+CLOSING = 5.0
 NAME = re.compile(r"[0-9a-z][0-9a-z.-]*(/[0-9a-z][0-9a-z.-]*){0,3}")
 
 
@@ -55,7 +57,8 @@ class CachedStore:
         """Remove what was to be removed soon, and end."""
         if self._thread is not None:
             self._leaving.put(None)
-            self._thread.join()
+            # A store that does not answer must not hold the process: what is left is swept later.
+            self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002
         partial = self._partial()
@@ -150,6 +153,7 @@ class CachedStore:
             try:
                 self._store.get(name, partial)
                 self._make_room(partial.stat().st_size)
+                sync_file(partial)  # under its name it is whole, also after a power cut
                 self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()
@@ -192,6 +196,7 @@ class CachedStore:
             for folder in reversed(final.relative_to(self._folder).parents):
                 make_folder(self._folder / folder)
             os.rename(path, final)
+            sync_folder(final.parent)
 
     def _drop(self, path: Path) -> None:
         with self._lock, suppress(OSError):

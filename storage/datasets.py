@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from mechanisms.records import Records
 from storage import audit, versions
 from storage.database import Database
 from storage.descriptions import Labels, decode_domain, encode_domain
-from storage.errors import AlreadyExists, CommitUnknown, NotFound
+from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.expressions import insert_once, now_us
 from storage.files import Files
 from storage.limits import open_account
@@ -95,9 +95,16 @@ class Datasets:
         self._database.write(work)
         return self._existing(name)
 
-    def find(self, name: str) -> StoredDataset | None:
+    def find(
+        self, name: str, seen: Callable[[Row[Any]], bool] = lambda _: True
+    ) -> StoredDataset | None:
+        """The dataset of that name, if its row is ``seen``.
+
+        That is asked before node lists are opened, which may fail or take long: who may not see
+        the dataset must not learn from it that there is one.
+        """
         rows = self._database.look_up(_BY_NAME, name=name)
-        return self.stored(rows[0]) if rows else None
+        return self.stored(rows[0]) if rows and seen(rows[0]) else None
 
     def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
         """The datasets ``viewer`` may see, newest first; of them an admin is shown names only."""
@@ -117,7 +124,7 @@ class Datasets:
             rows = connection.execute(wanted.order_by(_d.id.desc()).limit(limit + 1)).all()
         return page_of(rows, limit, self.stored, lambda row: (row.id,))
 
-    def visible_to(self, dataset: StoredDataset, user: User) -> bool:
+    def visible_to(self, dataset: StoredDataset | Row[Any], user: User) -> bool:
         """Whether ``page`` shows it to ``user``; of what an admin sees only the name is shown."""
         if sees_ungranted(dataset, user):
             return True
@@ -203,8 +210,8 @@ class Datasets:
             moved.append((dataset_id, version))
             return version
 
-        self._files.keep(folder)
         try:
+            self._files.keep(folder)
             return self._database.write(work)
         except CommitUnknown:
             raise  # the version may stand: its folder must stay
@@ -238,11 +245,22 @@ class Datasets:
         with self._database.read() as connection:
             dataset_id = None if name is None else self._id(connection, name)
             unused = versions.removable_versions(connection, dataset_id)
+        failed: OSError | StorageError | None = None
         for dataset_id, version in unused:
             self._open.forget(dataset_id, version)
-            self._files.remove_version(dataset_id, version)
+            try:
+                self._files.remove_version(dataset_id, version)
+            except (OSError, StorageError) as error:
+                failed = error  # the others go all the same
+                continue
             self._database.write(partial(versions.mark_removed, dataset_id, version))
+        if failed is not None:
+            raise failed
         return [version for _, version in unused]
+
+    def is_open(self, dataset_id: int, version: int) -> bool:
+        """Whether ``records`` finds them at once."""
+        return self._open.has(dataset_id, version)
 
     def forget_gone(self) -> None:
         """Close records whose files have been removed."""
@@ -307,7 +325,7 @@ class Datasets:
         return description, Dataset(row.name, relation, domain, row.records_per_person)
 
 
-def sees_ungranted(dataset: StoredDataset, user: User) -> bool:
+def sees_ungranted(dataset: StoredDataset | Row[Any], user: User) -> bool:
     """Whether ``user`` sees it without an account for it."""
     if user.roles & {"admin", "auditor"}:
         return True

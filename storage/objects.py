@@ -45,6 +45,7 @@ class ObjectStore:
             endpoint_url=endpoint,
             use_listings_cache=False,
             skip_instance_cache=True,
+            max_concurrency=1,  # parts under way are in memory
             config_kwargs={
                 "connect_timeout": CONNECT,
                 "read_timeout": SILENCE,
@@ -83,7 +84,11 @@ class ObjectStore:
         except FileNotFoundError:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         start = len(self._prefix) + 1
-        return {path[start:]: _seconds(entry["LastModified"]) for path, entry in found.items()}
+        return {
+            path[start:]: _seconds(entry["LastModified"])
+            for path, entry in found.items()
+            if entry["type"] == "file"
+        }
 
     def remove(self, name: str) -> None:
         self._try(lambda: self._files.rm_file(self._of(name)))

@@ -46,6 +46,11 @@ class OpenRecords:
                     self._open.popitem(last=False)
         return records
 
+    def has(self, dataset_id: int, version: int) -> bool:
+        """Whether the version is open."""
+        known = self._open.get(dataset_id)
+        return known is not None and known[0] == version
+
     def forget(self, dataset_id: int, version: int) -> None:
         """Close a version that is to be removed: a disk gives room back when nobody maps a file."""
         with self._lock:

@@ -48,7 +48,11 @@ class RemoteFiles(Files):
         super().sweep(older_than)
         oldest = time.time() - older_than
         stored = self._store.names("")
-        named = {self._pointer(name).folder for name in stored if name.startswith("datasets/")}
+        named = set()
+        for name in stored:
+            if name.startswith("datasets/"):
+                with suppress(FileNotFoundError):  # removed since by another process
+                    named.add(self._pointer(name).folder)
         for name, written in stored.items():
             top, _, rest = name.partition("/")
             left = top in ("incoming", "cluster") or (

@@ -33,7 +33,6 @@ class Jobs:
         self._scratch.write(name, part, job.kernel(job.arrays, job.parts[part]))
 
     def _job(self, name: str) -> Job:
-        self.close_over()
         with self._lock:
             job = self._open.get(name) or self._scratch.open(name)
             self._open[name] = job

@@ -46,8 +46,11 @@ def budget_history(
     by: Annotated[By, Query(description="What one point stands for.")] = "day",
 ) -> Listing[Point]:
     """The caller's charges on one dataset, latest day first or by name; released ones left out."""
-    stored = services.datasets.find(dataset)
-    if stored is None or services.ledger.account(stored.id, analyst.id) is None:
+    ledger = services.ledger
+    stored = services.datasets.find(
+        dataset, lambda row: ledger.account(row.id, analyst.id) is not None
+    )
+    if stored is None:
         raise NotFound
     counts: dict[str, int] = defaultdict(int)
     sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))

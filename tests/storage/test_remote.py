@@ -183,3 +183,91 @@ def test_a_sweep_takes_what_nothing_names(world: World, replicas: list[Replica])
     two.files.sweep(older_than=-60)
     assert set(one.store.names("")) == kept
     assert one.records("graph").indptr.tolist() == [1] * 5
+
+
+def fails(*_: object) -> None:
+    raise StoreFailed("the store of prepared records cannot be used now")
+
+
+def test_who_may_not_see_a_graph_learns_nothing_from_its_node_list(
+    world: World, replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = replicas
+    register(world, one)
+    monkeypatch.setattr(two.files, "labels", fails)
+    assert two.datasets.find("graph", lambda row: row.owner_id != world.owner.id) is None
+    with pytest.raises(StoreFailed):
+        two.datasets.find("graph", lambda row: row.owner_id == world.owner.id)
+
+
+def test_arrays_that_could_not_all_be_kept_are_removed(
+    world: World, replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = replicas
+    register(world, one)
+    before = one.store.names("arrays")
+    put, left = one.store.put, [1]
+
+    def one_only(path: Path, name: str) -> None:
+        if not left:
+            fails()
+        left.pop()
+        put(path, name)
+
+    monkeypatch.setattr(one.store, "put", one_only)
+    with pytest.raises(StoreFailed):
+        one.publish(world, "graph", 1)
+    assert not left
+    assert one.store.names("arrays").keys() == before.keys()
+
+
+def test_a_start_goes_on_when_another_process_removes_a_version(
+    world: World, replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = replicas
+    register(world, one)
+    one.publish(world, "graph", 1)
+    names = two.store.names
+
+    def listed(folder: str) -> dict[str, float]:
+        return {**names(folder), "datasets/9/9": 0.0}  # gone before it is read
+
+    monkeypatch.setattr(two.store, "names", listed)
+    two.files.sweep()
+    assert two.records("graph") is not None
+
+
+def test_versions_are_removed_though_another_one_cannot_be(
+    world: World, replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = replicas
+    for name in ("first", "second"):
+        register(world, one, name)
+        one.publish(world, name, 1)
+        one.datasets.withdraw(name, actor=world.owner)
+    remove, tried = one.files.remove_version, []
+
+    def removed(dataset_id: int, version: int) -> None:
+        tried.append(dataset_id)
+        if len(tried) == 1:
+            fails()
+        remove(dataset_id, version)
+
+    monkeypatch.setattr(one.files, "remove_version", removed)
+    with pytest.raises(StoreFailed):
+        one.datasets.remove_unused()
+    assert len(tried) == 2
+    monkeypatch.setattr(one.files, "remove_version", remove)
+    assert one.datasets.remove_unused() == [1]
+
+
+def test_records_are_known_to_be_open(world: World, replicas: list[Replica]) -> None:
+    one, _ = replicas
+    register(world, one)
+    one.publish(world, "graph", 1)
+    stored = one.datasets.find("graph")
+    assert stored is not None
+    assert not one.datasets.is_open(stored.id, stored.version)
+    one.records("graph")
+    assert one.datasets.is_open(stored.id, stored.version)
+    assert not one.datasets.is_open(stored.id, stored.version + 1)
