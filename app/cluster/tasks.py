@@ -73,4 +73,5 @@ def tidy() -> None:
         try:
             jobs.close_over()
         except Exception:
+            # The same; it is tried again in a minute.
             log.warning("jobs that are over could not be closed")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from app.queries.statistic import LIGHT_ROWS, StatisticQuery
 from app.routes.queries import api
@@ -77,3 +78,26 @@ def test_queries_are_asked_past_the_framework() -> None:
         if isinstance(route, Route) and route.methods == {"POST"} and route.path == "/v1/queries"
     ]
     assert asked._straight
+
+
+def test_records_that_are_not_open_are_opened_in_a_thread(
+    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store elsewhere may be slow: the loop that everybody waits for opens nothing."""
+    datasets = application.state.services.datasets
+    records, threads = datasets.records, []
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return records(*args)
+
+    monkeypatch.setattr(datasets, "records", noted)
+    assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
+    people.upload("olga", "t", b"sex\nF\nM\n")
+    people.grant("olga", "t", "ana")
+    for number in range(3):
+        if number == 2:  # the kind is warm by now, and the version no longer open
+            datasets._open.forget(datasets.find("t").id, 1)
+        body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
+        assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
+    assert [name.startswith("job") for name in threads] == [True, False, True]
