@@ -182,7 +182,7 @@ def everything_told(
         "slug": ["query-failed"],
         "path": ["nowhere"],
     }
-    browsers = {who: Browser(application, people.keys[who]) for who in PEOPLE}
+    browsers = {who: Browser(people, people.keys[who]) for who in PEOPLE}
     for route in routes_of(application):
         if "GET" not in (route.methods or ()) or route.path == "/metrics":
             continue

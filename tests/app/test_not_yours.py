@@ -85,7 +85,7 @@ def named(application: FastAPI) -> list[tuple[str, Route]]:
 def test_what_is_not_yours_does_not_exist(
     people: Service, application: FastAPI, theirs: dict[str, str]
 ) -> None:
-    browsers = {who: Browser(application, people.keys[who]) for who in STRANGERS}
+    browsers = {who: Browser(people, people.keys[who]) for who in STRANGERS}
     for browser in browsers.values():
         browser.get("/ui/keys")
     wrong, walked = [], set()

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from tests.app.conftest import Service
@@ -20,15 +19,17 @@ HOME = "https://purse.example"
 class Browser:
     """One signed-in browser; ``post`` takes the token out of the page that it was shown last."""
 
-    def __init__(self, application: FastAPI, key: str | None) -> None:
-        # Not entered: the application's one start and stop belong to the service fixture.
+    def __init__(self, service: Service, key: str | None) -> None:
+        # Not entered: the application's one start and stop belong to the service fixture. So does
+        # its loop: one of its own would take each query along that outlives the page.
         self.client = TestClient(
-            application,
+            service.client.app,
             base_url=HOME,
             raise_server_exceptions=False,
             follow_redirects=False,
             headers={"Accept": "text/html"},
         )
+        self.client.portal = service.client.portal
         self.csrf = ""
         if key is not None:
             reply = self.post("/ui/sign-in", key=key)
@@ -67,6 +68,6 @@ SignIn = Callable[[str | None], Browser]
 
 
 @pytest.fixture
-def sign_in(people: Service, application: FastAPI) -> SignIn:
+def sign_in(people: Service) -> SignIn:
     """A new browser of one of the people, or of nobody."""
-    return lambda who: Browser(application, None if who is None else people.keys[who])
+    return lambda who: Browser(people, None if who is None else people.keys[who])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.dashboard.views import ask
 from app.queries import QUERY_KINDS
 from privypurse import client
 from privypurse.connection import Connection
@@ -176,6 +177,18 @@ def test_distances_are_drawn_beside_their_table(offered: Service, sign_in: SignI
     cell = f"{answered['answer']['distances']['mood']['matrix'][0][1]:.4g}"
     assert page.count(f'class="number">{cell}</td>') == 2
     assert "<b>" not in page
+
+
+def test_a_query_outlives_the_page_that_waited_for_it(
+    offered: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ask, "WAIT", "wait=0")
+    browser = sign_in("ana")
+    page = browser.get("/ui/ask", dataset="web", kind="selection").text
+    paid = forms(send(browser, forms(page)["POST /ui/ask/quote"]).text)["POST /ui/ask"]
+    path = f"/v1/queries/{send(browser, paid).url.path.rpartition('/')[2]}"
+    stored = offered("ana", "GET", path, headers={"Prefer": "wait=60"}).json()
+    assert stored["status"] == "answered"
 
 
 def test_a_form_sent_twice_is_charged_once(offered: Service, sign_in: SignIn) -> None:

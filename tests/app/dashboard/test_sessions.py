@@ -280,9 +280,9 @@ def test_pages_are_strict_and_their_forms_say_where_they_come_from(sign_in: Sign
 
 
 def test_signed_in_browsers_are_counted_like_keys(
-    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+    people: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    browser = Browser(application, people.keys["ana"])
+    browser = Browser(people, people.keys["ana"])
     counted: list[str] = []
     rate = people.client.app.state.services.rate  # type: ignore[attr-defined]
     monkeypatch.setattr(rate, "count", counted.append)
