@@ -5,6 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 from mechanisms.kernels import compiled
 
@@ -42,3 +48,28 @@ def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
         run = [sys.executable, "-B", "-c", "from mechanisms.draws import draw; print(draw())"]
         results.append(subprocess.check_output(run, cwd=tmp_path, env={"PYTHONPATH": "."}))
     assert [int(result) for result in results] == [1, 2]
+
+
+def first_level(codes: NDArray[Any]) -> Any:
+    return codes[0]
+
+
+def test_two_processes_that_compile_at_once_keep_their_code_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    small, large = np.array([7], np.uint8), np.array([7], np.uint16)
+
+    def index() -> Path:
+        (path,) = tmp_path.rglob("*.nbi")
+        return path
+
+    compiled.compiled(first_level)(small)
+    before = index().read_bytes()
+    index().unlink()  # the other process read it before it was there
+    compiled.compiled(first_level)(large)
+    index().write_bytes(before)  # and has written its own first
+    kernel: Any = compiled.compiled(first_level)
+    assert kernel(small) == 7
+    assert kernel.signatures == [(numba.typeof(small),)]
+    assert kernel.stats.cache_hits
