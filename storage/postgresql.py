@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
 
+from storage.errors import UnusableDatabase
+
 #: Milliseconds. A lock is waited for longer than any transaction of ours takes.
 TIMEOUTS = {
     "statement_timeout": 15_000,
@@ -23,8 +25,18 @@ def postgresql_engine(url: URL) -> Engine:
         pool_pre_ping=True,
         hide_parameters=True,
     )
+    # First of all: what asks the server for its version takes text for granted.
+    event.listen(engine, "connect", _check_encoding, insert=True)
     event.listen(engine, "connect", _prepare)
     return engine
+
+
+def _check_encoding(connection: Any, _record: Any) -> None:
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        raise UnusableDatabase(
+            "the database has encoding SQL_ASCII, which is bytes and no text: name one that "
+            "was made with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def _prepare(connection: Any, _record: Any) -> None:

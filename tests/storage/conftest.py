@@ -57,14 +57,15 @@ def wipe(url: str) -> None:
 class fresh:
     """A new database on the server, dropped at the end."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, options: str = "") -> None:
+        self._options = options
         self._admin = create_engine(
             make_url(server).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
         )
         self._server, self._name = server, f"test_{os.getpid()}_{next(NUMBERS)}"
 
     def __enter__(self) -> str:
-        self._run(f"CREATE DATABASE {self._name}")
+        self._run(f"CREATE DATABASE {self._name} {self._options}")
         url = make_url(self._server).set(drivername="postgresql+psycopg", database=self._name)
         return url.render_as_string(hide_password=False)
 

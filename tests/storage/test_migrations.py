@@ -18,6 +18,7 @@ from storage.database import Database
 from storage.errors import LedgerAlarm, UnusableDatabase
 from storage.ledger import Reservation
 from storage.tables import metadata
+from tests.storage.conftest import fresh
 from tests.storage.workers import open_database
 from tests.storage.world import World, contents, loss, request
 
@@ -87,6 +88,13 @@ def test_sqlite_keeps_its_promises(tmp_path: Path) -> None:
 )
 def test_unusable_databases_are_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(UnusableDatabase):
+        Database.open(url, tmp_path)
+
+
+@pytest.mark.postgres
+def test_a_database_of_bytes_is_refused(postgresql: str, tmp_path: Path) -> None:
+    options = "ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+    with fresh(postgresql, options) as url, pytest.raises(UnusableDatabase, match="'UTF8'"):
         Database.open(url, tmp_path)
 
 
