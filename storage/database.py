@@ -17,7 +17,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Transaction, make_url, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    PoolProxiedConnection,
+    Transaction,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -150,8 +158,8 @@ class Database:
 
     def _new_reader(self) -> sqlite3.Connection:
         try:
-            lent = self.engine.raw_connection()
-        except (PoolTimeout, DBAPIError, self._driver_error) as error:
+            lent = self._past_the_pool()
+        except self._driver_error as error:
             raise Busy("no connection to the database is free") from error
         driver = lent.driver_connection
         lent.detach()
@@ -195,7 +203,7 @@ class Database:
             if self._hasty is None:
                 self._hasty = self._new_hasty()
             transaction = DriverTransaction(driver_of(self._hasty))
-        except (DBAPIError, self._driver_error, PoolTimeout):
+        except (DBAPIError, self._driver_error):
             self._turn.release()
             return None  # another process has its turn, or ``write`` finds what is the matter
         except BaseException:
@@ -224,9 +232,13 @@ class Database:
             self._turn.release()
 
     def _new_hasty(self) -> Connection:
-        connection = self.engine.connect().execution_options(begun=True)
+        connection = Connection(self.engine, self._past_the_pool()).execution_options(begun=True)
         driver_of(connection).execute("PRAGMA busy_timeout = 0").close()
         return connection
+
+    def _past_the_pool(self) -> PoolProxiedConnection:
+        """A new connection at once: the pool may have none left, and an event loop cannot wait."""
+        return self.engine.pool.recreate().connect()
 
     def _roll_back(self, transaction: DriverTransaction) -> None:
         try:

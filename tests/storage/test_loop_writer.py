@@ -7,16 +7,18 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from storage import batch
 from storage import database as database_module
 from storage.errors import Busy, CommitUnknown
 from storage.ledger import Reservation, Reserve
 from storage.loop_writer import MOST
+from storage.statements import Hot
 from storage.tables import users
 from storage.writer import Failed
 from tests.storage.world import World, check_invariants, contents, loss, request
@@ -196,6 +198,18 @@ class TestBegin:
         assert world.database.begin(work) is None, "one at a time"
         assert commit() == 7
         assert contents(world.database) != before
+
+    def test_it_waits_for_no_connection(self, world: World) -> None:
+        """Nor does a look-up: an event loop would stand still for as long as threads have them."""
+        world.database._drop_hasty()
+        world.database._readers.clear()
+        with ExitStack() as held:
+            for _ in range(16 + 112):
+                held.enter_context(world.database.engine.connect())
+            assert world.database.look_up(Hot(select(users.c.id)))
+            commit = world.database.begin(lambda _: 1)
+            assert commit is not None
+            assert commit() == 1
 
     def test_a_full_disk_is_an_unknown_commit(
         self, world: World, monkeypatch: pytest.MonkeyPatch
