@@ -45,7 +45,8 @@ class KeyReused(StorageError):
 class StillRunning(StorageError):
     """The query has not been answered as far as anybody may see.
 
-    ``retry_after`` is a fixed number of seconds: it must not tell how far the work has come.
+    ``retry_after`` is a fixed number of seconds: it must not tell how far the work has come. Nor
+    could it be what is left of the lease: that is renewed until the work is done, not its instant.
     """
 
     def __init__(self, id: UUID, retry_after: int = 1) -> None:
