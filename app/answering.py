@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from starlette.concurrency import run_in_threadpool
+
 from accounting.privacy_loss import PrivacyLoss
 from app.admission import InFlight
 from app.clock import next_instant, release_after
@@ -34,6 +36,7 @@ from mechanisms.noise.words import Randomness
 from storage.asking import Asking
 from storage.database import Database
 from storage.datasets import Datasets, StoredDataset
+from storage.distant import DistantLabels
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
 from storage.ledger import Ledger, Replay, Reservation, Reserve
 from storage.queries import Queries, QueryRow
@@ -97,6 +100,8 @@ class Answering:
         self._in_flight, self._places, self._limit = in_flight, places, limit
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
+        #: Lists of nodes that are on their way from a store.
+        self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
         #: Kinds whose light queries need no thread any more.
         self._warm: set[str] = set()
 
@@ -127,6 +132,8 @@ class Answering:
             raise NoRecords(stored.name)
 
         admit()
+        if stored.names is not None and not stored.names.at_hand and request.query.names_nodes():
+            await self._fetch(stored.names)
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
@@ -161,6 +168,19 @@ class Answering:
         # Nobody may be left to take the exception: that it was cancelled stands in its row.
         under_way.task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await self._reply_within(under_way, request, stored, wait)
+
+    async def _fetch(self, names: DistantLabels) -> None:
+        """Have a list of nodes here, before anything is charged; one thread for all who wait.
+
+        How long that takes is public, as the list is. Raises: StoreFailed.
+        """
+        task = self._fetching.get(names)
+        if task is None:
+            task = self._fetching[names] = asyncio.create_task(run_in_threadpool(names.here))
+            task.add_done_callback(lambda _: self._fetching.pop(names))
+            # Nobody may be left to take the exception.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(task)
 
     def as_seen(self, row: QueryRow) -> QueryRow:
         """The row as it may be shown: what was stored late for its instant waits for the next."""

@@ -1,7 +1,7 @@
-"""What an operator does at the command line: verify, check a receipt, back up, accept a rollback.
+"""What an operator does at the command line: verify, check, back up, accept a rollback, migrate.
 
 Each works beside a running service. The exit status is 0 when all is well, 1 when the ledger, a
-receipt or a precondition is not, 2 when the database cannot be used at all.
+receipt, a store or a precondition is not, 2 when the database or the store cannot be used at all.
 """
 
 from __future__ import annotations
@@ -86,6 +86,28 @@ def backup(
         typer.echo(f"the prepared records are not in it: they are in {settings.store}")
 
 
+def check_store(data: DataOption = None) -> None:
+    """Compare the store of records with what the ledger reads; 1 when the store has lost any."""
+    # Only here: they load the readers of records.
+    from app.store import named_store
+    from storage.leftovers import compare
+
+    settings = _settings(data)
+    if settings.store is None:
+        _fail("PURSE_STORE names no store", 2)
+    with _opened(settings) as database:
+        found = compare(database, lambda: named_store(settings).names(""))
+    for name in found.lost:
+        typer.echo(f"{name} is not in the store")
+    if found.unnamed is None:
+        typer.echo("accounts are frozen: nothing in the store is swept")
+    else:
+        typer.echo(f"{found.unnamed} files are of nothing in the ledger, and will be removed")
+    if found.lost:
+        _fail("NOT WHOLE: upload these again, or put the bucket back")
+    typer.echo("whole")
+
+
 def accept_rollback(
     data: DataOption = None,
     heads_lost: Annotated[
@@ -122,7 +144,7 @@ def migrate(
     typer.echo("the schema is up to date")
 
 
-COMMANDS = (verify, receipt, backup, accept_rollback, migrate)
+COMMANDS = (verify, receipt, backup, check_store, accept_rollback, migrate)
 
 
 def _settings(data: Path | None) -> Settings:

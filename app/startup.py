@@ -53,6 +53,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         users = Users(database)
         users.bootstrap(settings.bootstrap_key_file)
         datasets = Datasets(database, files)
+        datasets.claim_files()
+        datasets.sweep()
         ledger = Ledger(
             database,
             failure_body=query_failed_body,

@@ -13,24 +13,22 @@ from storage.shared import MountedFolder, Shared
 
 if TYPE_CHECKING:
     from storage.cache import CachedStore
+    from storage.objects import ObjectStore
 
 MISSING = "a store of prepared records needs the extra `s3`: pip install 'privypurse[s3]'"
 
 
 @contextmanager
 def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
-    """The files of a service on its data folder, swept. Raises: StoreFailed."""
+    """The files of a service on its data folder."""
     if settings.store is None:
-        files = Files(root)
-        files.sweep()
-        yield files
+        yield Files(root)
         return
     with _cached(settings, root) as store:
         from storage.remote import RemoteFiles
 
-        files = RemoteFiles(root, store)
-        files.sweep()
-        yield files
+        store.watch()
+        yield RemoteFiles(root, store)
 
 
 @contextmanager
@@ -43,25 +41,27 @@ def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
         yield store
 
 
-@contextmanager
-def _cached(settings: Settings, root: Path) -> Iterator[CachedStore]:
+def named_store(settings: Settings) -> ObjectStore:
+    """The store that ``PURSE_STORE`` names; nothing is asked of it."""
     try:
         from storage.objects import ObjectStore
     except ImportError:
         raise SystemExit(MISSING) from None
+    key, secret = settings.store_key, settings.store_secret
+    return ObjectStore(
+        settings.store or "",
+        endpoint=settings.store_endpoint,
+        key=None if key is None else key.get_secret_value(),
+        secret=None if secret is None else secret.get_secret_value(),
+    )
+
+
+@contextmanager
+def _cached(settings: Settings, root: Path) -> Iterator[CachedStore]:
+    named = named_store(settings)
     from storage.cache import CachedStore
 
-    key, secret = settings.store_key, settings.store_secret
-    store = CachedStore(
-        ObjectStore(
-            settings.store or "",
-            endpoint=settings.store_endpoint,
-            key=None if key is None else key.get_secret_value(),
-            secret=None if secret is None else secret.get_secret_value(),
-        ),
-        root,
-        settings.store_cache,
-    )
+    store = CachedStore(named, root, settings.store_cache)
     store.start()
     try:
         yield store

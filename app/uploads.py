@@ -37,6 +37,8 @@ log = structlog.get_logger("privypurse.uploads")
 HEARTBEAT = 5.0
 #: Beats between two looks for versions that were still open when they were withdrawn.
 TIDY = 12
+#: Seconds between two sweeps of what crashed processes and failed removals left.
+SWEEP = 3600.0
 #: An upload keeps this many threads busy reading; its kernels run on those of all queries.
 READERS = 1
 #: Processes that prepare the same upload, one after the other dying.
@@ -85,7 +87,7 @@ class Uploads:
     ) -> None:
         self._settings, self._files = settings, files
         self._datasets, self._users, self._execution = datasets, users, execution
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: list[asyncio.Task[None]] = []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
         self._running: set[asyncio.Task[Published]] = set()
         self._progress: set[_Progress] = set()
@@ -93,8 +95,8 @@ class Uploads:
         self._here: set[int] = set()
 
     def start(self) -> None:
-        """Look now and then for uploads whose process died, and go on with them."""
-        self._looking = asyncio.create_task(self._look())
+        """Look now and then for uploads whose process died, and for what others have left."""
+        self._looking = [asyncio.create_task(work) for work in (self._look(), self._sweep())]
 
     async def receive(self, stream: AsyncIterator[bytes], kept: ExitStack) -> Path:
         """Write a body to a file that lives as long as ``kept``.
@@ -129,7 +131,7 @@ class Uploads:
         with kept:
             upload = await run_in_threadpool(self._datasets.begin_upload, stored.name, actor=actor)
             try:
-                await run_in_threadpool(self._leave, upload, ticket, path)
+                ticket = await run_in_threadpool(self._leave, upload, ticket, path)
             except Exception as error:
                 await run_in_threadpool(self._datasets.refuse_upload, upload, refusal(error))
                 await run_in_threadpool(self._drop, upload, ticket)
@@ -163,8 +165,8 @@ class Uploads:
 
     async def close(self) -> None:
         """Give up what is under way. Nothing of it was published, and its owner is told."""
-        if self._looking is not None:
-            self._looking.cancel()
+        for looking in self._looking:
+            looking.cancel()
         for progress in self._progress:
             progress.stopped = True
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -218,9 +220,10 @@ class Uploads:
             await run_in_threadpool(kept.close)
             await run_in_threadpool(remove_folder, folder)
 
-    def _leave(self, upload: int, ticket: Ticket, path: Path) -> None:
-        self._files.tickets.offer(path)
+    def _leave(self, upload: int, ticket: Ticket, path: Path) -> Ticket:
+        ticket = self._files.tickets.offer(upload, ticket, path)
         self._files.tickets.leave(upload, ticket)
+        return ticket
 
     def _drop(self, upload: int, ticket: Ticket | None) -> None:
         try:
@@ -258,6 +261,14 @@ class Uploads:
             except Exception as error:
                 # Whatever is the matter with one of them, the search for others goes on.
                 log.error("cannot look for uploads", error=type(error).__qualname__)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            try:
+                await run_in_threadpool(self._datasets.sweep)
+            except Exception as error:
+                log.error("cannot sweep", error=type(error).__qualname__)
 
     async def _go_on_with(self, upload: int) -> None:
         """Prepare an upload here whose process has been silent for a lease, if it has."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from storage.folders import create_file, make_folder, sync_folder
 
 FORMAT = 2
+MANIFEST = "manifest.json"
 
 
 class DamagedFolder(RuntimeError):
@@ -44,7 +45,7 @@ def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) ->
                 {"name": name, "file": file, "dtype": array.dtype.str, "length": len(array)}
             )
         manifest = {"format": FORMAT, "kind": kind, "arrays": entries}
-        with create_file(partial / "manifest.json") as out:
+        with create_file(partial / MANIFEST) as out:
             out.write(json.dumps(manifest, ensure_ascii=True, indent=1).encode())
             out.flush()
             os.fsync(out.fileno())
@@ -61,7 +62,7 @@ def open_arrays(folder: Path, *kinds: str) -> tuple[str, dict[str, NDArray[Any]]
 
     Raises FileNotFoundError when there is no such folder, DamagedFolder when it is not whole.
     """
-    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest = json.loads((folder / MANIFEST).read_bytes())
     if manifest["format"] != FORMAT or manifest["kind"] not in kinds:
         raise DamagedFolder(f"not a folder of {' or '.join(kinds)} in format {FORMAT}")
     arrays = {}
@@ -71,6 +72,11 @@ def open_arrays(folder: Path, *kinds: str) -> tuple[str, dict[str, NDArray[Any]]
             raise DamagedFolder("an array differs from its manifest")
         arrays[entry["name"]] = array
     return manifest["kind"], arrays
+
+
+def files_of(folder: Path) -> list[str]:
+    """The files that a manifest names beside itself."""
+    return [entry["file"] for entry in json.loads((folder / MANIFEST).read_bytes())["arrays"]]
 
 
 def _write(path: Path, array: NDArray[Any]) -> None:

@@ -3,7 +3,8 @@
     DIR/store/<name>     what was fetched; the least recently used goes when there is too much
     DIR/store/.<random>  on its way
 
-The folder belongs to one process. What has gone from the store goes from here within a minute.
+The folder belongs to one process. What has gone from the store goes from here within a minute. What
+is in use stays: of a file that is mapped only the name would go, and no room would come of it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
-from threading import Lock, RLock, Thread
-from weakref import WeakValueDictionary
+from threading import Event, Lock, RLock, Thread
+from weakref import WeakValueDictionary, finalize
 
 from storage.errors import StoreFailed
 from storage.folders import create_file, make_folder, sync_file, sync_folder
+from storage.leftovers import OWNER
 from storage.objects import ObjectStore
 from storage.shared import Content
 
@@ -29,6 +31,8 @@ from storage.shared import Content
 LOOK = 60.0
 #: Seconds that the end of a process waits for removals.
 CLOSING = 5.0
+#: Seconds between two questions whether the store answers, and until none has been answered.
+ASK, PATIENCE = 5.0, 15.0
 NAME = re.compile(r"[0-9a-z][0-9a-z.-]*(/[0-9a-z][0-9a-z.-]*){0,3}")
 
 
@@ -42,19 +46,40 @@ class CachedStore:
         for left in self._folder.glob(".*"):
             left.unlink()
         self._held: Counter[str] = Counter()
+        #: What was given back, and when: its holders are collected wherever, and wait for nobody.
+        self._given_back: deque[tuple[list[Path], float]] = deque()
+        #: Asked for room: closes what was used least recently of what is open, if it can.
+        self.close_one: Callable[[], bool] = lambda: False
         self._lock = RLock()
         #: One at a time fetches a file; when it fails, it has failed for those who waited too.
         self._fetching: WeakValueDictionary[str, _Fetch] = WeakValueDictionary()
         self._leaving: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
+        self._closing = Event()
+        self._answered: float | None = None
 
     def start(self) -> None:
         """Drop what has gone from the store, now and then, in a thread of its own."""
         self._thread = Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
 
+    def watch(self) -> None:
+        """Ask every few seconds whether the store answers, in a thread that nobody waits for."""
+        self._answered = time.monotonic()
+        Thread(target=self._ask, name="store-asking", daemon=True).start()
+
+    def answers(self) -> bool:
+        """Whether the store has answered lately; waits for nothing. For who ``watch``es it."""
+        return self._answered is not None and time.monotonic() - self._answered < PATIENCE
+
+    @property
+    def closing(self) -> bool:
+        """Whether the process ends, which waits for nobody."""
+        return self._closing.is_set()
+
     def close(self) -> None:
         """Remove what was to be removed soon, and end."""
+        self._closing.set()
         if self._thread is not None:
             self._leaving.put(None)
             # A store that does not answer must not hold the process: what is left is swept later.
@@ -69,8 +94,9 @@ class CachedStore:
         finally:
             partial.unlink(missing_ok=True)
 
-    def offer(self, path: Path) -> None:
-        self.put(path, str(path.resolve().relative_to(self._root)))
+    def offer(self, path: Path, name: str) -> str:
+        self.put(path, name)
+        return name
 
     def put(self, path: Path, name: str) -> None:
         """Store a file of this machine whole, under a name."""
@@ -103,9 +129,15 @@ class CachedStore:
             yield path
         finally:
             with self._lock:
-                self._held[name] -= 1
-                if not self._held[name]:
-                    del self._held[name]
+                self._let_go(name)
+
+    def hold(self, path: Path, mapped: object) -> None:
+        with self._lock:
+            self._take_back()
+            held = sorted(path.iterdir()) if path.is_dir() else [path]
+            self._held.update(str(self.name_of(one)) for one in held)
+        # Collected on any thread, with any lock held: it is only noted, and when.
+        finalize(mapped, lambda: self._given_back.append((held, time.time()))).atexit = False
 
     def holds(self, name: str) -> bool:
         return self._store.holds(_checked(name))
@@ -172,17 +204,41 @@ class CachedStore:
 
     def _make_room(self, size: int) -> None:
         with self._lock:
-            found = []
-            for path in self._cached():
-                with suppress(FileNotFoundError):
-                    found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-            size += sum(taken for _, taken, _ in found)
-            for _, taken, path in sorted(found):
-                if size <= self._limit:
+            while True:
+                self._take_back()
+                excess = self._dropped_until(self._limit - size)
+                # What is open was used later than what is not. Its files can go once it is closed.
+                if excess <= 0 or not self.close_one():
                     return
-                if self.name_of(path) not in self._held:
-                    self._drop(path)
-                    size -= taken
+
+    def _dropped_until(self, limit: int) -> int:
+        """Drop what was used least recently and is not in use; the bytes above ``limit`` still."""
+        found = []
+        for path in self._cached():
+            with suppress(FileNotFoundError):
+                found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
+        excess = sum(taken for _, taken, _ in found) - limit
+        for _, taken, path in sorted(found):
+            if excess <= 0:
+                break
+            if self.name_of(path) not in self._held:
+                self._drop(path)
+                excess -= taken
+        return excess
+
+    def _take_back(self) -> None:
+        """Let go of what nobody holds any more: it was in use until then."""
+        while self._given_back:
+            paths, at = self._given_back.popleft()
+            for path in paths:
+                self._let_go(str(self.name_of(path)))
+                with suppress(FileNotFoundError):
+                    os.utime(path, (at, at))
+
+    def _let_go(self, name: str) -> None:
+        self._held[name] -= 1
+        if not self._held[name]:
+            del self._held[name]
 
     def _cached(self) -> list[Path]:
         return [
@@ -208,6 +264,13 @@ class CachedStore:
 
     def _path(self, name: str) -> Path:
         return self._folder / _checked(name)
+
+    def _ask(self) -> None:
+        while not self._closing.wait(ASK):
+            with suppress(StoreFailed):
+                # A store that has lost whose it is has lost the rest too.
+                if self._store.holds(OWNER):
+                    self._answered = time.monotonic()
 
     def _run(self) -> None:
         looked, closing = time.monotonic(), False

@@ -15,9 +15,10 @@ from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
 from mechanisms.records import Records
-from storage import audit, versions
+from storage import audit, kept, versions
 from storage.database import Database
 from storage.descriptions import Labels, decode_domain, encode_domain
+from storage.distant import DistantLabels
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.expressions import insert_once, now_us
 from storage.files import Files
@@ -26,7 +27,7 @@ from storage.opened import OpenRecords
 from storage.pages import Page, decode_cursor, page_of
 from storage.statements import Hot
 from storage.stored import DATASETS, StoredDataset, UploadState, granted, granted_to, upload_state
-from storage.tables import dataset
+from storage.tables import dataset, dataset_version
 from storage.users import User
 
 __all__ = ["Datasets", "StoredDataset", "UploadState"]
@@ -45,7 +46,7 @@ class Datasets:
 
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
-        self._open = OpenRecords(files)
+        self._open = OpenRecords(files, self._folder_of)
         self._fixed = lru_cache(maxsize=256)(self._load_fixed)
 
     def register(
@@ -63,13 +64,13 @@ class Datasets:
         """Store a description for ever, and open the account of its cap.
 
         ``domain`` None: a graph whose node list comes by ``set_nodes``. ``labels`` default to
-        those of the domain. Raises: AlreadyExists; ValueError for labels that repeat.
+        those of the domain. Raises: AlreadyExists; ValueError for labels that repeat; StoreFailed.
         """
         if isinstance(domain, GraphDomain):
             labels = domain.labels if labels is None else labels
             domain = replace(domain, labels=labels)
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection, folder: str | None) -> None:
             inserted = connection.execute(
                 insert_once(connection.dialect.name, dataset, "name").returning(_d.id),
                 {
@@ -83,6 +84,7 @@ class Datasets:
                     "version": 0,
                     "versions": 0,
                     "created_us": connection.execute(select(now_us())).scalar_one(),
+                    "nodes_folder": folder,
                 },
             ).scalar_one_or_none()
             if inserted is None:
@@ -92,7 +94,7 @@ class Datasets:
                 self._files.write_labels(inserted, labels)
             audit.record(connection, owner.id, "dataset.register", name, {"cap": cap.as_dict()})
 
-        self._database.write(work)
+        self._write_named(labels, work)
         return self._existing(name)
 
     def find(
@@ -100,8 +102,8 @@ class Datasets:
     ) -> StoredDataset | None:
         """The dataset of that name, if its row is ``seen``.
 
-        That is asked before node lists are opened, which may fail or take long: who may not see
-        the dataset must not learn from it that there is one.
+        That is asked before node lists are opened: who may not see the dataset must not learn from
+        how long that takes that there is one.
         """
         rows = self._database.look_up(_BY_NAME, name=name)
         return self.stored(rows[0]) if rows and seen(rows[0]) else None
@@ -139,27 +141,44 @@ class Datasets:
 
         ``max_degree`` None: the number of nodes less one. Raises: AlreadyExists when the nodes have
         names, another count, or records; ValueError for labels that repeat or a degree above the
-        number of nodes less one.
+        number of nodes less one; StoreFailed.
         """
         degree = len(labels) - 1 if max_degree is None else max_degree
         domain = encode_domain(GraphDomain(len(labels), degree, labels))
         counted = encode_domain(GraphDomain(len(labels), degree))
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection, folder: str | None) -> None:
             stored = self._id(connection, name)
             named = update(dataset).where(
                 _d.id == stored,
                 # Numbers that records have been published under are names for ever.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
             )
-            if connection.execute(named.values(domain=domain)).rowcount == 0:
+            values = {"domain": domain, "nodes_folder": folder}
+            if connection.execute(named.values(values)).rowcount == 0:
                 raise AlreadyExists("the nodes of this dataset are known already")
             # This transaction holds the row, so a loser of the race cannot write over the labels.
             self._files.write_labels(stored, labels)
             audit.record(connection, actor.id, "dataset.nodes", name, {"nodes": len(labels)})
 
-        self._database.write(work)
+        self._write_named(labels, work)
         return self._existing(name)
+
+    def _write_named(
+        self, labels: Labels | None, work: Callable[[Connection, str | None], None]
+    ) -> None:
+        """A transaction that gives a graph the names in a folder, which are in the store by then.
+
+        To send a list may take long, and everybody's charges would wait.
+        """
+        folder = None if labels is None else self._files.keep_labels(labels)
+        try:
+            self._database.write(lambda connection: work(connection, folder))
+        except CommitUnknown:
+            raise  # the graph may have the names
+        except BaseException:
+            self._files.discard_labels(folder)
+            raise
 
     # ---------------------------------------------------------------- records
 
@@ -196,6 +215,7 @@ class Datasets:
         StoreFailed; nothing has changed then, and ``folder`` is where it was.
         """
         moved: list[tuple[int, int]] = []
+        kept_in: str | None = None
 
         def take_back() -> None:
             if moved:
@@ -203,7 +223,7 @@ class Datasets:
 
         def work(connection: Connection) -> int:
             take_back()
-            dataset_id, version = versions.next_version(connection, upload, rows)
+            dataset_id, version = versions.next_version(connection, upload, rows, kept_in)
             name = connection.execute(select(_d.name).where(_d.id == dataset_id)).scalar_one()
             audit.record(connection, actor.id, "records.publish", name, {"version": version})
             self._files.publish(folder, dataset_id, version)
@@ -211,13 +231,13 @@ class Datasets:
             return version
 
         try:
-            self._files.keep(folder)
+            kept_in = self._files.keep(folder, upload)
             return self._database.write(work)
         except CommitUnknown:
             raise  # the version may stand: its folder must stay
         except BaseException:
             take_back()
-            self._files.discard(folder)
+            self._files.discard(kept_in)
             raise
 
     def withdraw(self, name: str, *, actor: User) -> None:
@@ -246,17 +266,36 @@ class Datasets:
             dataset_id = None if name is None else self._id(connection, name)
             unused = versions.removable_versions(connection, dataset_id)
         failed: OSError | StorageError | None = None
-        for dataset_id, version in unused:
+        for dataset_id, version, folder in unused:
             self._open.forget(dataset_id, version)
             try:
-                self._files.remove_version(dataset_id, version)
+                self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
                 failed = error  # the others go all the same
                 continue
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         if failed is not None:
             raise failed
-        return [version for _, version in unused]
+        return [version for _, version, _ in unused]
+
+    def claim_files(self) -> None:
+        """Make the files those of this ledger. Raises: OtherLedger when they are another's."""
+        with self._database.read() as connection:
+            ledger = kept.ledger_name(connection)
+        self._files.claim(ledger)
+
+    def sweep(self) -> None:
+        """Remove what crashed processes left, and what no row names of what is in a store.
+
+        Raises: StoreFailed, Busy; it is to be tried again.
+        """
+
+        def known() -> kept.Kept | None:
+            self._database.write(kept.end_lost_uploads)
+            with self._database.read() as connection:
+                return kept.kept(connection)
+
+        self._files.sweep(known)
 
     def is_open(self, dataset_id: int, version: int) -> bool:
         """Whether ``records`` finds them at once."""
@@ -291,7 +330,7 @@ class Datasets:
 
     def stored(self, row: Row[Any]) -> StoredDataset:
         """What a row with ``storage.stored.COLUMNS`` in it describes."""
-        description, public = self._fixed(row.id, row.domain_length, row.fixed_rows)
+        description, public, names = self._fixed(row.id, row.domain_length, row.fixed_rows)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -304,14 +343,16 @@ class Datasets:
             status="ready" if row.version else "empty",
             upload=upload_state(row),
             created_us=row.created_us,
+            names=names,
         )
 
     def _load_fixed(
         self, dataset_id: int, domain_length: int, rows: int | None
-    ) -> tuple[dict[str, Any], Dataset | None]:
+    ) -> tuple[dict[str, Any], Dataset | None, DistantLabels | None]:
         """What never changes again once its arguments are what they are."""
         wanted = select(
-            _d.name, _d.description, _d.domain, _d.neighbouring, _d.records_per_person
+            *(_d.name, _d.description, _d.domain, _d.neighbouring, _d.records_per_person),
+            _d.nodes_folder,
         ).where(_d.id == dataset_id)
         with self._database.read() as connection:
             row = connection.execute(wanted).one()
@@ -320,9 +361,25 @@ class Datasets:
         if relation is NeighbouringRelation.REPLACE and rows is not None:
             description["rows"] = rows
         if not domain_length:
-            return description, None
-        domain = decode_domain(row.domain, labels=lambda: self._files.labels(dataset_id), rows=rows)
-        return description, Dataset(row.name, relation, domain, row.records_per_person)
+            return description, None, None
+
+        def labels(length: int) -> Labels:
+            return self._files.labels(dataset_id, row.nodes_folder, length)
+
+        domain = decode_domain(row.domain, labels=labels, rows=rows)
+        names = domain.labels if isinstance(domain, GraphDomain) else None
+        return (
+            description,
+            Dataset(row.name, relation, domain, row.records_per_person),
+            names if isinstance(names, DistantLabels) else None,
+        )
+
+    def _folder_of(self, dataset_id: int, version: int) -> str | None:
+        """Where a version is in a store."""
+        v = dataset_version.c
+        wanted = select(v.folder).where(v.dataset_id == dataset_id, v.version == version)
+        with self._database.read() as connection:
+            return connection.execute(wanted).scalar_one_or_none()
 
 
 def sees_ungranted(dataset: StoredDataset | Row[Any], user: User) -> bool:

@@ -27,18 +27,18 @@ def encode_domain(domain: Domain) -> str:
     return json.dumps(_domain(domain), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def decode_domain(text: str, *, labels: Callable[[], Labels], rows: int | None = None) -> Domain:
+def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | None = None) -> Domain:
     """The domain in ``text``.
 
     Args:
-        labels: opens the node labels; called only when the graph has some.
+        labels: opens the labels of so many nodes; called only when the graph has some.
         rows: the row count of a ``replace`` table, when an upload has fixed it.
     """
     fields = json.loads(text)
     kind = fields.pop("kind")
     if kind == "graph":
         labelled = fields.pop("labelled")
-        return GraphDomain(**fields, labels=labels() if labelled else None)
+        return GraphDomain(**fields, labels=labels(fields["nodes"]) if labelled else None)
     if kind == "prefix":
         return PrefixDomain(tuple(fields["public_values"]))
     fields["attributes"] = tuple(_attribute(attribute) for attribute in fields["attributes"])

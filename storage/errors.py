@@ -128,5 +128,9 @@ class StoreFailed(Busy):
     retry_after = 5
 
 
+class OtherLedger(StorageError):
+    """The store holds the records of another ledger, which would take them for left behind."""
+
+
 class UnusableDatabase(StorageError):
     """The database cannot give what the ledger needs; the text says what and why."""

@@ -16,14 +16,16 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
 from storage.errors import TooLarge
 from storage.folders import create_file, make_folder, remove_folder, sync_folder
-from storage.labels import Labels, NodeLabels, open_labels, write_labels
+from storage.kept import Kept
+from storage.labels import Labels, open_labels, write_labels
+from storage.leftovers import AGE
 from storage.shared import MountedFolder, Shared
 from storage.tickets import Tickets
 
@@ -69,12 +71,26 @@ class Files:
             file.close()
             file.path.unlink(missing_ok=True)
 
-    def sweep(self, older_than: float = 86_400.0) -> None:
-        """Remove what crashed processes left behind, untouched for ``older_than`` seconds.
+    def usable(self) -> bool:
+        """Whether what processes share can be used now; waits for nothing."""
+        return os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
 
-        Younger files may belong to another process that shares the folder.
+    def claim(self, ledger: str) -> None:
+        """Say whose the files are. A folder is that of the ledger in it."""
+
+    def close_idle(self, close_one: Callable[[], bool]) -> None:
+        """What closes the version that was used least recently, for when room is short.
+
+        It says whether it has closed one. Here there is room for all.
         """
-        oldest = time.time() - older_than
+
+    def sweep(self, known: Callable[[], Kept | None] = lambda: None) -> None:  # noqa: ARG002
+        """Remove what crashed processes left behind, untouched for a day.
+
+        Younger files may belong to another process that shares the folder. ``known``: asks the
+        database what is to stay in a store; None when that cannot be told.
+        """
+        oldest = time.time() - AGE
         for path in (self.root / "incoming").iterdir():
             if _untouched_since(path, oldest):
                 path.unlink(missing_ok=True)
@@ -93,14 +109,27 @@ class Files:
         make_folder(folder)
         return folder
 
+    def keep_labels(self, labels: Labels) -> str | None:  # noqa: ARG002
+        """Bring a node list to a store, before anybody waits; the name of its folder there.
+
+        Raises: ValueError for labels that repeat; StoreFailed.
+        """
+        return None
+
+    def discard_labels(self, folder: str | None) -> None:
+        """Undo ``keep_labels``: no graph will have these names."""
+
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
         """Store the node list of a dataset, replacing one that a crash left behind."""
         folder = self.dataset_folder(dataset_id) / "nodes"
         remove_folder(folder)
         write_labels(folder, labels)
 
-    def labels(self, dataset_id: int) -> NodeLabels:
-        """The stored node list, memory-mapped; FileNotFoundError when there is none."""
+    def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
+        """The stored node list, memory-mapped; FileNotFoundError when there is none.
+
+        One of ``length`` names in the ``folder`` of a store is fetched when a name is asked for.
+        """
         return open_labels(self.dataset_folder(dataset_id) / "nodes")
 
     def staging_folder(self, dataset_id: int) -> Path:
@@ -112,12 +141,24 @@ class Files:
         return self.dataset_folder(dataset_id) / str(int(version))
 
     @contextmanager
-    def version(self, dataset_id: int, version: int) -> Iterator[Path]:
-        """The folder of a published version, for as long as the block; mappings outlive it."""
+    def version(
+        self,
+        dataset_id: int,
+        version: int,
+        where: Callable[[], str | None] = lambda: None,  # noqa: ARG002
+    ) -> Iterator[Path]:
+        """The folder of a published version, for as long as the block; mappings outlive it.
+
+        ``where``: asks the database for its folder in a store.
+        """
         yield self.version_folder(dataset_id, version)
 
-    def keep(self, staging: Path) -> None:
-        """Bring a prepared version to where it can be published from, before anybody waits."""
+    def keep(self, staging: Path, upload: int) -> str | None:  # noqa: ARG002
+        """Bring a prepared version to a store, before anybody waits; its folder there.
+
+        Raises: StoreFailed; nothing of it is to stay then.
+        """
+        return None
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
         """Give a prepared version its final name.
@@ -134,11 +175,11 @@ class Files:
         """Undo ``publish`` in a transaction that was rolled back."""
         os.rename(self.version_folder(dataset_id, version), staging)
 
-    def discard(self, staging: Path) -> None:
+    def discard(self, folder: str | None) -> None:
         """Undo ``keep``: this version will not be published."""
 
-    def remove_version(self, dataset_id: int, version: int) -> None:
-        """Delete a version that nobody will open again."""
+    def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
+        """Delete a version that nobody will open again; ``folder``: where it is in a store."""
         remove_folder(self.version_folder(dataset_id, version))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.arrays import open_arrays, write_arrays
+from storage.distant import DistantLabels
 
 DECIMAL = re.compile(r"-?[0-9]{1,40}")
 
@@ -169,6 +170,8 @@ def node_labels(labels: Labels) -> NodeLabels:
 
     Raises: ValueError when names are repeated, or are neither all integers nor all strings.
     """
+    if isinstance(labels, DistantLabels):
+        return labels.here()
     if isinstance(labels, IntegerLabels | TextLabels):
         return labels
     if len(labels) and isinstance(labels[0], str):

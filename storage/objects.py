@@ -77,7 +77,10 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> dict[str, float]:
-        """All objects below a folder, '' for everything, and when each was written."""
+        """All objects below a folder, '' for everything, and when each was written.
+
+        Not those by which other tools remember an empty folder.
+        """
         below = self._of(folder) if folder else self._prefix
         try:
             found = self._try(lambda: self._files.find(below, detail=True))
@@ -87,7 +90,7 @@ class ObjectStore:
         return {
             path[start:]: _seconds(entry["LastModified"])
             for path, entry in found.items()
-            if entry["type"] == "file"
+            if not path.endswith("/")
         }
 
     def remove(self, name: str) -> None:

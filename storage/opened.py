@@ -7,11 +7,15 @@ so its arrays may be shared by all who read them; they are mapped, not held in m
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from mechanisms.domains import Domain
 from mechanisms.records import Records
+from storage.arrays import MANIFEST
 from storage.files import Files
 from storage.preparation import open_records
 
@@ -22,10 +26,14 @@ MOST = 64
 class OpenRecords:
     """The records of the latest version of each dataset; safe to share between threads."""
 
-    def __init__(self, files: Files) -> None:
-        self._files = files
+    def __init__(
+        self, files: Files, where: Callable[[int, int], str | None] = lambda _, __: None
+    ) -> None:
+        """``where``: the folder of a dataset's version in a store."""
+        self._files, self._where = files, where
         self._open: OrderedDict[int, tuple[int, Records, Path]] = OrderedDict()
         self._lock = threading.Lock()
+        files.close_idle(self.close_one)
 
     def get(self, dataset_id: int, version: int, domain: Domain) -> Records:
         """The records of a published version. Raises: as ``open_records``."""
@@ -34,8 +42,10 @@ class OpenRecords:
             if known is not None and known[0] == version:
                 self._open.move_to_end(dataset_id)
                 return known[1]
-        with self._files.version(dataset_id, version) as folder:
+        where = partial(self._where, dataset_id, version)
+        with self._files.version(dataset_id, version, where) as folder:
             records = open_records(folder, domain)
+            self._files.shared.hold(folder, records)
         with self._lock:
             known = self._open.get(dataset_id)
             # A query that began before an upload may come late: it must not displace the newer.
@@ -58,9 +68,35 @@ class OpenRecords:
             if known is not None and known[0] == version:
                 del self._open[dataset_id]
 
-    def forget_gone(self) -> None:
-        """Close what another process has removed, or what made room on this machine."""
+    def close_one(self) -> bool:
+        """Close the version that was asked for least recently, of those that no query is reading.
+
+        False when there is none: a query has its records, which so outlive their place here.
+        """
+        in_use: list[tuple[int, tuple[int, Records, Path]]] = []
         with self._lock:
-            for dataset_id, (_, _, folder) in list(self._open.items()):
-                if not folder.exists():
+            try:
+                for dataset_id in list(self._open):
+                    version, records, folder = self._open.pop(dataset_id)
+                    alive = weakref.ref(records)
+                    del records
+                    still = alive()
+                    if still is None:
+                        return True
+                    in_use.append((dataset_id, (version, still, folder)))
+                return False
+            finally:
+                for dataset_id, known in reversed(in_use):
+                    self._open[dataset_id] = known
+                    self._open.move_to_end(dataset_id, last=False)
+
+    def forget_gone(self) -> None:
+        """Close what another process has removed, or what was removed on this machine."""
+        with self._lock:
+            open_now = list(self._open.items())
+        # Asked outside the lock: queries do not wait for a disk.
+        gone = [(id, known) for id, known in open_now if not (known[2] / MANIFEST).exists()]
+        with self._lock:
+            for dataset_id, known in gone:
+                if self._open.get(dataset_id) is known:
                     del self._open[dataset_id]

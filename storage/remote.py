@@ -1,39 +1,33 @@
 """Prepared records in a store elsewhere, where the data folder of every process is its own.
 
-    arrays/<random>/<file>        a folder of arrays, whole before anything names it
-    datasets/<id>/<version>       which folder a published version is, and its files
-    datasets/<id>/nodes           the same of the node list of a graph that has one
-    incoming/, cluster/           as in a mounted folder (``storage.files``)
+    arrays/<upload>-<random>/<file>   what an upload was prepared to, whole before it is published
+    nodes/<random>/<file>             the node list of a graph, whole before the graph has it
+    incoming/, cluster/               as in a mounted folder (``storage.files``)
+    ledger                            whose records these are: no other ledger may sweep here
 
-Arrays are stored before the transaction that publishes them; in it, only the few bytes that name
-them are written. Names say what those of a mounted folder say, and are random beyond that.
+Which folder is which version's stands in the database alone, written by the transaction that
+publishes it; nothing in that transaction talks to the store. So what a row names is in the store,
+and what none names may be swept. Names say what those of a mounted folder say, and are random
+beyond that.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from secrets import token_hex
 
+from storage.arrays import MANIFEST, files_of
 from storage.cache import CachedStore
-from storage.errors import StoreFailed
+from storage.distant import DistantLabels
+from storage.errors import OtherLedger, StoreFailed
 from storage.files import Files
 from storage.folders import remove_folder
+from storage.kept import Kept
 from storage.labels import Labels, NodeLabels, open_labels, write_labels
-
-
-@dataclass(frozen=True)
-class _Pointer:
-    """Which folder a name stands for, and the files in it."""
-
-    folder: str
-    files: list[str]
-
-    def names(self) -> list[str]:
-        return [f"arrays/{self.folder}/{file}" for file in self.files]
+from storage.leftovers import AGE, OWNER, is_left
 
 
 class RemoteFiles(Files):
@@ -43,91 +37,129 @@ class RemoteFiles(Files):
         super().__init__(root, store)
         self._store = store
 
-    def sweep(self, older_than: float = 86_400.0) -> None:
+    def claim(self, ledger: str) -> None:
+        """Make the store this ledger's, if it is nobody's yet. Raises: OtherLedger, StoreFailed."""
+        try:
+            owner = self._store.read(OWNER).decode("ascii", "replace")
+        except FileNotFoundError:
+            self._store.write(OWNER, lambda out: out.write(ledger.encode()))
+            return
+        if owner != ledger:
+            raise OtherLedger("the store of prepared records belongs to another ledger")
+
+    def usable(self) -> bool:
+        return super().usable() and self._store.answers()
+
+    def close_idle(self, close_one: Callable[[], bool]) -> None:
+        self._store.close_one = close_one
+
+    def sweep(self, known: Callable[[], Kept | None] = lambda: None) -> None:
         """Remove what crashed processes left, here and in the store. Raises: StoreFailed."""
-        super().sweep(older_than)
-        oldest = time.time() - older_than
+        super().sweep(known)
+        oldest = time.time() - AGE
         stored = self._store.names("")
-        named = set()
-        for name in stored:
-            if name.startswith("datasets/"):
-                with suppress(FileNotFoundError):  # removed since by another process
-                    named.add(self._pointer(name).folder)
+        # After the list: what is in it and was published meanwhile, a row names by now.
+        kept = known()
         for name, written in stored.items():
-            top, _, rest = name.partition("/")
-            left = top in ("incoming", "cluster") or (
-                top == "arrays" and rest.partition("/")[0] not in named
-            )
-            if left and written < oldest:
+            if self._store.closing:
+                return
+            if is_left(name, kept, old=written < oldest):
                 self._store.remove(name)
 
-    def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        staging = self.staging_folder(dataset_id)
+    def keep_labels(self, labels: Labels) -> str:
+        # No dataset has that number, and the one that will have the names may have none yet.
+        staging, folder = self.staging_folder(0), token_hex(16)
         try:
             write_labels(staging, labels)
-            self.keep(staging)
-            self._point(_nodes(dataset_id), staging)
+            self._keep(staging, _nodes(folder))
         finally:
             remove_folder(staging)
+        return folder
 
-    def labels(self, dataset_id: int) -> NodeLabels:
-        with self._folder(_nodes(dataset_id)) as folder:
-            return open_labels(folder)
+    def discard_labels(self, folder: str | None) -> None:
+        if folder is not None:
+            self._discard(_nodes(folder))
 
-    @contextmanager
-    def version(self, dataset_id: int, version: int) -> Iterator[Path]:
-        with self._folder(_version(dataset_id, version)) as folder:
-            yield folder
+    def write_labels(self, dataset_id: int, labels: Labels) -> None:
+        """They are in the store by now."""
 
-    def keep(self, staging: Path) -> None:
-        for path in sorted(staging.iterdir()):
-            name = f"arrays/{_random(staging)}/{path.name}"
-            self._store.put(path, name)
-            self._store.adopt(path, name)
+    def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
+        return DistantLabels(length, lambda: self._fetched(folder))
+
+    def keep(self, staging: Path, upload: int) -> str:
+        folder = f"{int(upload)}-{token_hex(16)}"
+        self._keep(staging, _arrays(folder))
+        return folder
+
+    def discard(self, folder: str | None) -> None:
+        if folder is not None:
+            self._discard(_arrays(folder))
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
-        self._point(_version(dataset_id, version), staging)
+        """The row that names its folder is all there is to it."""
 
     def take_back(self, staging: Path, dataset_id: int, version: int) -> None:
-        """What was written is named again only by whoever writes over it."""
+        """The row has gone with its transaction."""
 
-    def discard(self, staging: Path) -> None:
-        # What is left is swept later, as it is after a crash.
-        with suppress(StoreFailed):
-            for path in staging.iterdir():
-                self._store.remove(f"arrays/{_random(staging)}/{path.name}")
+    @contextmanager
+    def version(
+        self,
+        dataset_id: int,  # noqa: ARG002
+        version: int,  # noqa: ARG002
+        where: Callable[[], str | None] = lambda: None,
+    ) -> Iterator[Path]:
+        folder = where()
+        if folder is None:
+            raise FileNotFoundError("the version was not published to a store")
+        with self._folder(_arrays(folder)) as path:
+            yield path
 
-    def remove_version(self, dataset_id: int, version: int) -> None:
-        with suppress(FileNotFoundError):
-            pointer = self._pointer(_version(dataset_id, version))
-            for name in pointer.names():
-                self._store.remove(name)
-        # Last, so that a removal that was cut short can be done again.
-        self._store.remove(_version(dataset_id, version))
+    def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
+        if folder is not None:
+            self._remove(_arrays(folder))
+
+    def _fetched(self, folder: str | None) -> NodeLabels:
+        try:
+            if folder is None:
+                raise FileNotFoundError
+            with self._folder(_nodes(folder)) as path:
+                labels = open_labels(path)
+                self._store.hold(path, labels)
+                return labels
+        except FileNotFoundError:
+            raise StoreFailed("the store of prepared records has lost a list of nodes") from None
 
     @contextmanager
     def _folder(self, name: str) -> Iterator[Path]:
-        pointer = self._pointer(name)
         with ExitStack() as held:
-            files = [held.enter_context(self._store.file(name)) for name in pointer.names()]
-            yield files[0].parent
+            manifest = held.enter_context(self._store.file(f"{name}/{MANIFEST}"))
+            for file in files_of(manifest.parent):
+                held.enter_context(self._store.file(f"{name}/{file}"))
+            yield manifest.parent
 
-    def _point(self, name: str, staging: Path) -> None:
-        files = sorted(path.name for path in staging.iterdir())
-        content = json.dumps(asdict(_Pointer(_random(staging), files))).encode()
-        self._store.write(name, lambda out: out.write(content))
+    def _keep(self, staging: Path, name: str) -> None:
+        try:
+            for path in sorted(staging.iterdir()):
+                self._store.put(path, f"{name}/{path.name}")
+                self._store.adopt(path, f"{name}/{path.name}")
+        except BaseException:
+            self._discard(name)
+            raise
 
-    def _pointer(self, name: str) -> _Pointer:
-        return _Pointer(**json.loads(self._store.read(name)))
+    def _discard(self, name: str) -> None:
+        # What is left is swept later, as it is after a crash.
+        with suppress(StoreFailed):
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        # By the list, so that a removal that was cut short can be done again.
+        for file in self._store.names(name):
+            self._store.remove(file)
 
 
-def _random(staging: Path) -> str:
-    return staging.name.removeprefix("staging-")
+def _arrays(folder: str) -> str:
+    return f"arrays/{folder}"
 
 
-def _version(dataset_id: int, version: int) -> str:
-    return f"datasets/{int(dataset_id)}/{int(version)}"
-
-
-def _nodes(dataset_id: int) -> str:
-    return f"datasets/{int(dataset_id)}/nodes"
+def _nodes(folder: str) -> str:
+    return f"nodes/{folder}"

@@ -161,6 +161,7 @@ class Scratch:
         # would be a copy of its own.
         with self._shared.file(file) as path:
             mapped = np.lib.format.open_memmap(path, mode="c" if writeable else "r")
+            self._shared.hold(path, mapped)
         return np.asarray(mapped)
 
 

@@ -25,8 +25,11 @@ class Shared(Protocol):
         """Write a file, in the place of any that has the name; ``durable``: whatever happens."""
         ...
 
-    def offer(self, path: Path) -> None:
-        """Let others read a file that was written below the data folder, under that name."""
+    def offer(self, path: Path, name: str) -> str:
+        """Let others read a file that was written below the data folder; the name they read it by.
+
+        That is ``name`` where it has to be sent somewhere, and where it lies otherwise.
+        """
         ...
 
     def read(self, name: str) -> bytes:
@@ -37,6 +40,13 @@ class Shared(Protocol):
         """A file that is never written again, for as long as the block; a mapping outlives that.
 
         Raises: FileNotFoundError when there is none.
+        """
+        ...
+
+    def hold(self, path: Path, mapped: object) -> None:
+        """Keep what ``file`` gave, or a folder of it, on this machine as long as ``mapped`` lives.
+
+        Said inside the block of ``file``.
         """
         ...
 
@@ -82,8 +92,8 @@ class MountedFolder:
             partial.unlink(missing_ok=True)
             raise
 
-    def offer(self, path: Path) -> None:
-        """It is where everybody looks."""
+    def offer(self, path: Path, name: str) -> str:  # noqa: ARG002
+        return str(path.resolve().relative_to(self._root))
 
     def read(self, name: str) -> bytes:
         return (self._root / name).read_bytes()
@@ -94,6 +104,9 @@ class MountedFolder:
         if not path.is_file():
             raise FileNotFoundError
         yield path
+
+    def hold(self, path: Path, mapped: object) -> None:
+        """It stays until it is removed."""
 
     def holds(self, name: str) -> bool:
         return (self._root / name).is_file()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import BindParameter, Row, Select, and_, func, select
@@ -12,6 +12,7 @@ from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.domains import Dataset
 from storage import versions
+from storage.distant import DistantLabels
 from storage.expressions import now_us
 from storage.tables import budget_account, dataset, upload, users
 
@@ -49,6 +50,8 @@ class StoredDataset:
     status: Literal["empty", "ready"]
     upload: UploadState | None
     created_us: int
+    names: DistantLabels | None = field(default=None, compare=False)
+    """The names of its nodes, where they have to be fetched from a store."""
 
 
 _d, _u, _cap = dataset.c, upload.c, budget_account.c

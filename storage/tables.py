@@ -107,6 +107,7 @@ dataset = Table(
     Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0: none
     Column("versions", Int, nullable=False, server_default=text("0")),  # given so far
     Column("created_us", Big, nullable=False),
+    Column("nodes_folder", String),  # of the names of its nodes in a store; null elsewhere
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
     **STRICT,
@@ -119,6 +120,7 @@ dataset_version = Table(
     Column("version", Int, nullable=False),
     Column("published_us", Big, nullable=False),
     Column("removed_us", Big),  # when its arrays were deleted
+    Column("folder", String),  # of its arrays in a store (``storage.remote``); null elsewhere
     PrimaryKeyConstraint("dataset_id", "version"),
     **STRICT,
 )

@@ -1,6 +1,7 @@
 """What another process needs to go on with an upload whose own process died.
 
-    incoming/upload-<id>   the ticket, beside the file with the records (``storage.shared``)
+    incoming/upload-<id>    the ticket, beside the file with the records (``storage.shared``)
+    incoming/records-<id>   the records, where they have to be sent to a store
 
 Whose upload it is the database says (``storage.versions``): a ticket is looked at only by the one
 process that has won the upload's lease.
@@ -17,6 +18,8 @@ from pathlib import Path
 from storage.shared import Shared
 
 NAME = re.compile(r"incoming/upload-([0-9]{1,18})")
+#: Whatever belongs to one upload alone, by its name.
+OF_UPLOAD = re.compile(r"incoming/(?:upload|records)-([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
@@ -57,23 +60,30 @@ class Tickets:
         found = (NAME.fullmatch(name) for name in self._shared.names("incoming"))
         return sorted(int(match[1]) for match in found if match)
 
-    def offer(self, path: Path) -> None:
-        """Let whoever has the ticket read the records in a file; before that is left."""
-        self._shared.offer(path)
+    def offer(self, upload: int, ticket: Ticket, path: Path) -> Ticket:
+        """Let whoever has the ticket read the records in a file; what is then to be left."""
+        return replace(ticket, file=Path(self._shared.offer(path, _records_of(upload))).name)
 
     def records(self, ticket: Ticket) -> AbstractContextManager[Path]:
         """The file with the records, for as long as the block; FileNotFoundError."""
         return self._shared.file(_file_of(ticket))
 
     def drop(self, upload: int, ticket: Ticket | None) -> None:
-        """The upload is over: nobody needs its ticket any more, or its records."""
-        self._shared.remove(_name(upload))
-        if ticket is not None:
-            self._shared.remove(_file_of(ticket))
+        """The upload is over: nobody needs its ticket any more, or its records.
+
+        Whatever of it was left: a store may have what it said it could not take.
+        """
+        records = {_records_of(upload)} | ({_file_of(ticket)} if ticket else set())
+        for name in (_name(upload), *sorted(records)):
+            self._shared.remove(name)
 
 
 def _name(upload: int) -> str:
     return f"incoming/upload-{int(upload)}"
+
+
+def _records_of(upload: int) -> str:
+    return f"incoming/records-{int(upload)}"
 
 
 def _file_of(ticket: Ticket) -> str:

@@ -94,11 +94,13 @@ def refuse_upload(connection: Connection, upload_id: int, detail: Mapping[str, A
     )
 
 
-def next_version(connection: Connection, upload_id: int, rows: int | None) -> tuple[int, int]:
+def next_version(
+    connection: Connection, upload_id: int, rows: int | None, folder: str | None = None
+) -> tuple[int, int]:
     """Make the upload the version that queries read: (dataset id, version).
 
-    Raises: NotFound for an upload that is over; InvalidRecords when the rows of a ``replace``
-    table were fixed at another number.
+    ``folder``: where its arrays are in a store. Raises: NotFound for an upload that is over;
+    InvalidRecords when the rows of a ``replace`` table were fixed at another number.
     """
     dataset_id = connection.execute(
         update(upload)
@@ -122,7 +124,7 @@ def next_version(connection: Connection, upload_id: int, rows: int | None) -> tu
         raise InvalidRecords([(("rows",), "row_count", _wrong_rows(connection, dataset_id, rows))])
     connection.execute(
         insert(dataset_version).values(
-            dataset_id=dataset_id, version=version, published_us=now_us()
+            dataset_id=dataset_id, version=version, published_us=now_us(), folder=folder
         )
     )
     return int(dataset_id), int(version)
@@ -157,10 +159,10 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
 
 def removable_versions(
     connection: Connection, dataset_id: int | None = None
-) -> list[tuple[int, int]]:
+) -> list[tuple[int, int, str | None]]:
     """Versions whose arrays nobody will open again: not current, and no open query names them.
 
-    Returns: (dataset id, version) each, of one dataset or of all.
+    Returns: (dataset id, version, folder in a store) each, of one dataset or of all.
     """
     v, q = dataset_version.c, query.c
     opened = (
@@ -169,14 +171,14 @@ def removable_versions(
         .exists()
     )
     removable = (
-        select(v.dataset_id, v.version)
+        select(v.dataset_id, v.version, v.folder)
         .join_from(dataset_version, dataset, _d.id == v.dataset_id)
         .where(v.removed_us.is_(None), v.version != _d.version, ~opened)
         .order_by(v.dataset_id, v.version)
     )
     if dataset_id is not None:
         removable = removable.where(v.dataset_id == dataset_id)
-    return [(row.dataset_id, row.version) for row in connection.execute(removable)]
+    return [(row.dataset_id, row.version, row.folder) for row in connection.execute(removable)]
 
 
 def mark_removed(dataset_id: int, version: int, connection: Connection) -> None:

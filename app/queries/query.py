@@ -77,6 +77,10 @@ class Query(BaseModel, ABC):
         """Whether no records could make ``compute`` take longer than to wake a thread for it."""
         return False
 
+    def names_nodes(self) -> bool:
+        """Whether the answer may have the names of nodes in it."""
+        return False
+
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
         """What analysts may ask for: parameters with their types and defaults."""

@@ -48,6 +48,9 @@ class Selecting(Query):
     def form(self) -> Draws:
         return "peeled"
 
+    def names_nodes(self) -> bool:
+        return isinstance(self.candidates, Nodes)
+
     def anew(self) -> bool:
         """Whether scores that compare candidates are worked out again before each draw."""
         return False

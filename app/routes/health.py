@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import os
 import platform
 from typing import Literal
 
@@ -48,14 +47,15 @@ async def process_is_up() -> Health:
     dependencies=[anyone],
     response_model=Readiness,
     responses={
-        503: {"model": Readiness, "description": "The database or the data folder is not usable."}
+        503: {
+            "model": Readiness,
+            "description": "The database, the data folder or the store of records is not usable.",
+        }
     },
 )
 def service_can_work(services: ServicesDep) -> Response:
-    """The database, its migrations and the data folder are usable."""
-    ready = services.database.ready() and os.access(
-        services.files.root, os.R_OK | os.W_OK | os.X_OK
-    )
+    """The database, its migrations, the data folder and a store of records are usable."""
+    ready = services.database.ready() and services.files.usable()
     state = Readiness(status="ready" if ready else "not_ready")
     return JSONResponse(state.model_dump(), status_code=200 if ready else 503)
 

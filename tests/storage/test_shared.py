@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import pytest
 pytest.importorskip("s3fs", reason="needs the extra `s3`")
 pytest.importorskip("moto", reason="needs the extra `test`")
 
-from storage import objects
+from storage import cache, objects
 from storage.cache import CachedStore
 from storage.errors import StoreFailed
 from storage.scratch import Scratch
@@ -102,8 +103,8 @@ def test_an_upload_goes_on_elsewhere(process: Processes, tmp_path: Path) -> None
     path = folder / "incoming" / "ab12"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"source,target\n")
-    ticket = Ticket("graph", "olga", "ab12", "text/csv", gzipped=False)
-    one.offer(path)
+    ticket = one.offer(17, Ticket("graph", "olga", "ab12", "text/csv", gzipped=False), path)
+    assert ticket.file == ("records-17" if isinstance(shared, CachedStore) else "ab12")
     one.leave(17, ticket)
     assert two.uploads() == [17]
     assert two.find(17) == ticket
@@ -114,6 +115,7 @@ def test_an_upload_goes_on_elsewhere(process: Processes, tmp_path: Path) -> None
     two.drop(17, ticket)
     assert one.find(17) is None
     assert one.uploads() == []
+    assert shared.names("incoming") == {}
     with pytest.raises(FileNotFoundError), two.records(ticket):
         pass
 
@@ -236,6 +238,141 @@ def test_what_is_to_go_soon_goes_without_waiting(
     one.remove_soon("cluster/ab.npy")
     one.close()
     assert one.names("cluster") == {}
+
+
+def test_what_is_mapped_stays_until_it_is_not(
+    server: StoreProcess, address: str, tmp_path: Path
+) -> None:
+    store = new(server, tmp_path / "one", address, limit=250)
+    scratch = Scratch(store)
+    for name in "ab":
+        put(store, f"cluster/{name}.npy", b"")
+        store.write(f"cluster/{name}.npy", lambda out: np.save(out, np.arange(4)))
+    a = scratch._map("cluster/a.npy", False)
+    b = scratch._map("cluster/b.npy", False)
+    folder = tmp_path / "one" / "store" / "cluster"
+    assert sorted(path.name for path in folder.iterdir()) == ["a.npy", "b.npy"]
+    del a
+    store._make_room(0)
+    assert [path.name for path in folder.iterdir()] == ["b.npy"]
+    del b
+    store._make_room(250)
+    assert not folder.exists()
+    assert not store._held
+
+
+def test_the_end_waits_for_no_store(
+    server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, asked, answer = new(server, tmp_path / "one", address), Event(), Event()
+
+    def remove(_: str) -> None:
+        asked.set()
+        answer.wait(60)
+
+    monkeypatch.setattr(cache, "CLOSING", 0.2)
+    monkeypatch.setattr(store._store, "remove", remove)
+    store.start()
+    store.remove_soon("cluster/ab.npy")
+    assert asked.wait(60)
+    ending = Thread(target=store.close, daemon=True)
+    ending.start()
+    ending.join(30)
+    assert not ending.is_alive()
+    answer.set()
+
+
+def test_whether_the_store_answers_is_known_without_waiting(
+    server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, answer = new(server, tmp_path / "one", address), Event()
+    holds, asked = store._store.holds, []
+
+    def ask(name: str) -> bool:
+        asked.append(name)
+        if answer.is_set():
+            raise StoreFailed
+        return holds(name)
+
+    monkeypatch.setattr(cache, "ASK", 0.05)
+    monkeypatch.setattr(cache, "PATIENCE", 2.0)
+    monkeypatch.setattr(store._store, "holds", ask)
+    assert not store.answers()
+    put(store, cache.OWNER, b"")
+    store.watch()
+    until(lambda: len(asked) > 2)
+    until(store.answers)
+    answer.set()
+    until(lambda: not store.answers())
+    answer.clear()
+    until(store.answers)
+    # A bucket that was emptied answers, and has nothing.
+    store.remove(cache.OWNER)
+    until(lambda: not store.answers())
+    store.close()
+    put(store, cache.OWNER, b"")
+    time.sleep(0.2)
+    assert not store.answers()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_folders_of_other_tools_are_no_files(
+    server: StoreProcess, address: str, tmp_path: Path
+) -> None:
+    store = new(server, tmp_path / "one", address)
+    put(store, "cluster/job/1", b"found")
+    bucket, _, prefix = address.removeprefix("s3://").partition("/")
+    for folder in ("cluster/", "cluster/job/", "cluster/empty/"):
+        store._store._files.call_s3("put_object", Bucket=bucket, Key=f"{prefix}/{folder}", Body=b"")
+    assert list(store._store.names("cluster")) == ["cluster/job/1"]
+    assert list(store.names("")) == ["cluster/job/1"]
+
+
+def test_what_has_its_name_has_survived(
+    server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a file with a name would be taken for whole."""
+    store, synced = new(server, tmp_path / "one", address), []
+    put(store, "cluster/ab", b"found")
+    place = store._place
+
+    def placed(path: Path, final: Path) -> None:
+        assert synced == [path]
+        place(path, final)
+
+    monkeypatch.setattr(cache, "sync_file", synced.append)
+    monkeypatch.setattr(store, "_place", placed)
+    with store.file("cluster/ab") as path:
+        assert path.exists()
+    assert len(synced) == 1
+
+
+def test_one_part_at_a_time_is_in_memory(
+    server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = new(server, tmp_path / "one", address)
+    monkeypatch.setattr("s3fs.core.calculate_chunksize", lambda *_, **__: 5 * 2**20)
+    files = store._store._files
+    call, under_way, most = files._call_s3, [], []
+
+    async def counted(method: str, *args: Any, **options: Any) -> Any:
+        under_way.append(method)
+        most.append(under_way.count("upload_part"))
+        try:
+            return await call(method, *args, **options)
+        finally:
+            under_way.remove(method)
+
+    monkeypatch.setattr(files, "_call_s3", counted)
+    put(store, "arrays/ab/0.npy", bytes(16 * 2**20))
+    assert most.count(1) >= 4
+    assert max(most) == 1
 
 
 def test_one_attempt_is_enough_for_all_who_wait(

@@ -26,7 +26,12 @@ from storage.verification import verify
 from tests.storage.tampering import tampering
 from tests.storage.world import failure_body, loss
 
-NEW = {"entry": {"subject"}, "settlement": {"digest"}}
+NEW = {
+    "entry": {"subject"},
+    "settlement": {"digest"},
+    "dataset": {"nodes_folder"},
+    "dataset_version": {"folder"},
+}
 DAY = 86_400 * 1_000_000
 EPS = 10**8
 ANSWERED, RUNNING, GIVEN_BACK = UUID(int=1), UUID(int=2), UUID(int=3)
