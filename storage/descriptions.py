@@ -21,6 +21,8 @@ from mechanisms.domains import (
 )
 
 Labels = Sequence[int] | Sequence[str]
+#: How the text of a graph whose nodes have names ends, and no other text.
+LABELLED = '"labelled":true}'
 
 
 def encode_domain(domain: Domain) -> str:

@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, select, update
 
+from storage.descriptions import LABELLED
 from storage.expressions import now_us
 from storage.tables import budget_account, dataset, dataset_version, upload, users
 from storage.versions import INTERRUPTED, PREPARING, REFUSED, encode
@@ -46,20 +47,22 @@ def kept(connection: Connection) -> Kept | None:
     )
 
 
-def read_versions(connection: Connection) -> list[tuple[str, int, str]]:
-    """The versions that queries read and a store has: (dataset, version, folder), by name."""
+def read_versions(connection: Connection) -> list[tuple[str, int, str | None]]:
+    """The versions that queries read: (dataset, version, folder), by name.
+
+    One that was published to a data folder has none in a store.
+    """
     read = (
         select(_d.name, _v.version, _v.folder)
         .join_from(dataset, dataset_version, (_v.dataset_id == _d.id) & (_v.version == _d.version))
-        .where(_v.folder.is_not(None))
         .order_by(_d.name)
     )
     return [(row.name, row.version, row.folder) for row in connection.execute(read)]
 
 
-def named_graphs(connection: Connection) -> list[tuple[str, str]]:
-    """The graphs whose nodes have names in a store: (dataset, folder), by name."""
-    named = select(_d.name, _d.nodes_folder).where(_d.nodes_folder.is_not(None)).order_by(_d.name)
+def named_graphs(connection: Connection) -> list[tuple[str, str | None]]:
+    """The graphs whose nodes have names: (dataset, folder of the list), by name; as above."""
+    named = select(_d.name, _d.nodes_folder).where(_d.domain.endswith(LABELLED)).order_by(_d.name)
     return [(row.name, row.nodes_folder) for row in connection.execute(named)]
 
 

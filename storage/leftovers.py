@@ -59,14 +59,19 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
         known = kept.kept(connection)
     oldest = time.time() - AGE
     # What was published or removed meanwhile is in one of both alone.
-    lost = [what for what in before if what in after and f"{after[what]}/{MANIFEST}" not in stored]
+    lost = [
+        what
+        for what in before
+        if what in after and (after[what] is None or f"{after[what]}/{MANIFEST}" not in stored)
+    ]
     left = [name for name, written in stored.items() if is_left(name, known, old=written < oldest)]
     return Compared(lost, None if known is None else len(left))
 
 
-def _read(database: Database) -> dict[str, str]:
-    """The folder of everything that queries read, by what it is."""
+def _read(database: Database) -> dict[str, str | None]:
+    """The folder of everything that queries read, by what it is; None for what has none."""
     with database.read() as connection:
         versions, graphs = kept.read_versions(connection), kept.named_graphs(connection)
-    found = {f"version {number} of {name}": f"arrays/{folder}" for name, number, folder in versions}
-    return found | {f"the node list of {name}": f"nodes/{folder}" for name, folder in graphs}
+    found = {f"version {number} of {name}": ("arrays", folder) for name, number, folder in versions}
+    found |= {f"the node list of {name}": ("nodes", folder) for name, folder in graphs}
+    return {what: folder and f"{top}/{folder}" for what, (top, folder) in found.items()}

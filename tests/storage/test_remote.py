@@ -22,6 +22,7 @@ from storage.database import Database
 from storage.datasets import Datasets
 from storage.errors import AlreadyExists, NotFound, OtherLedger, StoreFailed
 from storage.expressions import now_us
+from storage.leftovers import Compared, compare
 from storage.remote import RemoteFiles
 from storage.tickets import Ticket
 from storage.users import Users
@@ -578,3 +579,35 @@ def test_a_version_of_which_a_part_is_gone_is_closed(world: World, replicas: lis
     next((one.files.root / "store" / "arrays").rglob("manifest.json")).unlink()
     one.datasets.forget_gone()
     assert not one.datasets._open._open
+
+
+# ------------------------------------------------------------------ what the store has lost
+
+
+def test_what_was_published_to_a_folder_is_in_no_store(
+    world: World, replicas: list[Replica]
+) -> None:
+    """As when a store is named to a ledger that had none."""
+    one, _ = replicas
+    register(world, one, "here")
+    one.publish(world, "here", 1)
+    world.dataset()
+    compared = compare(world.database, lambda: one.store.names(""))
+    assert compared == Compared(["version 1 of dataset1"], 0)
+    world.datasets.register(
+        "there",
+        owner=world.owner,
+        description={"name": "there", "kind": "graph"},
+        domain=NAMED,
+        neighbouring=NeighbouringRelation.EDGE,
+        records_per_person=1,
+        cap=loss(1),
+    )
+    for name in one.store.names("nodes"):
+        one.store.remove(name)
+    compared = compare(world.database, lambda: one.store.names(""))
+    assert compared.lost == [
+        "version 1 of dataset1",
+        "the node list of here",
+        "the node list of there",
+    ]
