@@ -60,11 +60,19 @@ class RemoteFiles(Files):
         stored = self._store.names("")
         # After the list: what is in it and was published meanwhile, a row names by now.
         kept = known()
+        failed: StoreFailed | None = None
         for name, written in stored.items():
             if self._store.closing:
                 return
             if is_left(name, kept, old=written < oldest):
-                self._store.remove(name)
+                try:
+                    self._store.remove(name)
+                except StoreFailed as error:
+                    if not self._store.answers():
+                        raise
+                    failed = error  # the others go all the same
+        if failed is not None:
+            raise failed
 
     def keep_labels(self, labels: Labels) -> str:
         # No dataset has that number, and the one that will have the names may have none yet.

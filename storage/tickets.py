@@ -74,7 +74,7 @@ class Tickets:
         Whatever of it was left: a store may have what it said it could not take.
         """
         records = {_records_of(upload)} | ({_file_of(ticket)} if ticket else set())
-        for name in (_name(upload), *sorted(records)):
+        for name in (*sorted(records), _name(upload)):
             self._shared.remove(name)
 
 

@@ -401,6 +401,32 @@ def test_a_removed_version_that_comes_back_is_removed_again(
     assert one.store.names("") == {}
 
 
+@pytest.mark.usefixtures("world")
+def test_what_cannot_be_removed_keeps_nothing_else(
+    replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as the store answers at all: one that does not is not asked for each file."""
+    one, _ = replicas
+    for number in (1, 2, 3):
+        one.store.write(f"incoming/records-{number}", lambda out: out.write(b"records"))
+    remove, asked = one.store.remove, []
+
+    def removed(name: str) -> None:
+        asked.append(name)
+        if name == "incoming/records-1":
+            fails()
+        remove(name)
+
+    monkeypatch.setattr(one.store, "remove", removed)
+    with pytest.raises(StoreFailed):
+        one.datasets.sweep()
+    assert len(asked) == 1
+    monkeypatch.setattr(one.store, "answers", lambda: True)
+    with pytest.raises(StoreFailed):
+        one.datasets.sweep()
+    assert list(one.store.names("")) == ["incoming/records-1"]
+
+
 def test_tickets_that_are_over_are_swept(world: World, replicas: list[Replica]) -> None:
     one, two = replicas
     register(world, one)

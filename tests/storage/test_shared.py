@@ -375,6 +375,17 @@ def test_one_part_at_a_time_is_in_memory(
     assert max(most) == 1
 
 
+def test_records_go_before_their_ticket(
+    server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When only one of both can be removed, it is what is private."""
+    store = new(server, tmp_path / "one", address)
+    tickets, removed = Tickets(store), []
+    monkeypatch.setattr(store, "remove", removed.append)
+    tickets.drop(7, Ticket("graph", "olga", "ab12", "text/csv", gzipped=False))
+    assert removed == ["incoming/ab12", "incoming/records-7", "incoming/upload-7"]
+
+
 def test_one_attempt_is_enough_for_all_who_wait(
     server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
