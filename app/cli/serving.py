@@ -14,6 +14,10 @@ from app.cli.remote import fail
 from app.settings import Settings
 from storage.folders import make_folder
 
+#: Objects that many queries at once may hold before the collector looks for cycles among them;
+#: at the interpreter's 700 it looks through the same queries again and again, for nothing.
+COLLECT_AFTER = 50_000
+
 
 def version() -> None:
     """Print the version."""
@@ -57,6 +61,7 @@ def serve(
             # What is there now stays: the collector need not go through it again and again.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(COLLECT_AFTER, 10, 10)
             if fresh and key_file.exists():
                 typer.echo(f"The first admin's key is in {key_file}")
 
