@@ -11,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import ASGIApp
 
 from app import problems
 from app.metrics import Metrics
@@ -26,7 +27,14 @@ def install(app: FastAPI, metrics: Metrics, routers: Iterable[APIRouter]) -> Non
         for route in router.routes
         if isinstance(route, Route) and route.straight
     }
-    app.add_middleware(Observed, metrics=metrics, straight=straight)
+    build = app.build_middleware_stack
+
+    def observed() -> ASGIApp:
+        # Outside of all that the framework puts around an application.
+        return Observed(build(), metrics=metrics, straight=straight)
+
+    app.build_middleware_stack = observed  # type: ignore[method-assign]
+    app.add_exception_handler(Exception, _unknown)
     for kind in (*problems.PROBLEMS, RequestValidationError):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(HTTPException, _by_status)
@@ -36,6 +44,10 @@ async def _known(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
     assert reply is not None  # only registered for the types of the table
     return reply
+
+
+async def _unknown(request: Request, _error: Exception) -> Response:
+    return problems.response(problems.INTERNAL, request.state.request_id)
 
 
 async def _by_status(request: Request, error: Exception) -> Response:

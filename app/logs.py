@@ -5,14 +5,18 @@ No bodies, no paths with names in them, no query strings, no exception texts, no
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 import logging
+import threading
 from collections.abc import MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 #: Every field that a line may have.
 ALLOWED = frozenset(
@@ -21,6 +25,8 @@ ALLOWED = frozenset(
 )
 OWN = "privypurse"
 _ENCODER = json.JSONEncoder()
+#: A logger as last configured: to make another takes longer than to write a line with it.
+ready: FilteringBoundLogger = structlog.get_logger(OWN)
 #: Libraries whose messages are about sockets and schema versions, arguments included.
 SPEAKING = ("uvicorn", "alembic")
 
@@ -28,6 +34,11 @@ SPEAKING = ("uvicorn", "alembic")
 def only_allowed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Drop every field that is not on the list."""
     return {key: value for key, value in event.items() if key in ALLOWED}
+
+
+def stamped(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["timestamp"] = datetime.now(UTC).isoformat()
+    return event
 
 
 class JsonLine(logging.Formatter):
@@ -52,15 +63,35 @@ class JsonLine(logging.Formatter):
 class Lines:
     """Our own lines, straight to the stream: a record of ``logging`` takes longer than all else.
 
-    One that cannot be written is lost, as with the handlers of ``logging``.
+    What one turn of an event loop has to say is written at its end, in one piece. A line that
+    cannot be written is lost, as with the handlers of ``logging``.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._lock = threading.Lock()
+        self._said: list[str] = []
+        #: The loop that will write what is said.
+        self._writer: asyncio.AbstractEventLoop | None = None
+        atexit.register(self._write)
 
     def msg(self, line: str) -> None:
+        with self._lock:
+            self._said.append(line + "\n")
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # on a thread of another kind
+            self._write()
+            return
+        if loop is not self._writer:
+            self._writer = loop
+            loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        with self._lock:
+            said, self._said, self._writer = self._said, [], None
         with suppress(OSError, ValueError):  # ValueError: the stream is closed
-            self._stream.write(line + "\n")
+            self._stream.write("".join(said))
             self._stream.flush()
 
     debug = info = warning = error = critical = msg
@@ -68,18 +99,21 @@ class Lines:
 
 def configure(level: int = logging.INFO) -> None:
     """Send the lines of this service and of its libraries to standard error."""
+    global ready
     handler = logging.StreamHandler()
+    lines = Lines(handler.stream)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            stamped,
             only_allowed,
-            structlog.processors.JSONRenderer(serializer=lambda line, **_: _ENCODER.encode(line)),
+            lambda _logger, _level, event: _ENCODER.encode(event),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: Lines(handler.stream),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
+    ready = structlog.get_logger(OWN).bind()
     # When a line cannot be written, the standard handlers print the values it was made of.
     logging.raiseExceptions = False
     handler.setFormatter(JsonLine())

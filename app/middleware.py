@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app import logs
 from app.ids import random_bytes
 from app.metrics import Metrics
 from app.problems import INTERNAL, response
@@ -22,22 +22,29 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+#: Over them, of all that is not JSON: a browser may show it as a page.
+OF_PAGES = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def _encoded(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.lower().encode(): value.encode() for name, value in headers.items()}
+
 
 #: The same as ASGI carries them, encoded once.
-FIXED = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+FIXED, FIXED_OF_PAGES = _encoded(HEADERS), _encoded(HEADERS | OF_PAGES)
+JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
 #: Pages may let their own forms say where they come from, and no more than that.
 ADMITTED = (b"referrer-policy", b"same-origin")
-
-
-log = structlog.get_logger("privypurse.request")
 
 
 class Observed:
@@ -77,19 +84,23 @@ class Observed:
         except ClientDisconnect:
             pass  # nobody is left to answer
         except Exception as error:
-            log.error("failed", request_id=request_id, error=type(error).__qualname__)
+            logs.ready.error("failed", request_id=request_id, error=type(error).__qualname__)
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
             # The template of the path, never the path: that one carries names.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
-            log.info("request", request_id=request_id, method=method, route=route, status=status)
+            logs.ready.info(
+                "request", request_id=request_id, method=method, route=route, status=status
+            )
 
 
 def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
     """The headers of a reply: its own, and over them those that every reply carries."""
-    fixed = FIXED | dict([ADMITTED]) if ADMITTED in own else FIXED
+    fixed = FIXED_OF_PAGES if JSON.isdisjoint(own) else FIXED
+    if ADMITTED in own:
+        fixed = fixed | dict([ADMITTED])
     headers = [pair for pair in own if pair[0] not in fixed]
     if all(name != b"cache-control" for name, _ in headers):
         headers.append((b"cache-control", b"no-store"))
