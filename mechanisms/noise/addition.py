@@ -29,7 +29,9 @@ _LARGEST_BLOCK = 1 << 17
 
 def parts(count: int, executor: Executor) -> list[tuple[int, int]]:
     """Contiguous (start, stop) of nearly equal length, one a worker; public like ``count``."""
-    pieces = executor.workers if count >= PARALLEL_FROM else 1
+    if count < PARALLEL_FROM:
+        return [(0, count)]
+    pieces = executor.workers
     return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
 
 

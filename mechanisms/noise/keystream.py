@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from mechanisms.noise.words import Words
 
 _WORD = 8
+#: So many words the system makes sooner than a cipher is set up; they are as good.
+SHORT = 128
 #: The keystream is the encryption of zeros; at most this many words of it at a time.
 _ZEROS = memoryview(bytes(_WORD << 17))
 
@@ -26,11 +28,16 @@ class Keystream:
     __slots__ = ("_encryptor",)
 
     def __init__(self) -> None:
-        self._encryptor = Cipher(ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
+        self._encryptor: CipherContext | None = None
 
     def words(self, count: int) -> Words:
         words = np.empty(count, dtype=np.uint64)
         into = words.data.cast("B")
+        if self._encryptor is None:
+            if count <= SHORT:
+                into[:] = os.urandom(_WORD * count)
+                return words
+            self._encryptor = Cipher(ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
         for start in range(0, len(into), len(_ZEROS)):
             part = into[start : start + len(_ZEROS)]
             self._encryptor.update_into(_ZEROS[: len(part)], part)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from mechanisms.noise import keystream
 from mechanisms.noise.keystream import Keystream, SystemRandomness
@@ -12,6 +14,7 @@ from mechanisms.noise.keystream import Keystream, SystemRandomness
 def test_the_stream_is_that_of_the_standard(monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 8439, appendix A.1, test vector 1: key and nonce of zeros."""
     monkeypatch.setattr(keystream.os, "urandom", bytes)
+    monkeypatch.setattr(keystream, "SHORT", 0)
     words = Keystream().words(8)
     expected = (
         "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
@@ -22,6 +25,7 @@ def test_the_stream_is_that_of_the_standard(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_pieces_are_read_as_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keystream.os, "urandom", bytes)
+    monkeypatch.setattr(keystream, "SHORT", 0)
     whole = Keystream().words((1 << 18) + 5)
     source = Keystream()
     pieces = [source.words(count) for count in (0, 1, 6, 1 << 17, (1 << 17) - 2)]
@@ -34,3 +38,24 @@ def test_every_stream_has_a_key_of_its_own() -> None:
     randomness = SystemRandomness()
     firsts = {int(randomness.stream().words(1)[0]) for _ in range(1000)}
     assert len(firsts) == 1000  # two equal words of 64 bits: below 10⁻¹³
+
+
+def test_a_short_piece_is_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte asked for is used once, and the first long piece begins the keystream."""
+    asked: list[bytes] = []
+
+    def given(count: int) -> bytes:
+        asked.append(bytes((len(asked) + place) % 251 for place in range(count)))
+        return asked[-1]
+
+    monkeypatch.setattr(keystream.os, "urandom", given)
+    source = Keystream()
+    short = [source.words(count) for count in (3, keystream.SHORT)]
+    assert [piece.tobytes() for piece in short] == asked
+    assert all(piece.dtype == np.uint64 and piece.flags.writeable for piece in short)
+    long = source.words(keystream.SHORT + 1)
+    after = source.words(2)
+    assert [len(bytes_) for bytes_ in asked] == [24, 8 * keystream.SHORT, 32]
+    encryptor = Cipher(ChaCha20(asked[-1], bytes(16)), mode=None).encryptor()
+    stream = encryptor.update(bytes(8 * (keystream.SHORT + 3)))
+    assert long.tobytes() + after.tobytes() == stream
