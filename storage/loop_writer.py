@@ -55,7 +55,7 @@ class LoopWriter(Generic[Member, Outcome]):
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Outcome] = loop.create_future()
-        queue = self._loops.setdefault(loop, _Queue())
+        queue = self._loops.get(loop) or self._loops.setdefault(loop, _Queue())
         queue.waiting.append((member, future))
         if queue.worker is None or queue.worker.done():
             # It begins when all that is ready now has run, and so has put its members in, too.

@@ -8,6 +8,8 @@ from uuid import UUID
 from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, PrivacyLoss
 from storage.chain import request_subject
 
+NOTHING, LARGEST = PrivacyLoss(0), PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
+
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
@@ -27,9 +29,9 @@ class Reserve:
     request: bytes
 
     def __post_init__(self) -> None:
-        if not self.charge.fits(PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)):
+        if not self.charge.fits(LARGEST):
             raise ValueError("a charge is at most ε = 10⁹ and below δ = 1")
-        if self.charge == PrivacyLoss(0):
+        if self.charge == NOTHING:
             raise ValueError("a query that costs nothing needs no reservation")
         if self.key is not None and not (1 <= len(self.key) <= 255 and self.key.isascii()):
             raise ValueError("a key has 1 to 255 ASCII characters")

@@ -7,13 +7,15 @@ owns tables, dialects, pool and transactions: these statements run on the connec
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Dialect, Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 
+Arguments = Callable[[dict[str, Any]], Any]
 #: SQLite takes 32,766 values in one statement.
 ROWS_AT_ONCE = 500
 
@@ -23,25 +25,25 @@ class Hot:
 
     def __init__(self, statement: Executable) -> None:
         self._statement = statement
-        self._compiled: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {}
+        self._compiled: dict[str, tuple[str, Arguments]] = {}
         self._make: Any = None
 
-    def rows(self, driver: Any, dialect: Dialect, values: Mapping[str, Any]) -> list[Any]:
+    def rows(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> list[Any]:
         """Run it and fetch what it returns: named tuples, by the labels of the statement."""
-        sql, constants, order = self.compiled(dialect)
-        cursor = executed(driver, sql, _arguments(constants, order, values))
-        return list(map(self._make, cursor.fetchall()))
+        sql, arguments = self.compiled(dialect)
+        return list(map(self._make, executed(driver, sql, arguments(values)).fetchall()))
 
-    def insert_all(self, driver: Any, dialect: Dialect, many: Sequence[Mapping[str, Any]]) -> None:
+    def insert_all(self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]) -> None:
         """Insert every one of ``many`` by the INSERT of one row: rows take less than statements."""
-        sql, constants, order = self.compiled(dialect)
+        sql, arguments = self.compiled(dialect)
         row = sql[sql.rindex("(") :]
         for start in range(0, len(many), ROWS_AT_ONCE):
             rows = many[start : start + ROWS_AT_ONCE]
-            arguments = [one for values in rows for one in _arguments(constants, order, values)]
-            executed(driver, sql + f", {row}" * (len(rows) - 1), arguments)
+            all_of_them = [one for values in rows for one in arguments(values)]
+            executed(driver, sql + f", {row}" * (len(rows) - 1), all_of_them)
 
-    def compiled(self, dialect: Dialect) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    def compiled(self, dialect: Dialect) -> tuple[str, Arguments]:
+        """Its text, and what makes the driver's arguments of its values."""
         known = self._compiled.get(dialect.name)
         if known is None:
             compiled = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]
@@ -50,7 +52,7 @@ class Hot:
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
-            known = str(compiled), constants, tuple(compiled.positiontup or ())
+            known = str(compiled), _arguments(constants, compiled.positiontup or ())
             names = [column.name for column in compiled._result_columns]
             made: Any = namedtuple("Row", names)  # type: ignore[misc]
             self._make = made._make
@@ -58,11 +60,14 @@ class Hot:
         return known
 
 
-def _arguments(
-    constants: Mapping[str, Any], order: tuple[str, ...], values: Mapping[str, Any]
-) -> Any:
-    named = {**constants, **values}
-    return [named[name] for name in order] if order else named
+def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
+    """By position where the driver wants an ``order``, by name otherwise."""
+    if not order:
+        return lambda values: constants | values
+    if len(order) == 1:
+        return lambda values: ((constants | values)[order[0]],)
+    in_order = itemgetter(*order)
+    return lambda values: in_order(constants | values)
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,11 @@ class SignedIn:
     stale: bool
 
 
+@lru_cache(maxsize=64)
+def _roles(joined: str | None) -> frozenset[str]:
+    return frozenset((joined or "").split(",")) - {""}
+
+
 class Users:
     """The users of one database; safe to share between threads."""
 
@@ -134,8 +140,7 @@ class Users:
         if not rows or not matches(secret, rows[0].secret_hash):
             return None
         row = rows[0]
-        roles = frozenset((row.roles or "").split(",")) - {""}
-        user = User(row.id, row.name, roles, bool(row.disabled), row.created_us)
+        user = User(row.id, row.name, _roles(row.roles), bool(row.disabled), row.created_us)
         stale = row.last_used_us is None or row.last_used_us < row.now - LAST_USED_US
         return SignedIn(user, key_id, stale)
 
