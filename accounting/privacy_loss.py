@@ -116,6 +116,8 @@ def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
 
 def format_units(units: int, digits: int) -> str:
     """The shortest decimal string of ``units`` of 10^−digits: 500000000 at 9 is "0.5"."""
+    if not units:
+        return "0"
     whole, part = divmod(abs(units), 10**digits)
     text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
     return f"-{text}" if units < 0 else text

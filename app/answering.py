@@ -12,7 +12,6 @@ kept under its key.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,27 +21,24 @@ from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
 
-from accounting.privacy_loss import PrivacyLoss
 from app.admission import InFlight
 from app.clock import next_instant, release_after
 from app.execution import Execution, quickly
 from app.ids import uuid7
 from app.places import Places
 from app.problems import query_failed_body
-from app.queries.query import Price
-from app.submission import PATH, QueryRequest
-from mechanisms.domains import Dataset
+from app.submission import PATH, Priced, QueryRequest, written
+from app.waiting import over
 from mechanisms.noise.words import Randomness
 from storage.asking import Asking
 from storage.database import Database
-from storage.datasets import Datasets, StoredDataset
+from storage.datasets import Datasets
 from storage.distant import DistantLabels
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
 from storage.ledger import Ledger, Replay, Reservation, Reserve
 from storage.queries import Queries, QueryRow
 from storage.users import User
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: Seconds between two looks at a query that another process is working on.
 POLL = 0.1
 
@@ -119,36 +115,35 @@ class Answering:
         Raises: what ``app.problems`` lists, all of it before any record is read and for free.
         """
         body_hash = request.body_hash
-        found = await quickly(
+        asked = await quickly(
             self._database, self._asking.look_up, request.dataset, analyst, key, body_hash
         )
-        if isinstance(found, Replay):
-            return self._replayed(found)
-        stored = found.dataset
-        public = public_facts(stored)
-        charge = request.loss
-        price = request.price(public)
-        if stored.status != "ready":
-            raise NoRecords(stored.name)
+        if isinstance(asked, Replay):
+            return self._replayed(asked)
+        if asked.public is None:
+            raise NoRecords(asked.name)  # the node list is still to come
+        priced = request.priced(asked.public)
+        if not asked.version:
+            raise NoRecords(asked.name)
 
         admit()
-        if stored.names is not None and not stored.names.at_hand and request.query.names_nodes():
-            await self._fetch(stored.names)
+        if asked.names is not None and not asked.names.at_hand and request.query.names_nodes():
+            await self._fetch(asked.names)
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
-            refusal = found.refusal(charge)
+            refusal = asked.refusal(request.loss)
             if refusal is not None:
                 raise refusal
             outcome = await self._ledger.reserve_async(
                 Reserve(
                     query_id=uuid7(),
                     analyst_id=analyst.id,
-                    dataset_id=stored.id,
-                    version=stored.version,
+                    dataset_id=asked.id,
+                    version=asked.version,
                     key=key,
                     body_hash=body_hash,
-                    charge=charge,
+                    charge=request.loss,
                     request=request.canonical,
                 )
             )
@@ -162,12 +157,8 @@ class Answering:
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
-        under_way.task = asyncio.create_task(
-            self._finish(under_way, request, stored, public, charge, price)
-        )
-        # Nobody may be left to take the exception: that it was cancelled stands in its row.
-        under_way.task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await self._reply_within(under_way, request, stored, wait)
+        under_way.task = asyncio.create_task(self._finish(under_way, request, asked.id, priced))
+        return await self._reply_within(under_way, request, wait)
 
     async def _fetch(self, names: DistantLabels) -> None:
         """Have a list of nodes here, before anything is charged; one thread for all who wait.
@@ -206,7 +197,7 @@ class Answering:
         """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
         under_way = self._under_way.get(query_id)
         if under_way is not None and under_way.task is not None:
-            await asyncio.wait({under_way.task}, timeout=wait)
+            await over(under_way.task, wait)
             return
         # It runs in another process: ask the database now and then.
         deadline = time.monotonic() + wait
@@ -229,35 +220,33 @@ class Answering:
             self._keeper.cancel()
             self._keeper = None
 
-    async def _reply_within(
-        self, under_way: UnderWay, request: QueryRequest, stored: StoredDataset, wait: float
-    ) -> Reply:
+    async def _reply_within(self, under_way: UnderWay, request: QueryRequest, wait: float) -> Reply:
         assert under_way.task is not None
         # The deadline is checked against instants, never against the end of the work: a reply of
         # 202 must not tell more of a run time than the clock does.
-        done, _ = await asyncio.wait({under_way.task}, timeout=wait)
+        task, done = under_way.task, False
+        try:
+            done = await over(task, wait)
+        finally:
+            if not done:
+                # Nobody may take the exception: that the query was cancelled stands in its row.
+                task.add_done_callback(lambda late: late.cancelled() or late.exception())
         if done:
-            return under_way.task.result()
+            return task.result()
         elapsed = time.monotonic() - under_way.started
         location = f"{PATH}/{under_way.reservation.query_id}"
         body = {
             "id": str(under_way.reservation.query_id),
             "status": "running",
-            "dataset": stored.name,
+            "dataset": request.dataset,
             "dataset_version": under_way.reservation.version,
             "query": request.query.model_dump(mode="json"),
             **self.progress(elapsed),
         }
-        return Reply(202, encode(body), {"Location": location, "Retry-After": "1"})
+        return Reply(202, written(body).encode(), {"Location": location, "Retry-After": "1"})
 
     async def _finish(
-        self,
-        under_way: UnderWay,
-        request: QueryRequest,
-        stored: StoredDataset,
-        public: Dataset,
-        charge: PrivacyLoss,
-        price: Price,
+        self, under_way: UnderWay, request: QueryRequest, dataset_id: int, priced: Priced
     ) -> Reply:
         reservation = under_way.reservation
         try:
@@ -266,10 +255,10 @@ class Answering:
                 status, body = 500, query_failed_body(reservation.query_id)
                 after = release_after(time.monotonic() - under_way.started, self._interval)
             else:
-                work = (under_way, request, stored, public, charge, price)
-                kind, light = request.query.name, request.query.is_light(public)
+                work = (reservation, request, dataset_id, priced)
+                kind, light = request.query.name, request.query.is_light(priced.dataset)
                 # What is not open yet may have to come from a store elsewhere: that takes a thread.
-                opened = light and self._datasets.is_open(stored.id, reservation.version)
+                opened = light and self._datasets.is_open(dataset_id, reservation.version)
                 if opened and kind in self._warm:
                     status, body = self._compute(*work)
                     instant = self._places.leave(begun)
@@ -294,7 +283,9 @@ class Answering:
             late = time.monotonic() - under_way.started
             if late > after:
                 after = next_instant(late, self._interval)
-            await asyncio.sleep(max(0.0, under_way.started + after - time.monotonic()))
+            left = under_way.started + after - time.monotonic()
+            if left > 0:
+                await asyncio.sleep(left)
             if isinstance(settled, Exception):
                 raise settled
             if not settled:
@@ -314,7 +305,7 @@ class Answering:
         """
         begun = under_way.begun
         if not begun.done():
-            await asyncio.wait({begun}, timeout=self._limit)
+            await over(begun, self._limit)
         if begun.done() and not begun.cancelled():
             return begun.result()
         begun.cancel()
@@ -333,8 +324,7 @@ class Answering:
         """
         job = self._execution.job(self._compute, *work)
         left = begun + self._limit - time.monotonic()
-        done, _ = await asyncio.wait({job}, timeout=max(0.0, left))
-        if not done:
+        if not await over(job, max(0.0, left)):
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
             job.add_done_callback(lambda _: self._places.leave(begun))
             instant = begun + release_after(time.monotonic() - begun, self._interval)
@@ -362,48 +352,22 @@ class Answering:
 
     def _compute(
         self,
-        under_way: UnderWay,
+        reservation: Reservation,
         request: QueryRequest,
-        stored: StoredDataset,
-        public: Dataset,
-        charge: PrivacyLoss,
-        price: Price,
+        dataset_id: int,
+        priced: Priced,
     ) -> tuple[int, bytes]:
-        reservation = under_way.reservation
+        dataset = priced.dataset
         try:
-            records = self._datasets.records(stored.id, reservation.version, public.domain)
+            records = self._datasets.records(dataset_id, reservation.version, dataset.domain)
             release = request.query.compute(
-                records, public, charge, self._randomness, self._execution.kernels
+                records, dataset, request.loss, self._randomness, self._execution.kernels
             )
-            return 201, encode(
-                {
-                    "id": str(reservation.query_id),
-                    "status": "answered",
-                    "dataset": stored.name,
-                    "dataset_version": reservation.version,
-                    "query": request.shown,
-                    "charge": {**charge.as_dict(), "neighbouring": public.neighbouring.value},
-                    "remaining": reservation.remaining.as_dict(),
-                    "steps": [step.as_dict() for step in price.steps],
-                    "answer": release.answer,
-                    "receipt": reservation.receipt.hex(),
-                }
-            )
+            return 201, priced.reply(reservation, release.answer)
         except Exception:
             # Whatever went wrong may depend on records: one fixed text, and no word of it in logs.
             return 500, query_failed_body(reservation.query_id)
 
 
-def public_facts(stored: StoredDataset) -> Dataset:
-    """The public description; NoRecords while the node list is still to come."""
-    if stored.public is None:
-        raise NoRecords(stored.name)
-    return stored.public
-
-
 def replayed(status: int, body: bytes) -> Reply:
     return Reply(status, body, {"Idempotency-Replayed": "true"})
-
-
-def encode(body: Mapping[str, Any]) -> bytes:
-    return _ENCODER.encode(body).encode()

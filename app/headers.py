@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 
 class HeaderTable(Headers):
@@ -22,7 +23,15 @@ class HeaderTable(Headers):
 
 
 class QuickRequest(Request):
-    """A request that is asked for many of its headers."""
+    """A request that is asked for many of its headers, and often for what was noted with it."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(scope, receive, send)
+        self._noted = SimpleNamespace(**scope["state"])
+
+    @property
+    def state(self) -> Any:
+        return self._noted
 
     @property
     def headers(self) -> Headers:

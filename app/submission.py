@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any
@@ -13,11 +14,17 @@ from accounting.privacy_loss import PrivacyLoss
 from app.amounts import QueryEpsilon
 from app.models import Body, Name
 from app.queries import AnyQuery
-from app.queries.query import Price
 from mechanisms.domains import Dataset
+from storage.reservation import Reservation
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: Where queries are sent to; part of what a key stands for.
 PATH = "/v1/queries"
+
+
+def written(value: Any) -> str:
+    """Compact JSON; ValueError for what JSON has no number for."""
+    return _ENCODER.encode(value)
 
 
 class QueryRequest(Body):
@@ -27,21 +34,15 @@ class QueryRequest(Body):
     epsilon: QueryEpsilon
     query: AnyQuery
 
-    def price(self, dataset: Dataset) -> Price:
-        """What ``query`` does with the loss; for one dataset it is worked out once."""
-        known = self.__dict__.get("_price")
-        if known is None or known[0] is not dataset:
-            price = self.query.price(dataset, self.loss)
-            # The ledger is charged what was asked for: a price that differs is a bug, no rebate.
-            assert price.total() == self.loss
-            known = self.__dict__["_price"] = dataset, price
-        found: Price = known[1]
-        return found
+    def priced(self, dataset: Dataset) -> Priced:
+        """What the request means for ``dataset``; of the same one it is worked out once.
 
-    @cached_property
-    def shown(self) -> dict[str, Any]:
-        """The query with all its fields, as replies repeat it."""
-        return self.query.model_dump(mode="json")
+        Raises: UnsupportedQuery.
+        """
+        known: Priced | None = self.__dict__.get("_priced")
+        if known is None or known.dataset is not dataset:
+            known = self.__dict__["_priced"] = Priced(self, dataset)
+        return known
 
     @cached_property
     def canonical(self) -> bytes:
@@ -58,6 +59,30 @@ class QueryRequest(Body):
     @cached_property
     def loss(self) -> PrivacyLoss:
         return PrivacyLoss(self.epsilon, self.query.delta_atto())
+
+
+class Priced:
+    """A request with its price for one dataset, and what of its reply is known by then."""
+
+    def __init__(self, request: QueryRequest, dataset: Dataset) -> None:
+        loss = request.loss
+        price = request.query.price(dataset, loss)
+        # The ledger is charged what was asked for: a price that differs is a bug, no rebate.
+        assert price.total() == loss
+        self.dataset = dataset
+        charge = {**loss.as_dict(), "neighbouring": dataset.neighbouring.value}
+        self._named = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
+        query = request.query.model_dump(mode="json")
+        self._charged = f',"query":{written(query)},"charge":{written(charge)},"remaining":'
+        self._spent = f',"steps":{written([step.as_dict() for step in price.steps])},"answer":'
+
+    def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
+        """The body of the reply, compact JSON."""
+        return (
+            f'{{"id":"{reservation.query_id}",{self._named}{reservation.version}{self._charged}'
+            f"{written(reservation.remaining.as_dict())}{self._spent}{written(answer)},"
+            f'"receipt":"{reservation.receipt.hex()}"}}'
+        ).encode()
 
 
 class QuoteRequest(Body):

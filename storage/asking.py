@@ -9,15 +9,18 @@ from sqlalchemy import BigInteger, and_, bindparam, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from storage import replaying, stored
+from mechanisms.domains import Dataset
+from storage import replaying
 from storage.database import Database
 from storage.datasets import Datasets, sees_ungranted
+from storage.distant import DistantLabels
 from storage.errors import NotFound
+from storage.expressions import now_us
 from storage.ledger import Ledger
 from storage.reservation import Replay
 from storage.reserving import Refusal, refusal
 from storage.statements import Hot
-from storage.stored import StoredDataset
+from storage.stored import FACTS, WITH_CAP
 from storage.tables import budget_account, dataset, query
 from storage.users import User
 
@@ -32,12 +35,13 @@ _CHARGED = (
 )
 #: In the order of the parameters of ``refusal``.
 _STANDING = ("frozen", "lim_eps_n", "lim_delta_a", "charged_eps_n", "charged_delta_a")
-_ACCOUNTS_FROM = len(stored.COLUMNS) + len(replaying.COLUMNS)
+_ACCOUNTS_FROM = len(FACTS) + len(replaying.COLUMNS) + 1
 
 _ASKED = Hot(
     select(
-        *stored.COLUMNS,
+        *FACTS,
         *replaying.COLUMNS,
+        now_us().label("now"),
         *(
             table.c[name].label(f"{name}_{rank.name}")
             for rank, table in _CHARGED
@@ -45,7 +49,7 @@ _ASKED = Hot(
         ),
     )
     .select_from(
-        stored.TABLES.outerjoin(query, replaying.HAS_KEY)
+        WITH_CAP.outerjoin(query, replaying.HAS_KEY)
         .outerjoin(
             _own,
             and_(
@@ -67,11 +71,19 @@ _ASKED = Hot(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
-    """A dataset that the analyst may see, and what stood in the accounts at the same moment."""
+    """A dataset that the analyst may see, and what stood in the accounts at the same moment.
 
-    dataset: StoredDataset
+    ``public`` is None until the node list has been uploaded, ``version`` 0 without records;
+    ``names`` are those of its nodes, where they have to be fetched from a store.
+    """
+
+    id: int
+    name: str
+    version: int
+    public: Dataset | None
+    names: DistantLabels | None
     _row: Any
 
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
@@ -123,4 +135,4 @@ class Asking:
         granted = "analyst" in analyst.roles and row[_ACCOUNTS_FROM] is not None
         if not (granted or sees_ungranted(row, analyst)):
             raise NotFound
-        return Asked(self._datasets.stored(row), row)
+        return Asked(row.id, row.name, row.version, *self._datasets.facts(row), row)

@@ -346,6 +346,10 @@ class Datasets:
             names=names,
         )
 
+    def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
+        """``public`` and ``names`` of the dataset of a row with ``storage.stored.FACTS`` in it."""
+        return self._fixed(row.id, row.domain_length, row.fixed_rows)[1:]
+
     def _load_fixed(
         self, dataset_id: int, domain_length: int, rows: int | None
     ) -> tuple[dict[str, Any], Dataset | None, DistantLabels | None]:

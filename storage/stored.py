@@ -63,16 +63,20 @@ _latest = (
     .scalar_subquery()
     .correlate(dataset)
 )
-# The texts may be megabytes, so a process reads them once (``Datasets``), not with every row.
-COLUMNS = (
+#: What a query needs to know. The texts may be megabytes, so a process reads them once
+#: (``Datasets.facts``), not with every row.
+FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    users.c.name.label("owner"),
     # A graph's domain is there later than its row, and changes once, when its nodes get names.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
+)
+COLUMNS = (
+    *FACTS,
+    users.c.name.label("owner"),
     _d.created_us,
     _cap.lim_eps_n,
     _cap.lim_delta_a,
@@ -83,15 +87,13 @@ COLUMNS = (
     _u.detail,
     now_us().label("now"),
 )
-TABLES = (
-    dataset.join(users, users.c.id == _d.owner_id)
-    .join(
-        budget_account,
-        and_(_cap.rank == int(AccountRank.DATASET), _cap.dataset_id == _d.id, _cap.analyst_id == 0),
-    )
-    .outerjoin(upload, _u.id == _latest)
+WITH_CAP = dataset.join(
+    budget_account,
+    and_(_cap.rank == int(AccountRank.DATASET), _cap.dataset_id == _d.id, _cap.analyst_id == 0),
 )
-DATASETS: Select[Any] = select(*COLUMNS).select_from(TABLES)
+DATASETS: Select[Any] = select(*COLUMNS).select_from(
+    WITH_CAP.join(users, users.c.id == _d.owner_id).outerjoin(upload, _u.id == _latest)
+)
 
 
 granted = budget_account.alias("granted").c

@@ -150,10 +150,21 @@ class StatisticQuery(Query):
         mechanism, statistic = self._mechanism(dataset), self._statistic
         value = mechanism.release(statistic, records, dataset, share, randomness, executor)
         answer: dict[str, Any] = {"value": number(value)}
-        scale = mechanism.noise_scale(statistic, dataset, share)
+        scale = self._noise_scale(mechanism, dataset, share)
         if scale is not None:
             answer["noise_scale"] = float(scale)
         return Release(answer)
+
+    def _noise_scale(
+        self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss
+    ) -> Fraction | None:
+        """Public, and of the same dataset and loss worked out once."""
+        known = self.__dict__.get("_scale")
+        if known is None or known[0] is not dataset or known[1] != loss:
+            scale = mechanism.noise_scale(self._statistic, dataset, loss)
+            known = self.__dict__["_scale"] = dataset, loss, scale
+        found: Fraction | None = known[2]
+        return found
 
     def is_light(self, dataset: Dataset) -> bool:
         table = dataset.domain

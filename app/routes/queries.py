@@ -15,7 +15,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
-from app.answering import encode
 from app.auth import CurrentUser, allow
 from app.dependencies import (
     DEFAULT_LIMIT,
@@ -32,7 +31,7 @@ from app.rendering import FORMATS
 from app.routes.examples import ANSWERED, QUERIES
 from app.routing import counts_itself, formats, router
 from app.services import Services
-from app.submission import QueryRequest
+from app.submission import QueryRequest, written
 from app.times import moment
 from mechanisms.errors import UnsupportedQuery
 from storage.errors import (
@@ -215,7 +214,7 @@ async def look_up(
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         body |= services.answering.progress(max(0.0, (now - row.created_us) / 1e6))
-    return Response(encode(body), media_type="application/json")
+    return Response(written(body), media_type="application/json")
 
 
 @api.delete(

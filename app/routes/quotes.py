@@ -9,7 +9,6 @@ from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
 from app.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.answering import public_facts
 from app.auth import CurrentUser, allow
 from app.dependencies import ServicesDep
 from app.models import Reply
@@ -54,7 +53,9 @@ async def quote(
     account = await run_in_threadpool(services.ledger.account, stored.id, user.id)
     if account is None:
         raise NotFound
-    public = public_facts(stored)
+    public = stored.public
+    if public is None:
+        raise NoRecords(stored.name)  # the node list is still to come
     if request.epsilon is not None:
         loss = PrivacyLoss(request.epsilon, request.query.delta_atto())
     else:

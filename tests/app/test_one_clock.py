@@ -28,6 +28,7 @@ from app.queries.statistic import StatisticQuery
 from app.settings import Settings
 from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
 from storage import queries, replaying
+from storage.reservation import Reservation
 from tests.app.virtual_time import VirtualTime
 
 #: Seconds: the interval of the clock, what every answer takes, and what some take longer.
@@ -143,11 +144,11 @@ def _counts_fall_early(patch: Patch) -> None:
     """A query is in flight until its work ends."""
     compute, leave = Answering._compute, InFlight.leave
 
-    def counted(self: Answering, under_way: answering.UnderWay, *rest: Any) -> Any:
+    def counted(self: Answering, reservation: Reservation, *rest: Any) -> Any:
         try:
-            return compute(self, under_way, *rest)
+            return compute(self, reservation, *rest)
         finally:
-            leave(self._in_flight, under_way.analyst_id)
+            leave(self._in_flight, self._under_way[reservation.query_id].analyst_id)
 
     patch.setattr(Answering, "_compute", counted)
     patch.setattr(InFlight, "leave", lambda *_: None)

@@ -37,7 +37,10 @@ def freeze(world: World, rank: AccountRank) -> None:
 def test_what_fits_is_not_refused(world: World, asking: Asking) -> None:
     dataset, analyst = world.ready(loss("0.5"))
     found = asked(asking, dataset, analyst)
-    assert found.dataset == world.datasets.find(dataset.name)
+    known = world.datasets.find(dataset.name)
+    assert known is not None
+    expected = known.id, known.name, known.version, known.public
+    assert (found.id, found.name, found.version, found.public) == expected
     assert found.refusal(loss("0.5")) is None
 
 
