@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp
@@ -30,11 +31,12 @@ def install(app: FastAPI, metrics: Metrics, routers: Iterable[APIRouter]) -> Non
     build = app.build_middleware_stack
 
     def observed() -> ASGIApp:
-        # Outside of all that the framework puts around an application.
-        return Observed(build(), metrics=metrics, straight=straight)
+        # In the place of the framework's outermost layer, which answers failures in its own way.
+        outermost = build()
+        assert isinstance(outermost, ServerErrorMiddleware)
+        return Observed(outermost.app, metrics=metrics, straight=straight)
 
     app.build_middleware_stack = observed  # type: ignore[method-assign]
-    app.add_exception_handler(Exception, _unknown)
     for kind in (*problems.PROBLEMS, RequestValidationError):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(HTTPException, _by_status)
@@ -44,10 +46,6 @@ async def _known(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
     assert reply is not None  # only registered for the types of the table
     return reply
-
-
-async def _unknown(request: Request, _error: Exception) -> Response:
-    return problems.response(problems.INTERNAL, request.state.request_id)
 
 
 async def _by_status(request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 
 class HeaderTable(Headers):
@@ -25,9 +25,9 @@ class HeaderTable(Headers):
 class QuickRequest(Request):
     """A request that is asked for many of its headers, and often for what was noted with it."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(scope, receive, send)
-        self._noted = SimpleNamespace(**scope["state"])
+    def __init__(self, scope: Scope, *channels: Any) -> None:
+        super().__init__(scope, *channels)
+        self._noted = SimpleNamespace(**scope.get("state", {}))
 
     @property
     def state(self) -> Any:
