@@ -24,7 +24,6 @@ from storage.reserving import CHARGE, ENTRY, NEW_QUERY
 from storage.settling import SETTLE as SETTLE_SQLITE
 from storage.settling import SETTLEMENT
 from storage.sqlite import clock_us
-from storage.statements import Hot
 
 ANSWER_HASH = sha256(ANSWER).digest()
 
@@ -43,7 +42,7 @@ class SqliteRival:
         self._accounts = [id for (id,) in ids]
         self._dialect = sqlite_dialect.dialect(paramstyle="qmark")
         self._new, self._charge, self._settle = (
-            prepared(one, self._dialect) for one in (NEW_QUERY, CHARGE, SETTLE_SQLITE)
+            one.compiled(self._dialect) for one in (NEW_QUERY, CHARGE, SETTLE_SQLITE)
         )
 
     def run(self, group: int, seconds: float) -> tuple[int, float]:
@@ -70,7 +69,7 @@ class SqliteRival:
     def _new_query(self, execute: Any) -> bytes:
         id, at_us = uuid4().bytes, clock_us()
         analyst, dataset = self._pair
-        sql, order, _ = self._new
+        sql, arguments = self._new
         row = {
             "id": id,
             "analyst_id": analyst,
@@ -87,7 +86,7 @@ class SqliteRival:
             "lease_until": at_us,
             "created_us": at_us,
         }
-        execute(sql, [row[name] for name in order]).fetchall()
+        execute(sql, arguments(row))
         return id
 
     def _charge_all(self, execute: Any, ids: Sequence[bytes]) -> None:
@@ -114,9 +113,8 @@ class SqliteRival:
                         "subject": digest,
                     }
                 )
-            sql, order, values = self._charge
+            sql, arguments = self._charge
             moved = {
-                **values,
                 "account": account,
                 "seen": seq,
                 "last": seq + len(rows),
@@ -124,13 +122,12 @@ class SqliteRival:
                 "eps": len(rows),
                 "delta": 0,
             }
-            assert execute(sql, [moved[name] for name in order]).fetchall()
+            assert execute(sql, arguments(moved)).fetchall()
             ENTRY.insert_all(self._driver, self._dialect, rows)
 
     def _settle_one(self, execute: Any, id: bytes) -> dict[str, Any]:
-        sql, order, values = self._settle
+        sql, arguments = self._settle
         asked = {
-            **values,
             "query": id,
             "mine": 1,
             "lapsed_at": -1,
@@ -139,7 +136,7 @@ class SqliteRival:
             "status": 201,
             "release": 0,
         }
-        at_us = execute(sql, [asked[name] for name in order]).fetchall()[0][0]
+        at_us = execute(sql, arguments(asked)).fetchall()[0][0]
         return {
             "query_id": id,
             "attempt": 1,
@@ -147,12 +144,6 @@ class SqliteRival:
             "at_us": at_us,
             "digest": ANSWER_HASH,
         }
-
-
-def prepared(hot: Hot, dialect: Any) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """The text of a statement, the order of its parameters, and those it brings itself."""
-    sql, constants, order = hot.compiled(dialect)
-    return sql, order, constants
 
 
 class PostgresRival:

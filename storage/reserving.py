@@ -54,8 +54,7 @@ ACCOUNTS = Hot(
 )
 VERSION = Hot(select(dataset.c.version).where(dataset.c.id == bindparam("dataset")))
 NEW_QUERY = Hot(
-    insert_once("sqlite", query, "analyst_id", "idem_key")
-    .values(
+    insert_once("sqlite", query, "analyst_id", "idem_key").values(
         {
             name: bindparam(name)
             for name in (
@@ -65,7 +64,6 @@ NEW_QUERY = Hot(
             )
         }
     )
-    .returning(query.c.id)
 )
 KNOWN = Hot(
     select(query.c.id).where(
@@ -235,7 +233,7 @@ class Reserving:
             "lease_until": at_us + self._lease_us,
             "created_us": at_us,
         }
-        return bool(NEW_QUERY.rows(self._driver, self._dialect, values))
+        return NEW_QUERY.changes(self._driver, self._dialect, values) == 1
 
 
 def refusal(

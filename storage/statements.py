@@ -33,6 +33,11 @@ class Hot:
         sql, arguments = self.compiled(dialect)
         return list(map(self._make, executed(driver, sql, arguments(values)).fetchall()))
 
+    def changes(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> int:
+        """Run it; how many rows it has changed. To have SQLite return them takes as long again."""
+        sql, arguments = self.compiled(dialect)
+        return int(executed(driver, sql, arguments(values)).rowcount)
+
     def insert_all(self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]) -> None:
         """Insert every one of ``many`` by the INSERT of one row: rows take less than statements."""
         sql, arguments = self.compiled(dialect)

@@ -39,9 +39,9 @@ class Edited(Hot):
         self._old, self._new = old, new
 
     def compiled(self, dialect: Any) -> Any:
-        sql, constants, order = super().compiled(dialect)
+        sql, arguments = super().compiled(dialect)
         assert self._old in sql, sql
-        return sql.replace(self._old, self._new), constants, order
+        return sql.replace(self._old, self._new), arguments
 
 
 def standing(database: Database, request: Reserve) -> Any:
