@@ -32,18 +32,23 @@ class Kept:
 
 
 def kept(connection: Connection) -> Kept | None:
-    """All of it at this moment; None while an account is frozen.
+    """All that may stay; None while an account is frozen.
 
     A ledger that went back does not know what it has forgotten, until an operator accepts that.
     """
     frozen = select(budget_account.c.id).where(budget_account.c.frozen == 1).limit(1)
     if connection.execute(frozen).first() is not None:
         return None
+    # Uploads first: PostgreSQL shows each statement what was committed before it. One that is over
+    # by now has its version seen below; read last, it could be missing from both.
+    uploads = select(_u.id).where(_u.state == PREPARING)
+    under_way = frozenset(connection.execute(uploads).scalars())
     versions = select(_v.folder).where(_v.folder.is_not(None), _v.removed_us.is_(None))
     nodes = select(_d.nodes_folder).where(_d.nodes_folder.is_not(None))
-    uploads = select(_u.id).where(_u.state == PREPARING)
     return Kept(
-        *(frozenset(connection.execute(found).scalars()) for found in (versions, nodes, uploads))
+        frozenset(connection.execute(versions).scalars()),
+        frozenset(connection.execute(nodes).scalars()),
+        under_way,
     )
 
 
