@@ -2,7 +2,8 @@
 
 A fresh 32-byte key comes from the operating system for every stream, so streams share no state:
 not between threads, forks, replicas or machines restored from one snapshot. The key is used for
-this one stream, hence the nonce of zeros. There is no seed: nobody can repeat a draw.
+this one stream, hence the nonce of zeros. There is no seed: nobody can repeat a draw. Short draws
+take the system's own words and no key.
 """
 
 from __future__ import annotations
