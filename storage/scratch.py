@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +34,9 @@ from storage.shared import Shared
 Kernel = Callable[[Arrays, Any], Found]
 
 NAME = re.compile(r"[0-9a-f]{32}")
+#: Seconds after which a copy is written again when it is asked for: half of the age at which it is
+#: swept (``storage.leftovers``), so a job that begins now has as long.
+FRESH = 43_200.0
 
 
 class OtherKernels(RuntimeError):
@@ -62,7 +66,8 @@ class Scratch:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._stored: dict[int, str] = {}
+        #: Copies of arrays that live, and when each was written last.
+        self._stored: dict[int, tuple[str, float]] = {}
         # Of the thread that holds it: an array may be forgotten while another is stored.
         self._lock = RLock()
 
@@ -121,15 +126,16 @@ class Scratch:
         return not self._shared.holds(_plan_of(name))
 
     def _name(self, array: NDArray[Any]) -> str:
-        """What workers find an array by: the file it is mapped from, or a copy made now."""
+        """What workers find an array by: the file it is mapped from, or a fresh copy."""
         mapped = self._mapped_from(array)
         if mapped is not None:
             return mapped
         with self._lock:
-            known = self._stored.get(id(array))
-        if known is not None:
+            known, written = self._stored.get(id(array), (None, 0.0))
+        now = time.time()
+        if known is not None and now - written < FRESH:
             return known
-        name = f"cluster/{token_hex(16)}.npy"
+        name = known or f"cluster/{token_hex(16)}.npy"
         self._shared.write(
             name,
             lambda out: np.lib.format.write_array(
@@ -137,8 +143,9 @@ class Scratch:
             ),
         )
         with self._lock:
-            self._stored[id(array)] = name
-        weakref.finalize(array, self._forget, id(array), name)
+            self._stored[id(array)] = name, now
+        if known is None:
+            weakref.finalize(array, self._forget, id(array), name)
         return name
 
     def _mapped_from(self, array: NDArray[Any]) -> str | None:

@@ -20,6 +20,7 @@ pytest.importorskip("moto", reason="needs the extra `test`")
 from storage import cache, objects
 from storage.cache import CachedStore
 from storage.errors import StoreFailed
+from storage.files import Files
 from storage.scratch import Scratch
 from storage.shared import MountedFolder, Shared
 from storage.tickets import Ticket, Tickets
@@ -145,6 +146,26 @@ def test_a_job_is_done_elsewhere(process: Processes) -> None:
 
 
 # ------------------------------------------------------------------ what a store has to itself
+
+
+@pytest.mark.parametrize("hours", [13, 25])
+def test_what_is_read_for_days_is_there_after_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """A copy goes with its age, however long a service keeps the array and asks for it."""
+    files = Files(tmp_path)
+    scratch, array, now = Scratch(files.shared), np.arange(5), time.time()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(time, "time", lambda: now - hours * 3600)
+        with scratch.job(_doubled, {"a": array}, [0]):
+            pass
+    (copy,) = (tmp_path / "cluster").glob("*.npy")
+    os.utime(copy, (now - hours * 3600,) * 2)
+    files.sweep()
+    with scratch.job(_doubled, {"a": array}, [0]) as name:
+        assert scratch.open(name).arrays["a"].tolist() == array.tolist()
+        # For as long again as any job takes.
+        assert copy.stat().st_mtime > now - 60
 
 
 @pytest.fixture
