@@ -151,6 +151,11 @@ def test_every_reply_carries_the_security_headers(client: TestClient) -> None:
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
+        # What a browser may show as a page loads from here alone, and JSON nothing at all.
+        page = path in ("/docs", "/static/docs.js")
+        assert ("script-src 'self'" in policy) == page
+        assert ("cross-origin-opener-policy" in headers) == page
+        assert ("permissions-policy" in headers) == page
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["x-frame-options"] == "DENY"
