@@ -127,14 +127,14 @@ class Answering:
             raise NoRecords(asked.name)
 
         admit()
-        if asked.names is not None and not asked.names.at_hand and request.query.names_nodes():
-            await self._fetch(asked.names)
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
             refusal = asked.refusal(request.loss)
             if refusal is not None:
                 raise refusal
+            if asked.names is not None and not asked.names.at_hand and request.query.names_nodes():
+                await self._fetch(asked.names)
             outcome = await self._ledger.reserve_async(
                 Reserve(
                     query_id=uuid7(),

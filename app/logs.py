@@ -37,7 +37,7 @@ def only_allowed(_: object, __: str, event: MutableMapping[str, Any]) -> Mutable
 
 
 def stamped(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["timestamp"] = datetime.now(UTC).isoformat()
+    event["timestamp"] = datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
     return event
 
 

@@ -37,7 +37,7 @@ def test_a_request_is_one_line_under_its_id(
     assert line["request_id"] == reply.headers["X-Request-Id"] == reply.json()["request_id"]
     assert (line["method"], line["status"], line["level"]) == ("GET", 401, "info")
     assert line["route"] == "/v1/datasets/{name}"
-    assert re.match(r"\d{4}-\d\d-\d\dT", line["timestamp"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}(\.\d{6})?Z", line["timestamp"])
     assert other.headers["X-Request-Id"] != line["request_id"], "a caller chooses no ids"
 
 
