@@ -96,10 +96,8 @@ async def asked(
     """Ask what was quoted, once: the same form sent again leads to the same answer."""
     text = form.get("request")
     query = read_json(QUERY, text)
-    # The same page for the same question is one question; another question is another one.
-    key = f"ui-{hashlib.sha256((form.get('key') + text).encode()).hexdigest()[:40]}"
     try:
-        reply = await ask(request, user, services, query, key, WAIT)
+        reply = await ask(request, user, services, query, _sent(form.get("key"), text), WAIT)
     except StillRunning as running:
         return to(f"/ui/queries/{running.id}")
     except Exception as error:
@@ -190,13 +188,21 @@ def _quoted(
         "query": body["query"],
     }
     base, key = str(request.base_url).rstrip("/"), token_urlsafe(12)
+    text = json.dumps(whole, ensure_ascii=False)
+    # The button and the lines are one question: whichever comes first is charged.
+    sent = _sent(key, text)
     charged = read(QUERY, whole).loss
     left = account.remaining
     return Quoted(
         quote=price,
-        request=json.dumps(whole, ensure_ascii=False),
+        request=text,
         key=key,
         left=(left - charged).as_dict() if charged.fits(left) else {},
-        curl=snippets.curl(base, whole, key),
-        python=snippets.python(base, whole, key),
+        curl=snippets.curl(base, whole, sent),
+        python=snippets.python(base, whole, sent),
     )
+
+
+def _sent(key: str, text: str) -> str:
+    """The idempotency key of a quoted request: the same page for another one is another one."""
+    return f"ui-{hashlib.sha256((key + text).encode()).hexdigest()[:40]}"

@@ -101,10 +101,15 @@ def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> 
     exec(compile(lines(page, "Python"), "lines", "exec"), {})
 
 
-def sent_by_curl(page: str) -> Any:
+def run_curl(service: Service, page: str) -> Any:
+    """What the line sends, and the query that it leads to."""
     words = shlex.split(lines(page, "curl"))
     assert words[:3] == ["curl", "-sS", f"{HOME}/v1/queries"]
-    return json.loads(words[words.index("-d") + 1])
+    body = words[words.index("-d") + 1]
+    headers = dict(words[i + 1].split(": ", 1) for i, word in enumerate(words) if word == "-H")
+    headers["Authorization"] = headers["Authorization"].replace("$KEY", service.keys["ana"])
+    sent = service.client.post("/v1/queries", content=body.encode(), headers=headers)
+    return json.loads(body), sent.json()
 
 
 @pytest.mark.parametrize("dataset", ["web", "weather"])
@@ -146,11 +151,11 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
                 assert str(one) in shown
         if "value" in stored["answer"]:
             assert str(stored["answer"]["value"]) in shown
+        # The button was first: the lines ask nothing new.
         run_python(offered, page.text, monkeypatch)
+        assert run_curl(offered, page.text) == (body, stored)
         (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]
-        assert latest["id"] != stored["id"]
-        assert (latest["query"], latest["charge"]) == (stored["query"], stored["charge"])
-        assert sent_by_curl(page.text) == body
+        assert latest["id"] == stored["id"]
         tried.add(kind)
     wanted = {"web": {"selection", "top_k", "statistic"}, "weather": set(QUERY_KINDS)}
     assert tried == wanted[dataset]
@@ -204,6 +209,28 @@ def test_a_form_sent_twice_is_charged_once(offered: Service, sign_in: SignIn) ->
     assert third.url != first.url
     spent = offered("ana", "GET", "/v1/budgets").json()["items"]
     assert {a["dataset"]: a["spent"]["epsilon"] for a in spent}["web"] == "0.2"
+
+
+@pytest.mark.parametrize("by", ["epsilon", "target"])
+def test_a_line_run_before_the_button_is_charged_once(
+    offered: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    browser = sign_in("ana")
+    path = {"dataset": "weather", "kind": "statistic", "form": "count"}
+    question = forms(browser.get("/ui/ask", **path).text)["POST /ui/ask/quote"]
+    if by == "target":
+        question.put("epsilon", "")
+        question.put("target", "error")
+        question.put("target.value", "12")
+    page = send(browser, question)
+    _, answered = run_curl(offered, page.text)
+    run_python(offered, page.text, monkeypatch)
+    pressed = send(browser, forms(page.text)["POST /ui/ask"])
+    assert pressed.url.path == f"/ui/queries/{answered['id']}"
+    assert str(answered["answer"]["value"]) in words(pressed.text)
+    spent = offered("ana", "GET", "/v1/budgets").json()["items"]
+    charged = {a["dataset"]: a["spent"]["epsilon"] for a in spent}
+    assert charged["weather"] == answered["charge"]["epsilon"]
 
 
 def test_a_question_that_does_not_fit_is_told_before_and_after(
