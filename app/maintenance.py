@@ -112,7 +112,11 @@ def accept_rollback(
     data: DataOption = None,
     heads_lost: Annotated[
         bool,
-        typer.Option("--heads-lost", help="No later heads exist: charge accounts to their limits."),
+        typer.Option(
+            "--heads-lost",
+            help="No later heads exist: charge accounts to their limits, and datasets to their "
+            "caps, after which these answer no more.",
+        ),
     ] = False,
 ) -> None:
     """Let a frozen ledger go on, charged at least what its published heads say was charged."""
@@ -121,14 +125,25 @@ def accept_rollback(
         try:
             done = accept_heads(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
         except HeadsTooOld as error:
-            _fail(f"{error}: put the latest heads.log in place, or say --heads-lost")
+            _fail(
+                f"{error}: put the latest heads.log in place, or say --heads-lost, after which "
+                "none of the frozen datasets answers any more"
+            )
     for account in done:
         more = account.recharged.as_dict()
         typer.echo(
             f"account {account.account}: charged epsilon {more['epsilon']}, "
             f"delta {more['delta']} again"
         )
-    typer.echo(f"{len(done)} accounts take charges again" if done else "nothing is frozen")
+    if not done:
+        typer.echo("nothing is frozen")
+    elif heads_lost:
+        typer.echo(
+            f"{len(done)} accounts are charged to their limits: a dataset at its cap answers no "
+            "more, and its records have to be registered anew, under another name"
+        )
+    else:
+        typer.echo(f"{len(done)} accounts take charges again")
 
 
 def migrate(

@@ -66,7 +66,7 @@ class GrantedAccount(AccountOut):
 
 
 class Exposure(Reply):
-    """The loss when all analysts pool their answers: so far, and at most by their allowances."""
+    """The loss when all analysts pool their answers: so far, and with what is left to them."""
 
     spent: Limit
     at_most: Limit
@@ -112,10 +112,11 @@ def show_budgets(name: str, caller: CurrentUser, services: ServicesDep) -> Datas
     dataset = find(services.datasets, name, caller)
     rows = services.ledger.accounts_of(dataset.id)
     cap = services.ledger.cap(dataset.id).account
-    granted = sum((row.account.limit for row in rows), PrivacyLoss(0))
+    # Not what is granted: after a rollback the cap is charged for what analysts' accounts forgot.
+    to_come = sum((row.account.remaining for row in rows), cap.charged)
     at_most = PrivacyLoss(
-        min(granted.epsilon_nano, cap.limit.epsilon_nano),
-        min(granted.delta_atto, cap.limit.delta_atto),
+        min(to_come.epsilon_nano, cap.limit.epsilon_nano),
+        min(to_come.delta_atto, cap.limit.delta_atto),
     )
     return DatasetBudgets(
         items=[GrantedAccount.of(row, etag=row.etag) for row in rows],

@@ -127,6 +127,32 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
     start_again(shop)
 
 
+def test_without_later_heads_a_dataset_answers_no_more(
+    shop: Service, settings: Settings, tmp_path: Path
+) -> None:
+    ask(shop, "triangle", epsilon="0.2")
+    restored = tmp_path / "restored"
+    assert run("backup", restored, "--data", settings.data)[0] == 0
+    status, _, err = run("accept-rollback", "--data", restored)
+    assert status == 1
+    assert "none of the frozen datasets answers any more" in err
+    status, out, _ = run("accept-rollback", "--heads-lost", "--data", restored)
+    assert status == 0
+    assert "charged epsilon 9.8, delta 0 again" in out
+    assert "registered anew" in out
+    stop(shop)
+    app: FastAPI = create_app(settings.model_copy(update={"data": restored}))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        again = Service.__new__(Service)
+        again.client, again.settings, again.keys = client, settings, shop.keys
+        assert again.grant("olga", "triangle", "ana", "4").status_code == 200
+        refused = ask(again, "triangle")
+        assert (refused.status_code, refused.json()["type"]) == (403, "/problems/cap-exhausted")
+        exposure = again("olga", "GET", "/v1/datasets/triangle/budgets").json()["exposure"]
+        assert exposure["spent"]["epsilon"] == exposure["at_most"]["epsilon"] == "10"
+    start_again(shop)
+
+
 def test_a_folder_without_a_ledger_is_not_a_valid_one(tmp_path: Path) -> None:
     for command in (["verify"], ["receipt", "00" * 32], ["backup", tmp_path / "b"]):
         status, _, err = run(*command, "--data", tmp_path / "nothing")
