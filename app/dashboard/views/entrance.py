@@ -48,8 +48,8 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
     if len(key) <= MAX_KEY_LENGTH and key.isascii():
         token = await run_in_threadpool(services.sessions.open, key)
     if token is None:
-        # Not 401: that asks for a header, and browsers write it down as an error of the page.
-        return render(request, "sign_in.html", next=next, refused=True)
+        # Not 401: that has to name a header for the key, and here it comes by the form.
+        return render(request, "sign_in.html", 422, next=next, refused=True)
     response = to(next if _is_own(next) else "/ui")
     remember(response, request, token)
     return response

@@ -32,6 +32,7 @@ def test_a_key_becomes_a_session_cookie_that_is_only_sent_back(
 @pytest.mark.parametrize("key", ["", "pp_x", "é", "a" * 5000, "pp_" + "0" * 16 + "_" + "0" * 64])
 def test_what_is_no_key_opens_nothing(sign_in: SignIn, key: str) -> None:
     reply = sign_in(None).post("/ui/sign-in", key=key)
+    assert reply.status_code == 422
     assert "set-cookie" not in reply.headers
     assert "This key opens nothing" in reply.text
     assert not key or key not in reply.text
