@@ -27,13 +27,16 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
     """
     publisher = Publisher(database, heads)
 
-    def look() -> None:
+    def look() -> bool:
         frozen = publisher.look()
         if frozen:
             log.critical("the ledger went backwards: accounts are frozen", accounts=len(frozen))
+        return bool(frozen)
 
     try:
-        look()
+        if not look() and publisher.any_frozen():
+            # A restored backup is frozen in itself, so that nothing has gone backwards.
+            log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(
             f"cannot write the published heads to {heads.path}: {error.strerror}"

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from accounting.privacy_loss import format_units
+from accounting.privacy_loss import PrivacyLoss, format_units
 from app.settings import Settings
 from app.times import moment
 from storage.backup import DestinationTaken, back_up
@@ -23,7 +23,7 @@ from storage.errors import StorageError, UnusableDatabase
 from storage.heads import HeadsLog, Published, read_heads
 from storage.privileges import grant_service
 from storage.receipts import check_receipt
-from storage.rollback import HeadsTooOld
+from storage.rollback import Accepted, HeadsTooOld
 from storage.rollback import accept as accept_heads
 from storage.verification import verify as verify_ledger
 
@@ -130,11 +130,11 @@ def accept_rollback(
                 "none of the frozen datasets answers any more"
             )
     for account in done:
-        more = account.recharged.as_dict()
-        typer.echo(
-            f"account {account.account}: charged epsilon {more['epsilon']}, "
-            f"delta {more['delta']} again"
-        )
+        if account.recharged != PrivacyLoss(0):
+            more = account.recharged.as_dict()
+            typer.echo(
+                f"{_named(account)}: charged epsilon {more['epsilon']}, delta {more['delta']} again"
+            )
     if not done:
         typer.echo("nothing is frozen")
     elif heads_lost:
@@ -160,6 +160,14 @@ def migrate(
 
 
 COMMANDS = (verify, receipt, backup, check_store, accept_rollback, migrate)
+
+
+def _named(account: Accepted) -> str:
+    if account.analyst is None:
+        return f"cap of {account.dataset}"
+    if account.dataset is None:
+        return f"{account.analyst}, over all datasets"
+    return f"{account.analyst}, dataset {account.dataset}"
 
 
 def _settings(data: Path | None) -> Settings:

@@ -57,6 +57,12 @@ class Publisher:
             self._log.publish([_state(row) for row in moved], self._database.now_us())
         return []
 
+    def any_frozen(self) -> bool:
+        """Whether an account is frozen, since when and why ever."""
+        frozen = select(_a.id).where(_a.frozen == 1).limit(1)
+        with self._database.read() as connection:
+            return connection.execute(frozen).first() is not None
+
     def _has_moved(self, row: Row[Any]) -> bool:
         known = self._log.published.get(row.id)
         return known is None or row.seq > known.seq

@@ -19,12 +19,19 @@ from storage.entries import Cause, add_entries, change_account
 from storage.errors import LedgerAlarm, StorageError
 from storage.expressions import now_us
 from storage.heads import HeadsLog, Published
-from storage.tables import budget_account, entry
+from storage.tables import budget_account, dataset, entry, users
 
 #: The actor of what no user did.
 OPERATOR = 0
 
 _a, _e = budget_account.c, entry.c
+_FROZEN = (
+    select(budget_account, dataset.c.name.label("dataset"), users.c.name.label("analyst"))
+    .outerjoin(dataset, dataset.c.id == _a.dataset_id)
+    .outerjoin(users, users.c.id == _a.analyst_id)
+    .where(_a.frozen == 1)
+    .order_by(_a.rank, _a.id)
+)
 
 
 class HeadsTooOld(StorageError):
@@ -33,9 +40,14 @@ class HeadsTooOld(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """One account that takes charges again, and what was charged to it anew."""
+    """One account that takes charges again, and what was charged to it anew.
+
+    ``dataset`` is None where it ranges over all of them, ``analyst`` where it is a dataset's cap.
+    """
 
     account: int
+    dataset: str | None
+    analyst: str | None
     recharged: PrivacyLoss
 
 
@@ -70,9 +82,7 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     log.refresh()
 
     def work(connection: Connection) -> list[Accepted]:
-        rows = connection.execute(
-            select(budget_account).where(_a.frozen == 1).order_by(_a.rank, _a.id)
-        ).all()
+        rows = connection.execute(_FROZEN).all()
         if not heads_lost and not frozen_at(connection, [row.id for row in rows]) <= log.marks:
             raise HeadsTooOld("the published heads do not reach beyond the restored backup")
         done, states = [], []
@@ -84,7 +94,7 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             if heads_lost:
                 wanted = _larger(wanted, limit)
             states.append(_unfreeze(connection, row.id, charged, limit, wanted))
-            done.append(Accepted(row.id, wanted - charged))
+            done.append(Accepted(row.id, row.dataset, row.analyst, wanted - charged))
         if done:
             detail = {"accounts": len(done), "heads_lost": heads_lost}
             audit.record(connection, OPERATOR, "ledger.accept_rollback", "ledger", detail)

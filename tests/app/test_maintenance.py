@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.app.conftest import Service
 from tests.app.test_ledger import ask, tamper
+from tests.architecture.imports import ROOT
 
 RUN = CliRunner()
 
@@ -23,6 +25,14 @@ RUN = CliRunner()
 def run(*arguments: object) -> tuple[int, str, str]:
     result = RUN.invoke(cli, [str(argument) for argument in arguments], env={"DATABASE_URL": ""})
     return result.exit_code, result.stdout, result.stderr
+
+
+def logged_as(line: str) -> str:
+    """The line of the log that the page about restoring names."""
+    page = " ".join((ROOT / "docs/backup.md").read_text("utf-8").split())
+    found = re.search(f"`({line})`", page)
+    assert found is not None
+    return found[1]
 
 
 @pytest.fixture
@@ -85,9 +95,11 @@ def test_a_receipt_names_its_entry(shop: Service) -> None:
 
 
 def test_a_restored_service_is_frozen_until_the_operator_accepts(
-    shop: Service, settings: Settings, tmp_path: Path
+    shop: Service, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = settings.data
+    shop.dataset("olga", name="quiet")
+    assert shop("ada", "PUT", "/v1/users/ana/budget", json={"epsilon": "5"}).is_success
     kept = ask(shop, "triangle", epsilon="0.2").json()
     status, out, _ = run("backup", tmp_path / "backup", "--data", data)
     assert status == 0
@@ -102,10 +114,14 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
     assert status == 1
     assert "--heads-lost" in err
     shutil.copyfile(data / "heads.log", restored / "heads.log")
+    assert "frozen" not in capsys.readouterr().err
     app: FastAPI = create_app(settings.model_copy(update={"data": restored}))
     with TestClient(app, raise_server_exceptions=False) as client:
         again = Service.__new__(Service)
         again.client, again.settings, again.keys = client, settings, shop.keys
+        logged = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        [said] = [line for line in logged if line["level"] != "info"]
+        assert (said["level"], said["event"]) == ("error", logged_as(r"accounts are frozen: [^`]*"))
         frozen = ask(again, "triangle")
         assert (frozen.status_code, frozen.json()["type"]) == (503, "/problems/frozen")
         # What was answered is answered still.
@@ -113,7 +129,14 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
         assert found["answer"] == kept["answer"]
         status, out, _ = run("accept-rollback", "--data", restored)
         assert status == 0
-        assert "charged epsilon 0.5, delta 0 again" in out
+        # Four accounts: nothing was charged to the cap of the other dataset.
+        again_charged = "charged epsilon 0.5, delta 0 again"
+        assert out.splitlines() == [
+            f"ana, dataset triangle: {again_charged}",
+            f"ana, over all datasets: {again_charged}",
+            f"cap of triangle: {again_charged}",
+            "4 accounts take charges again",
+        ]
         (account,) = again("ana", "GET", "/v1/budgets").json()["items"]
         assert account["spent"]["epsilon"] == "0.7"
         assert ask(again, "triangle", epsilon="0.3").status_code == 201

@@ -179,7 +179,7 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
     with pytest.raises(HeadsTooOld):
         accept(world.database, log)
     done = accept(world.database, log, heads_lost=True)
-    assert done == [Accepted(ids[0], loss("0.8"))]
+    assert done == [Accepted(ids[0], dataset.name, analyst.name, loss("0.8"))]
     with pytest.raises(BudgetExhausted):
         charge(world, dataset, analyst, "0.000001")
     assert verify(world.database).valid
