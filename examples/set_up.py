@@ -1,7 +1,8 @@
 """An admin makes an owner and an analyst; the owner describes data, uploads them and grants.
 
-The key in PRIVYPURSE_KEY is an admin's; a new service leaves one in data/bootstrap-admin.key. What
-is printed sets the analyst's key for the other examples: eval "$(python examples/set_up.py)"
+The key in PRIVYPURSE_KEY is an admin's; a new service leaves one in data/bootstrap-admin.key. The
+service has to be new, as the names must not be taken. What is printed sets the analyst's key for
+the other examples: eval "$(python examples/set_up.py)"
 """
 
 import csv
@@ -11,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from privypurse import PrivyPurse
+from privypurse import AlreadyExists, PrivyPurse
 
 URL = os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000")
 
@@ -71,15 +72,21 @@ def write(file: Path, head: list, rows: list) -> None:
 
 
 admin = PrivyPurse(URL, os.environ["PRIVYPURSE_KEY"])
-owner = PrivyPurse(URL, admin.create_user("olympe", "owner").key)
-analyst_key = admin.create_user("ada", "analyst").key
+try:
+    owner = PrivyPurse(URL, admin.create_user("olympe", "owner").key)
+    analyst_key = admin.create_user("ada", "analyst").key
+    for description in (FRIENDS, PEOPLE):
+        owner.register(description)
+except AlreadyExists:
+    sys.exit(
+        f"{URL} is not new: it has olympe, ada, friends or people already. Start another service, "
+        "with a data folder of its own."
+    )
 
 with tempfile.TemporaryDirectory() as folder:
-    for description, generate in ((FRIENDS, friendships), (PEOPLE, people)):
-        name = description["name"]
+    for name, generate in (("friends", friendships), ("people", people)):
         file = Path(folder, f"{name}.csv")
         generate(file)
-        owner.register(description)
         dataset = owner.upload(name, file)  # with a bar, on a terminal
         account = owner.grant(name, "ada", epsilon="20")
         print(f"{name}: {dataset.status}, ada may learn {account.allowance}", file=sys.stderr)

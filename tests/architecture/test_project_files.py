@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.imports import ROOT
+from tests.e2e.documents import code_of, pages
 
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:home/\w|root/|Users/\w|work/|mnt/\w|private/\w)")
 INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|/simple/")
@@ -80,3 +81,32 @@ def test_every_relative_link_in_a_document_leads_somewhere() -> None:
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"])
 def test_the_usual_documents_are_there(name: str) -> None:
     assert (ROOT / name).stat().st_size > 500
+
+
+#: What follows in a line of a page that makes a file or a folder, in the folder it is typed in.
+MADE = re.compile(
+    r"(?:[^-]> |--output |--file=|backup |mkdir -p |-m venv |certificates |mv data "
+    r"|(?<!\.)open\(\")([a-z][\w.-]*)(?![\w/-])"
+)
+
+
+def test_what_the_documents_make_in_a_checkout_is_ignored() -> None:
+    """Records, keys and copies of both must not be staged with the rest."""
+    if not shutil.which("git"):
+        pytest.skip("needs git, to ask what it ignores")
+    text = [code.text for page in pages() for code in code_of(page.read_text("utf-8"))]
+    text += [path.read_text("utf-8") for path in (ROOT / "examples").glob("*.py")]
+    made = {name for one in text for name in MADE.findall(one)}
+    assert {"ada.key", "friends.csv", "query.json", "tree.svg", "backup-of-today"} <= made
+    asked = sorted(made | {"data/privypurse.db", "data-of-examples", "secrets/x"})
+    told = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=ROOT,
+        input="\n".join(asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode == 128:
+        pytest.skip("not a git checkout: nothing is ignored")
+    assert told.stdout.splitlines() == asked

@@ -158,6 +158,8 @@ def setting(name: str) -> None:
         assert name.removeprefix("PURSE_").lower() in Settings.model_fields, name
         return
     readers = {
+        "PRIVYPURSE_KEY": "app/cli/remote.py",
+        "PRIVYPURSE_URL": "app/cli/remote.py",
         "PURSE_SCREENSHOTS": "tests/e2e/test_browser.py",
         "DATABASE_URL": "app/settings.py",
         "METRICS_TOKEN_FILE": "docker-compose.yml",
@@ -184,7 +186,10 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     "docker": docker,
     "python": python,
     ".venv/bin/python": python,
+    "env/bin/python": python,
+    "python3": python,
     "pip": pip,
+    "env/bin/pip": pip,
     "uv": elsewhere("tests/e2e/test_locking.py"),
     "pg_dump": elsewhere("tests/e2e/test_postgresql_documents.py"),
     "createdb": elsewhere("tests/e2e/test_postgresql_documents.py"),
@@ -195,6 +200,13 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
 
 def check(line: str) -> None:
     """Raises: AssertionError and others for what does not work as it stands."""
+    if inside := re.fullmatch(r'eval "\$\((.+)\)"', line):
+        check(inside[1])
+        return
+    if " && " in line and not line.startswith("createdb"):
+        for part in line.split(" && "):
+            check(part)
+        return
     if alone := re.fullmatch(r"([A-Z_]+)=(\{.*\}|\S+)", line):
         setting(alone[1])
         return
@@ -261,6 +273,8 @@ def test_every_command_in_a_sentence_is_one(page: str) -> None:
         "python -m benchmarks.statistics --date DIR",
         "python -m benchmarks.nothing",
         "pip install ./clients",
+        "python3 -m venv env && env/bin/pip install ./clients",
+        'eval "$(env/bin/python examples/setup.py)"',
         "deploy/make_keys.sh",
         "PURSE_PORTS=1 ./run",
     ],

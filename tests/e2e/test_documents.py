@@ -9,7 +9,7 @@ from typing import Any
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
 from tests.e2e.conftest import QUICK
-from tests.e2e.documents import blocks, commands
+from tests.e2e.documents import blocks, commands, indented
 from tests.e2e.session import Session
 
 
@@ -32,17 +32,19 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
     page = (ROOT / "docs/client.md").read_text("utf-8")
     program = "\n".join(blocks(page, "python"))
     assert len(blocks(page, "python")) == 8
+    _, setting_up = indented("docs/client.md", 2)
     [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
     with ServiceProcess(tmp_path / "data") as service:
         program += '\nkey = os.environ["PRIVYPURSE_KEY"]\n'
         program += short.replace("https://purse.example", service.url)
-        here = {"PRIVYPURSE_URL": service.url, "PRIVYPURSE_KEY": service.admin_key}
-        set_up = ROOT / "examples/set_up.py"
-        printed = run(
-            tmp_path,
-            f'eval "$(python "{set_up}")"\npython - <<\'PYTHON\'\n{program}PYTHON\n',
-            **here,
-        )
+        for written, here in (
+            ("http://127.0.0.1:8000", service.url),
+            ("data-of-examples", "data"),
+            ("env/bin/python examples", f"python {ROOT}/examples"),
+        ):
+            assert written in setting_up
+            setting_up = setting_up.replace(written, here)
+        printed = run(tmp_path, f"{setting_up}\npython - <<'PYTHON'\n{program}PYTHON\n")
     for said in (
         "User(name='ada', roles=['analyst'], disabled=False) ['people', 'friends']",
         "ε = 0.5 ε = 19.5 ",

@@ -32,7 +32,12 @@ class Shell:
     variables: dict[str, str]
 
     def run(self, name: str) -> str:
-        played = subprocess.run(
+        played = self.start(name)
+        assert played.returncode == 0, played.stdout + played.stderr
+        return played.stdout
+
+    def start(self, name: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [sys.executable, ROOT / "examples" / f"{name}.py"],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(ROOT / "client")} | self.variables,
@@ -41,8 +46,6 @@ class Shell:
             timeout=300,
             check=False,
         )
-        assert played.returncode == 0, played.stdout + played.stderr
-        return played.stdout
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         printed = shell.run("set_up")
         found = re.fullmatch(r"export PRIVYPURSE_KEY=(pp_\w+)\n", printed)
         assert found is not None, printed
+        again = shell.start("set_up")
+        assert (again.returncode, again.stdout) == (1, "")
+        assert again.stderr.startswith(f"{service.url} is not new: ")
         shell.variables["PRIVYPURSE_KEY"] = found[1]
         yield shell
 
