@@ -22,6 +22,7 @@ from app.errors import (
 )
 from app.models import Reply
 from app.problems import problems
+from app.routes import record_forms
 from app.routing import router
 from app.services import Services
 from app.settings import Settings
@@ -72,8 +73,9 @@ class NodesOut(Reply):
     nodes: int
 
 
-def _body(content: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": content}}
+def _body(content: dict[str, Any], description: str) -> dict[str, Any]:
+    body = {"required": True, "description": description, "content": content}
+    return {"requestBody": body}
 
 
 @api.put(
@@ -81,7 +83,8 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     dependencies=[allow("owner")],
     responses=UPLOAD_PROBLEMS,
     openapi_extra=_body(
-        {"text/csv": {"schema": {"type": "string"}, "example": "alice\nbob\ncarol\n"}}
+        {"text/csv": {"schema": {"type": "string"}, "example": "alice\nbob\ncarol\n"}},
+        "UTF-8 without a header; `Content-Encoding: gzip` is taken too.",
     ),
 )
 async def upload_nodes(
@@ -128,20 +131,7 @@ async def take_nodes(
         202: {"model": VersionOut, "description": "Being prepared; look at Location."},
         **UPLOAD_PROBLEMS,
     },
-    openapi_extra=_body(
-        {
-            "text/csv": {"schema": {"type": "string"}, "example": "source,target\n0,1\n1,2\n"},
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
-            "application/graphml+xml": {"schema": {"type": "string"}},
-            "application/json": {
-                "schema": {"type": "object"},
-                "example": {
-                    "nodes": [{"id": 0}, {"id": 1}],
-                    "edges": [{"source": 0, "target": 1}],
-                },
-            },
-        }
-    ),
+    openapi_extra=_body(record_forms.CONTENT, record_forms.DESCRIPTION),
 )
 async def upload_records(
     name: str, request: Request, owner: CurrentUser, services: ServicesDep

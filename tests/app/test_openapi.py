@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from app.docs import STATIC
 from app.openapi import routes_of
+from storage.ingest.media import FORMS
 from tests.app.conftest import Service
 
 VERBS = {"get", "put", "post", "patch", "delete"}
@@ -93,10 +94,38 @@ def test_every_json_body_has_examples_that_fit_their_schema(document: dict[str, 
             jsonschema.validate(example, complete)
 
 
-def test_every_upload_has_an_example(document: dict[str, Any]) -> None:
-    for path in ("/v1/datasets/{name}/nodes", "/v1/datasets/{name}/records"):
-        content = document["paths"][path]["put"]["requestBody"]["content"]
-        assert content["text/csv"]["example"]
+def test_records_are_described_as_they_are_taken(people: Service, document: dict[str, Any]) -> None:
+    """By media type, and of each kind an example that fits that of its registration."""
+    paths = document["paths"]
+    assert paths["/v1/datasets/{name}/nodes"]["put"]["requestBody"]["content"]["text/csv"][
+        "example"
+    ]
+    body = paths["/v1/datasets/{name}/records"]["put"]["requestBody"]
+    assert body["content"].keys() == FORMS.keys()
+    described = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", body["description"], re.MULTILINE))
+    kinds = paths["/v1/datasets"]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    files = body["content"]["text/csv"]["examples"]
+    assert described.keys() - {"kind"} == kinds.keys() == files.keys()
+    for kind, example in kinds.items():
+        registered = example["value"]
+        assert people("olga", "POST", "/v1/datasets", json=registered).status_code == 201
+        text = files[kind]["value"]
+        header, *rows = text.splitlines()
+        turned = "\n".join(",".join(line.split(",")[::-1]) for line in (header, *rows))
+        for content in (text, turned):
+            reply = people.upload("olga", registered["name"], content.encode(), "text/csv")
+            assert reply.status_code == 201, reply.text
+        if kind != "table":
+            named = ", ".join(f"`{name}`" for name in header.split(","))
+            assert described[kind] == named
+    for media_type, shown in body["content"].items():
+        if "example" in shown:
+            content = shown["example"]
+            text = content if isinstance(content, str) else json.dumps(content)
+            reply = people.upload(
+                "olga", kinds["graph"]["value"]["name"], text.encode(), media_type
+            )
+            assert reply.status_code == 201, reply.text
 
 
 def test_the_models_of_the_service_take_every_example(

@@ -34,6 +34,7 @@ PLAYED = {
     "docs/client.md": "tests/e2e/test_documents.py",
     "docs/command_line.md": "tests/e2e/test_documents.py",
     "docs/distances.md": "tests/e2e/test_documents.py",
+    "docs/statistics.md": "tests/e2e/test_documents.py",
     "docs/trees.md": "tests/app/test_trees_document.py",
     "docs/tutorial_analyst.md": "tests/e2e/test_tutorials.py",
     "docs/tutorial_auditor.md": "tests/e2e/test_tutorials.py",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
@@ -90,6 +93,16 @@ def test_the_page_of_the_command_line(tmp_path: Path) -> None:
     assert (tmp_path / "ada.key").stat().st_mode & 0o77 == 0
     assert (tmp_path / "ledger.csv").read_text("utf-8").startswith("at,kind,account,")
     assert (tmp_path / "backup-of-today").is_dir()
+
+
+def test_the_page_of_statistics(tmp_path: Path) -> None:
+    [prefix] = blocks((ROOT / "docs/statistics.md").read_text("utf-8"), "sh")
+    people, *_ = blocks((ROOT / "docs/command_line.md").read_text("utf-8"), "sh")
+    with ServiceProcess(tmp_path / "data", **QUICK) as service:
+        printed = run(tmp_path, people + prefix, PRIVYPURSE_URL=service.url)
+    assert "steps is ready, version 1\n" in printed
+    answered = json.loads(printed[printed.index("{") :])
+    assert answered["answer"]["noise_scale"] == pytest.approx(50)
 
 
 def test_the_page_of_backups(tmp_path: Path) -> None:
