@@ -61,7 +61,7 @@ def variables(server: URL) -> dict[str, str]:
 
 
 def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Path) -> None:
-    dump, restore = indented("docs/backup.md", 2)
+    dump, restore, _ = indented("docs/backup.md", 3)
     name = f"purse_{time.time_ns()}"
     first, second = server.set(database=name), server.set(database=f"{name}_restored")
     assert restore.count("purse ") == 2
@@ -72,9 +72,14 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
         sql(server, f"CREATE DATABASE {name}")
         for one in (first, second):
             ending.callback(sql, server, f"DROP DATABASE IF EXISTS {one.database} WITH (FORCE)")
-        with ServiceProcess(data, **QUICK, DATABASE_URL=text(first)) as service:
+        publishing = {**QUICK, "PURSE_HEADS_INTERVAL": "0.1"}
+        with ServiceProcess(data, **publishing, DATABASE_URL=text(first)) as service:
             session = Session.open(service)
             before = session.query("before the dump")
+            deadline = time.monotonic() + 30
+            while not (data / "heads.log").exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             typed = dump.replace("DIR/", "data/").replace("DEST/", "kept/")
             run(tmp_path, typed, **variables(server), DATABASE_URL=text(first))
             assert {one.name for one in kept.iterdir()} == {"heads.log", "datasets"}

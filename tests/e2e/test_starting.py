@@ -14,7 +14,7 @@ from app.demo.service import free_port
 from tests.e2e.documents import commands, indented, lines_of
 
 STARTING = {
-    "README.md": lines_of(indented("README.md", 1)[0])[0],
+    "README.md": lines_of(indented("README.md", 2)[0])[0],
     "docs/tutorial_operator.md": indented("docs/tutorial_operator.md", 1)[0].strip(),
 }
 
