@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 from uuid import UUID
 
+import pytest
+
 from accounting.privacy_loss import PrivacyLoss
+from app.queries.statistic import StatisticQuery
 from app.submission import QueryRequest, written
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
+from mechanisms.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.statistics import MECHANISMS
 from storage.reservation import Reservation
 
 REQUEST = {
@@ -66,3 +76,18 @@ def test_of_the_same_dataset_it_is_worked_out_once() -> None:
     assert request.priced(one) is priced
     assert request.priced(other) is not priced
     assert request.priced(other).dataset is other
+
+
+def test_the_scale_of_noise_is_that_of_the_dataset_and_the_loss() -> None:
+    def bounded(upper: float) -> Dataset:
+        attribute = NumericAttribute("age", 0, upper, (0, upper))
+        domain = TableDomain((attribute,), rows=None, max_rows=100)
+        return Dataset("people", NeighbouringRelation.ADD_REMOVE, domain)
+
+    query = StatisticQuery(kind="statistic", statistic="sum", attribute="age")
+    laplace = MECHANISMS["laplace"]
+    young, old = bounded(10), bounded(100)
+    for dataset, epsilon in ((young, 1), (young, 1), (old, 1), (old, 2), (young, 1)):
+        scale = query._noise_scale(laplace, dataset, PrivacyLoss(epsilon * 10**9))
+        assert scale is not None
+        assert float(scale) == pytest.approx((10 if dataset is young else 100) / epsilon, rel=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,24 @@ def test_who_gives_up_leaves_the_task_alone() -> None:
         await task
 
     asyncio.run(tell())
+
+
+def test_it_leaves_no_timer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every query waits this way: what its timer holds on to would stay for as long as ``wait``."""
+
+    async def tell() -> list[asyncio.TimerHandle]:
+        loop = asyncio.get_running_loop()
+        later, timers = loop.call_later, list[asyncio.TimerHandle]()
+
+        def noted(*args: Any) -> asyncio.TimerHandle:
+            timers.append(later(*args))
+            return timers[-1]
+
+        task = loop.create_task(failing())
+        monkeypatch.setattr(loop, "call_later", noted)
+        assert await over(task, 60)
+        assert task.exception() is not None
+        return timers
+
+    (timer,) = asyncio.run(tell())
+    assert timer.cancelled()
