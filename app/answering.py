@@ -29,7 +29,7 @@ from app.places import Places
 from app.problems import query_failed_body
 from app.submission import PATH, Priced, QueryRequest, written
 from app.waiting import over
-from mechanisms.noise.words import Randomness
+from mechanisms.model.randomness import Randomness
 from storage.asking import Asking
 from storage.database import Database
 from storage.datasets import Datasets

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, Strict, StringConstraints, model_validator
 
 from app.models import Body, Name
-from mechanisms.domains import Attribute, CategoricalAttribute, NumericAttribute
+from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
 #: Levels of one attribute, its missing value included.
 MAX_LEVELS = 65_535

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from mechanisms.kernels.executor import Executor, InProcess
+from mechanisms.model.executor import Executor, InProcess
 from storage.database import Database
 
 P = ParamSpec("P")
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class ThreadExecutor(InProcess):
-    """Runs the parts of one kernel on a pool of threads (``mechanisms.kernels.executor``)."""
+    """Runs the parts of one kernel on a pool of threads (``mechanisms.model.executor``)."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

@@ -32,7 +32,7 @@ from app.errors import (
     UnsupportedMediaType,
     field_errors,
 )
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from storage import errors as storage
 
 MEDIA_TYPE = "application/problem+json"

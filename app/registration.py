@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validat
 from app.amounts import Limit
 from app.attributes import AttributeIn, Number, Numeric
 from app.models import Body, Name
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     Domain,
     GraphDomain,
     NeighbouringRelation,

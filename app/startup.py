@@ -22,7 +22,7 @@ from app.settings import Settings
 from app.store import opened_files
 from app.tokens import Tokens
 from app.uploads import Uploads
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
 from storage.database import Database
 from storage.datasets import Datasets

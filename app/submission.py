@@ -14,7 +14,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.amounts import QueryEpsilon
 from app.models import Body, Name
 from app.queries import AnyQuery
-from mechanisms.domains import Dataset
+from mechanisms.model.domains import Dataset
 from storage.reservation import Reservation
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from app.errors import BodyTooSlow
 from app.execution import Execution
 from app.settings import MEGABYTE, Settings
-from mechanisms.domains import Dataset
+from mechanisms.model.domains import Dataset
 from storage.datasets import Datasets, StoredDataset
 from storage.errors import InvalidRecords, NoRecords, NotFound, StorageError, StoreFailed
 from storage.files import Files, IncomingFile

@@ -30,26 +30,26 @@ import numpy as np
 from accounting.privacy_loss import NANO, PrivacyLoss
 from benchmarks.rows import noisy_max_winners, noisy_rows, race_winners
 from benchmarks.selections import RESULTS, Floats, objective_of
-from mechanisms.candidates import AllNodes, Candidates
 from mechanisms.dampening import scores
-from mechanisms.domains import (
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     TableDomain,
 )
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import GraphRecords, Records, TableRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.table_candidates import ValuesOf
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate, score_bits
-from mechanisms.noise.words import Randomness
 from mechanisms.objectives import Objective
-from mechanisms.records import GraphRecords, Records, TableRecords
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Integers, Sensitivity
-from mechanisms.table_candidates import ValuesOf
 from mechanisms.top_k import plan, select_top
 
 #: The loss that every audited mechanism claims.

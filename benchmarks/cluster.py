@@ -27,9 +27,14 @@ from app.execution import ThreadExecutor
 from app.queries.distance import Distance
 from app.queries.evolutionary_tree import EvolutionaryTree
 from benchmarks.graphs import read_edge_list
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.graph import compressed_rows
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Executor
 from storage.arrays import write_arrays
 from storage.ingest import CodedGraph
 from storage.preparation import open_records, prepare

@@ -23,7 +23,7 @@ import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
 from app.execution import ThreadExecutor
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.model.executor import Executor, Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits

@@ -1,7 +1,7 @@
 """Scores of sensitivity one: utilities divided by how far they may still move.
 
 A score is a whole number of steps of 2^−q and differs by at most 2^q between neighbours, for
-every candidate, whenever δ is admissible (``mechanisms.sensitivity``). That is all a selector
+every candidate, whenever δ is admissible (``mechanisms.model.sensitivity``). That is all a selector
 needs: any mechanism that is ε-DP for such scores answers with loss ε. Only integers take part.
 
 Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one odd rule for all signs
@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from mechanisms.long_division import LIMIT, scaled_floor
-from mechanisms.sensitivity import (
+from mechanisms.model.sensitivity import (
     Integers,
     Sensitivity,
     SensitivityFunction,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 #: Public bounds keep every utility, sum and score strictly below this, in absolute value.
 LIMIT = 1 << 62

@@ -12,19 +12,19 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.candidates import Candidates
 from mechanisms.dampening import score_bound, scores
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
 from mechanisms.long_division import LIMIT
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.noise.words import Randomness
 from mechanisms.objectives import Objective, Relative, Spread
-from mechanisms.records import Records
 from mechanisms.selectors import Draws, Selector
 from mechanisms.selectors.checks import a_release_each
-from mechanisms.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.utility import Grid
 
 

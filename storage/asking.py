@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, and_, bindparam, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
+from mechanisms.model.domains import Dataset
 from storage import replaying
 from storage.database import Database
 from storage.datasets import Datasets, sees_ungranted

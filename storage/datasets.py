@@ -13,8 +13,8 @@ from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
+from mechanisms.model.records import Records
 from storage import audit, kept, versions
 from storage.database import Database
 from storage.descriptions import Labels, decode_domain, encode_domain

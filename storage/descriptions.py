@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     Attribute,
     CategoricalAttribute,
     Domain,

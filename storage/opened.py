@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from mechanisms.domains import Domain
-from mechanisms.records import Records
+from mechanisms.model.domains import Domain
+from mechanisms.model.records import Records
 from storage.arrays import MANIFEST
 from storage.files import Files
 from storage.preparation import open_records

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import (
+from mechanisms.kernels.memory import most_parts, preparation_memory
+from mechanisms.model.domains import (
     Dataset,
     Domain,
     GraphDomain,
     NeighbouringRelation,
     PrefixDomain,
 )
-from mechanisms.kernels.executor import Executor
-from mechanisms.kernels.memory import most_parts, preparation_memory
-from mechanisms.records import GraphRecords, PrefixRecords, Records, TableRecords
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.arrays import open_arrays, write_arrays
 from storage.growing import sorted_copy
 from storage.ingest import (

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import KERNELS
-from mechanisms.kernels.executor import Arrays, Found
+from mechanisms.model.executor import Arrays, Found
 from storage.errors import StoreFailed
 from storage.shared import Shared
 

@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, Row, Select, and_, func, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
+from mechanisms.model.domains import Dataset
 from storage import versions
 from storage.distant import DistantLabels
 from storage.expressions import now_us

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, or_, select, text, update
 
 from accounting.account import AccountRank
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
 from storage.expressions import insert_once, now_us
 from storage.tables import budget_account, dataset, dataset_version, query, upload

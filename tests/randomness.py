@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanisms.noise.words import Words
+from mechanisms.model.randomness import Words
 
 
 class SeededWords:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mechanisms.domains import NumericAttribute, TableDomain
+from mechanisms.model.domains import NumericAttribute, TableDomain
 from storage.datasets import StoredDataset
 
 

@@ -15,9 +15,9 @@ from app.models import Reply
 from app.queries import QUERY_KINDS
 from app.queries.candidates import CANDIDATES
 from app.routing import router
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selectors import NOT_OFFERED, SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES

@@ -28,7 +28,7 @@ from app.services import Services
 from app.settings import MEGABYTE
 from app.times import moment
 from app.visibility import visible
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.datasets import StoredDataset
 from storage.errors import AlreadyExists, InvalidCursor, NotFound
 from storage.users import User

@@ -17,7 +17,7 @@ from app.problems import problems
 from app.routing import router
 from app.services import Services
 from app.times import moment
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import choose
 from storage.errors import NotFound
 from storage.queries import QueryRow

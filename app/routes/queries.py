@@ -33,7 +33,7 @@ from app.routing import counts_itself, formats, router
 from app.services import Services
 from app.submission import QueryRequest, written
 from app.times import moment
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import (
     InvalidCursor,
     KeyReused,

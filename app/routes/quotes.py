@@ -17,7 +17,7 @@ from app.routes.examples import QUOTES
 from app.routing import router
 from app.submission import QuoteRequest
 from app.visibility import visible
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import NoRecords, NotFound
 
 api = router(tags=["queries"])

@@ -28,7 +28,7 @@ from app.services import Services
 from app.settings import Settings
 from app.uploads import Published
 from app.visibility import owned
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.datasets import StoredDataset
 from storage.errors import (
     AlreadyExists,

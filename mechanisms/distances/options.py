@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS, Selector
-from mechanisms.sensitivity import Sensitivity
 
 
 class Context(StrEnum):

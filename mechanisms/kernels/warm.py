@@ -14,9 +14,6 @@ from itertools import product
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.candidates import AllNodes, Candidates
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
 from mechanisms.kernels.preparation import (
     preparation_work,
@@ -28,14 +25,17 @@ from mechanisms.kernels.warm_statistics import warm_statistics
 from mechanisms.kernels.warm_tables import warm_relations, warm_tables
 from mechanisms.kernels.warm_trees import warm_trees
 from mechanisms.kernels.windowed import windowed_rows
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, Records
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.objectives import Objective, Pareto, Relative, Term, WeightedSum
-from mechanisms.records import GraphRecords, Records
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.top_k import select_top
 from mechanisms.utilities import UTILITIES
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
-from mechanisms.domains import Dataset, NeighbouringRelation, PrefixDomain
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.domains import Dataset, NeighbouringRelation, PrefixDomain
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.records import PrefixRecords, Records
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.predicate import condition
 from mechanisms.statistics.validity import VALID

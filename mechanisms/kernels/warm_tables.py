@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import (
+from mechanisms.kernels.contingency import level_counts
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.kernels.contingency import level_counts
-from mechanisms.records import Records, TableRecords
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.records import Records, TableRecords
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 
 ROWS = 8
 DOMAIN = TableDomain(

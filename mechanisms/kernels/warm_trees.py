@@ -6,12 +6,12 @@ from decimal import Decimal
 from itertools import product
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.warm_tables import warm_tables
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.id3 import Id3, grow

@@ -11,12 +11,12 @@ used nor exact times may be published.
 
 from __future__ import annotations
 
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.order import largest_in_order
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
 
 
 def noisy_max(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.rate import Rate, score_bits
 
 

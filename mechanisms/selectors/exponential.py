@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
@@ -17,7 +18,6 @@ from mechanisms.noise.selection_laws import (
     exponential_probabilities,
     peeled_probabilities,
 )
-from mechanisms.noise.words import Randomness
 from mechanisms.selectors.accuracy import error_bound, loss_bound
 from mechanisms.selectors.checks import enough, one_release
 from mechanisms.selectors.selector import Draws

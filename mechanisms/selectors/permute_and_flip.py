@@ -10,7 +10,8 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.rate import Rate
@@ -20,7 +21,6 @@ from mechanisms.noise.selection_laws import (
     peeled_probabilities,
     permute_and_flip_probabilities,
 )
-from mechanisms.noise.words import Randomness
 from mechanisms.selectors.accuracy import error_bound, loss_bound
 from mechanisms.selectors.checks import a_release_each, enough, one_release
 from mechanisms.selectors.selector import Draws

@@ -8,10 +8,10 @@ from typing import Literal, Protocol
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.selection_laws import Ordered
-from mechanisms.noise.words import Randomness
 
 #: How k candidates are drawn: k fresh draws, each among the rest, or all from one noisy vector.
 Draws = Literal["peeled", "one_shot"]

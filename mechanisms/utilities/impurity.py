@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities import impurity_kernels
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.rarest_class import RarestPairs

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 #: No run ends here.
 FOREVER = 1 << 62

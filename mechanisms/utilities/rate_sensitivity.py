@@ -21,9 +21,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.facts import SensitivityFacts
-from mechanisms.sensitivity import Integers
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.facts import SensitivityFacts
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities import rate_kernels
 
 RATE_FACTS = {

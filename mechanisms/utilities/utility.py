@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.facts import ByRelation
-from mechanisms.records import Records
-from mechanisms.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
 from storage.ingest.batches import Batch, Numbering, said
 from storage.ingest.graph import CodedGraph, EdgeCollector

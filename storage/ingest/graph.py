@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
 from storage.growing import GrowingArray
 from storage.ingest.batches import Batch, Numbering, said

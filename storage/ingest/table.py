@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
 from storage.growing import GrowingArray
 from storage.ingest.batches import Batch, said

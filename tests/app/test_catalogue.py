@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from app.queries import QUERY_KINDS
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.app.conftest import Service
 

@@ -20,15 +20,15 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 from app.cluster.executor import ClusterExecutor, ClusterFailed
-from mechanisms.domains import CategoricalAttribute, TableDomain
-from mechanisms.kernels.executor import Arrays, Executor, Found, Inline
 from mechanisms.kernels.forests import confusion
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
-from mechanisms.records import TableRecords
-from mechanisms.trees.forest import forest
+from mechanisms.model.domains import CategoricalAttribute, TableDomain
+from mechanisms.model.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.forest import forest
+from mechanisms.model.records import TableRecords
 from storage import scratch
 from storage.arrays import open_arrays, write_arrays
 from tests.clusters import Processes, cluster

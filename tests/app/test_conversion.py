@@ -15,14 +15,14 @@ from app.queries.conversion import (
     charge_for_add_remove,
     mechanism_loss,
 )
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     TableDomain,
 )
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 
 
 def table(relation: NeighbouringRelation, people: int = 1, rows: int | None = 10) -> Dataset:

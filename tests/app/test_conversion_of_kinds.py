@@ -19,7 +19,7 @@ from accounting.group_privacy import group_loss, member_loss
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries import QUERY_KINDS, AnyQuery, Query
 from app.queries.tree import ALGORITHMS
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
@@ -27,7 +27,7 @@ from mechanisms.domains import (
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.records import TableRecords
+from mechanisms.model.records import TableRecords
 from mechanisms.statistics import MECHANISMS
 from tests.app.conftest import Service
 

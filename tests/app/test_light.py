@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from app.queries.statistic import LIGHT_ROWS, StatisticQuery
 from app.routes.queries import api
 from app.routing import Route
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.registration import Registration, described, relation
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     GraphDomain,
     NeighbouringRelation,

@@ -12,7 +12,7 @@ import pytest
 
 from accounting.group_privacy import member_loss
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import VALID, Valid
 from tests.app.conftest import Service
 

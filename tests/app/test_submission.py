@@ -10,7 +10,7 @@ import pytest
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.statistic import StatisticQuery
 from app.submission import QueryRequest, written
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     NeighbouringRelation,

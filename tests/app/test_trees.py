@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mechanisms.trees.shape import check_tree
+from mechanisms.model.tree_shape import check_tree
 from tests.app.conftest import Service
 from tests.app.test_selection_kinds import TABLE
 

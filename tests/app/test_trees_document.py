@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from app.rendering import FORMATS
 from app.submission import QueryRequest
-from mechanisms.trees.shape import MAX_NODES, check_node
+from mechanisms.model.tree_shape import MAX_NODES, check_node
 from tests.app.rendering.test_rendering import FOUND, GROWN
 from tests.architecture.imports import ROOT
 

@@ -12,9 +12,9 @@ from app.queries import AnyQuery
 from app.queries.candidates import CANDIDATES
 from app.settings import Settings
 from app.submission import QueryRequest
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selectors import NOT_OFFERED, SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.architecture.imports import ROOT
 

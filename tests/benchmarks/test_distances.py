@@ -32,7 +32,7 @@ from mechanisms.clustering.encoding import one_hot
 from mechanisms.distances.learning import learn
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import plan
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 from tests.data import data_file
 from tests.randomness import SeededRandomness
 

@@ -10,8 +10,8 @@ import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from benchmarks.induced_edges import InducedEdges, Neighbours, taking_part
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import PrefixRecords
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import PrefixRecords
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked
 from mechanisms.statistics.release.ladder import ladder_probability, rungs

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import pareto_measure, weighted_recall
 from benchmarks.selections import Case, Verdicts, interval, likely, repeated_draws
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from tests.certification.graphs import dataset_of, graph_of, records_of
 from tests.data import data_file
 

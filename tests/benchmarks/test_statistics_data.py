@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.graphs import read_edge_list
 from benchmarks.prefix_sums import read_salaries
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.model.executor import Inline
 from tests.data import FOLDER, data_file
 
 

@@ -16,10 +16,15 @@ from mechanisms.distances.contexts import Drawing
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.distances.tables import PairTables, count_pairs
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
 from tests.certification import tables
 from tests.certification.checks import Array
 from tests.certification.tables import REPLACE

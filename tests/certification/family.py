@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset
-from mechanisms.records import Records
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.records import Records
 
 Array = NDArray[np.int64]
 Size = tuple[int, ...]

@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.records import GraphRecords
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.records import GraphRecords
 
 Graph = tuple[int, ...]
 Edge = tuple[int, int]

@@ -13,8 +13,8 @@ import numpy as np
 from mechanisms.clustering.encoding import Encoding
 from mechanisms.clustering.lloyd import exact_sums
 from mechanisms.distances.metric import Floats
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import TableRecords
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import TableRecords
 
 
 def printed_entropy_sensitivity(rows: int) -> float:

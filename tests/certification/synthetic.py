@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 from tests.certification.checks import Array
 from tests.certification.family import Universe

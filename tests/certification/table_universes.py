@@ -15,10 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.records import TableRecords
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.records import TableRecords
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from tests.certification import tables
 from tests.certification.family import Family, Universe
 from tests.certification.tables import ADD_REMOVE, REPLACE

@@ -13,7 +13,7 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from tests.certification.checks import Array
 
 Table = tuple[int, ...]

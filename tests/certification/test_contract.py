@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mechanisms.dampening import dampened_scores, global_scores, score_bound
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.certification import checks
 from tests.certification.universes import (

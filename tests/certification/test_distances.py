@@ -21,10 +21,10 @@ from mechanisms.distances.contexts import Drawing
 from mechanisms.distances.dampening import largest_change
 from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.entropy_contexts import target_entropies
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS
 from mechanisms.selectors.selector import Selector
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities.information_gain import InformationGain
 from tests.certification import checks
 from tests.certification.distance_universes import (

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Inline
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS, Draws, Selector
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.certification import checks
 from tests.certification.universes import FAMILIES, tabulate_scores, universe_of

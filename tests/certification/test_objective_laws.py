@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import pytest
 
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
 from mechanisms.selectors import SELECTORS, Selector
-from mechanisms.sensitivity import Sensitivity
 from tests.certification import checks
 from tests.certification.family import Universe
 from tests.certification.objectives import (

@@ -12,10 +12,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
 from mechanisms.objectives.pareto import HORIZON
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.certification import synthetic
 from tests.certification.family import Size, Universe

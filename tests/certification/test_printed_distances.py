@@ -19,11 +19,11 @@ from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.uncertainty import at_least_mean, symmetric_uncertainty, table_uncertainty
-from mechanisms.domains import CategoricalAttribute
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import TableRecords
+from mechanisms.model.domains import CategoricalAttribute
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities.information_gain import InformationGain
 from tests.certification import checks, printed_distances
 from tests.certification.distance_universes import (

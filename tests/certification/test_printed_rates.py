@@ -12,7 +12,7 @@ from math import lcm
 import numpy as np
 import pytest
 
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from tests.certification import checks
 from tests.certification.checks import Array
 from tests.certification.printed import dampened_odd

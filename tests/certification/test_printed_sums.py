@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.true_negative_rate import TrueNegativeRate
 from mechanisms.utilities.true_positive_rate import TruePositiveRate
 from tests.certification import checks, graphs, printed_sums, synthetic

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from tests.certification import checks, printed_tables, tables
 from tests.certification.printed_tables import psi
 from tests.certification.tables import ADD_REMOVE, REPLACE, Table

@@ -18,8 +18,8 @@ from mechanisms.dampening import (
     global_scores,
     shifted_scores,
 )
-from mechanisms.domains import Dataset, NeighbouringRelation, TableDomain
-from mechanisms.sensitivity import Sensitivity, SensitivityFunction, WalkedSensitivity
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction, WalkedSensitivity
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.true_positive_rate import TruePositiveRate

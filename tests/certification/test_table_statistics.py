@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.selection_laws import exponential_probabilities
 from mechanisms.statistics.grid import Plan

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.evolutionary.flattening import flattened

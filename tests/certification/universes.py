@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.candidates import AllNodes
 from mechanisms.dampening import scores
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid
 from tests.certification import graphs, table_universes

@@ -16,7 +16,7 @@ from sklearn.cluster import DBSCAN
 from app.attributes import Numeric
 from app.rendering import FORMATS
 from mechanisms.kernels.forests import confusion
-from mechanisms.trees.forest import forest
+from mechanisms.model.forest import forest
 from privypurse import Clusters, Distances, Quote, Selected, TopK, Tree, Trees, Value
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of

@@ -16,9 +16,9 @@ import pytest
 from numpy.typing import NDArray
 
 from app.demo.service import ServiceProcess
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.executor import Inline
 from tests.data import data_file
 from tests.e2e.real_graphs import MAX_DEGREE, read_edges, register
 from tests.e2e.session import Session

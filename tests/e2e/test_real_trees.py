@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from app.demo.service import ServiceProcess
-from mechanisms.trees.shape import check_tree
+from mechanisms.model.tree_shape import check_tree
 from tests.data import data_file
 from tests.e2e.session import Session
 

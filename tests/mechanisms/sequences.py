@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from mechanisms.dampening import (
     shifted_scores,
 )
 from mechanisms.long_division import LIMIT
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 from tests.mechanisms import sequences
 from tests.mechanisms.sequences import Sequences

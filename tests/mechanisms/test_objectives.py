@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from mechanisms.candidates import AllNodes
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Single, Term
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities import UTILITIES
 from tests.certification.graphs import dataset_of, graph_of, records_of
 

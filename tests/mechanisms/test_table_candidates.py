@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
@@ -14,8 +14,8 @@ from mechanisms.domains import (
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 
 TABLE = Dataset(
     "adult",

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.candidates import AllNodes
 from mechanisms.dampening import score_bound, scores
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import GraphRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.noise.words import Randomness
 from mechanisms.objectives import Objective, Single, Term
-from mechanisms.records import GraphRecords
 from mechanisms.selectors import SELECTORS, Draws
 from mechanisms.selectors.permute_and_flip import PermuteAndFlip
-from mechanisms.sensitivity import Integers, Sensitivity
 from mechanisms.top_k import Plan, plan, select_top
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid

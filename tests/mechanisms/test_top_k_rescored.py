@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.candidates import AllNodes
 from mechanisms.dampening import scores
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.noise.words import Randomness
 from mechanisms.objectives import Objective, Pareto, Term
 from mechanisms.selectors import SELECTORS, Draws
 from mechanisms.selectors.permute_and_flip import PermuteAndFlip
-from mechanisms.sensitivity import Integers, Sensitivity
 from mechanisms.top_k import draw_steps, plan, select_top
 from mechanisms.utilities import UTILITIES
 from tests.certification import synthetic

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 
 from accounting.account import AccountRank
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,

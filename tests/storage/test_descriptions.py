@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Domain,
     GraphDomain,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mechanisms.domains import Domain, PrefixDomain
-from mechanisms.records import PrefixRecords
+from mechanisms.model.domains import Domain, PrefixDomain
+from mechanisms.model.records import PrefixRecords
 from storage import opened
 from storage.files import Files
 from storage.opened import OpenRecords

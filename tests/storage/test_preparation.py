@@ -8,11 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mechanisms.domains import Dataset, Domain, NeighbouringRelation, PrefixDomain
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.memory import preparation_memory
 from mechanisms.kernels.preparation import GRAPH_COLUMNS, preparation_work
-from mechanisms.records import GraphRecords, PrefixRecords, TableRecords
+from mechanisms.model.domains import Dataset, Domain, NeighbouringRelation, PrefixDomain
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
 from storage.errors import InvalidRecords, StorageError
 from storage.ingest import UploadLimits
 from storage.preparation import PreparedVersion, open_records, prepare_upload

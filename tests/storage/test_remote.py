@@ -14,8 +14,8 @@ from sqlalchemy import update
 pytest.importorskip("s3fs", reason="needs the extra `s3`")
 pytest.importorskip("moto", reason="needs the extra `test`")
 
-from mechanisms.domains import GraphDomain, NeighbouringRelation
-from mechanisms.records import GraphRecords
+from mechanisms.model.domains import GraphDomain, NeighbouringRelation
+from mechanisms.model.records import GraphRecords
 from storage import kept, opened, tables
 from storage.arrays import write_arrays
 from storage.database import Database

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     Attribute,
     CategoricalAttribute,
     Domain,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select, update
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import GraphDomain, NeighbouringRelation
+from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from storage import tables
 from storage.chain import EMPTY_HEAD, EntryKind, entry_digest, next_head
 from storage.database import Database

@@ -29,10 +29,10 @@ from benchmarks.statistics import (
     mechanisms_of,
     releases,
 )
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.warm import warm
-from mechanisms.records import PrefixRecords, Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.release.ladder import rungs, weights

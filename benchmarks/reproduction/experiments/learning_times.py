@@ -15,8 +15,8 @@ from benchmarks.tables import read_table
 from mechanisms.distances.learning import learn
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.warm import warm
+from mechanisms.model.executor import Inline
 
 REPEATS = 3
 WAYS = {

@@ -19,9 +19,9 @@ from mechanisms.clustering.lloyd import moved
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.learning import learn
 from mechanisms.distances.metric import distance_matrix
-from mechanisms.domains import CategoricalAttribute
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.domains import CategoricalAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
 from mechanisms.noise.keystream import SystemRandomness
 from tests.mechanisms.distances.tables import planned, table
 from tests.mechanisms.noise.chi_square import FALSE_ALARM, p_value

@@ -8,8 +8,13 @@ import numpy as np
 
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import Plan, plan
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.records import TableRecords
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.records import TableRecords
 
 LEVELS = {"a": 2, "b": 3, "c": 2, "d": 3, "y": 3}
 ROWS = 40

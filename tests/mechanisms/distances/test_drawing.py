@@ -20,11 +20,11 @@ from mechanisms.distances.plan import plan
 from mechanisms.distances.rules import read_contexts
 from mechanisms.distances.tables import count_pairs, release_pairs
 from mechanisms.distances.uncertainty import table_uncertainty
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from tests.mechanisms.distances.tables import LEVELS, ROWS, planned, table
 from tests.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 from tests.randomness import SeededRandomness

@@ -17,8 +17,13 @@ from mechanisms.distances.dampening import (
 from mechanisms.distances.entropies import entropy_grid, entropy_steps
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.uncertainty import dependency, table_uncertainty
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.selection_laws import exponential_probabilities
 from mechanisms.utilities.entropy_table import entropy_sums, increments
 from mechanisms.utilities.information_gain import InformationGain

@@ -18,8 +18,8 @@ from mechanisms.kernels.dominance import (
     interval_dominators,
     widen,
 )
-from mechanisms.kernels.executor import Executor, Inline
 from mechanisms.long_division import LIMIT
+from mechanisms.model.executor import Executor, Inline
 
 
 class Threads:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.kernels import totals
-from mechanisms.kernels.executor import Arrays, Found, Inline, InProcess, Part
 from mechanisms.kernels.memory import MOST, most_parts, preparation_memory
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.model.executor import Arrays, Found, Inline, InProcess, Part
 from tests.mechanisms.kernels.oracles import NAMED, rows_of
 
 sizes = st.integers(0, 10**9)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.partition import INTERLEAVED, descend, node_tables
+from mechanisms.model.executor import Inline
 
 
 @settings(deadline=None, max_examples=50)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 
 from mechanisms.kernels import preparation
-from mechanisms.kernels.executor import Inline, InProcess, Part, Result
 from mechanisms.kernels.preparation import (
     GRAPH_COLUMNS,
     check_degree_bound,
     preparation_work,
     prepare_graph,
 )
+from mechanisms.model.executor import Inline, InProcess, Part, Result
 from tests.mechanisms.kernels.oracles import (
     NAMED,
     REFERENCE,

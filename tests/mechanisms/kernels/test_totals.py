@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.pairs_of_nodes import degree_pairs, open_maximum
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.ranked import ranked
 from mechanisms.kernels.supports import by_row, edge_supports
 from mechanisms.kernels.totals import GRAPH_TOTALS
+from mechanisms.model.executor import Inline
 from tests.mechanisms.kernels.oracles import NAMED, graphs, neighbours, rows_of
 from tests.mechanisms.kernels.test_preparation import Threads
 

@@ -15,18 +15,18 @@ from numba.core.dispatcher import Dispatcher
 
 import mechanisms
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.candidates import AllNodes
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
 from mechanisms.kernels.preparation import prepare_graph
 from mechanisms.kernels.warm import objectives_of, warm
 from mechanisms.kernels.warm_tables import warm_tables
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, TableRecords
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Relative
-from mechanisms.records import GraphRecords, TableRecords
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.top_k import select_top
 from mechanisms.utilities import UTILITIES
 from tests.mechanisms.kernels.oracles import edge_list

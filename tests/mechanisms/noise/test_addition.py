@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.errors import NoiseOverflow
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.errors import NoiseOverflow
+from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import (
     PARALLEL_FROM,
     Kernel,

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import Integers, add_noise, add_noise_in_blocks
 from mechanisms.noise.coins import ONE, ZERO, below, bernoulli_exp, geometric, mask, quotient
 from mechanisms.noise.geometric import add_geometric, geometric_probability

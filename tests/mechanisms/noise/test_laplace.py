@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 from mechanisms.noise.discrete_laplace import discrete_laplace, discrete_laplace_probability
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace, rounded_laplace_probability

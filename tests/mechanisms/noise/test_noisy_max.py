@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate

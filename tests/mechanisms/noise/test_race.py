@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 from mechanisms.noise import race as race_module
 from mechanisms.noise.addition import PARALLEL_FROM
 from mechanisms.noise.race import kth_smallest, race, separated

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.coins import _LARGEST_RUN
 from mechanisms.noise.rate import LARGEST_RUN, NOISE_LIMIT, Rate, score_bits
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.selectors import SELECTORS, Draws, Selector, permute_and_flip

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.statistics.grid import Plan, rate_at_most, real_exponent, whole_plan
 from mechanisms.statistics.quantile import Median, Quantile
 from mechanisms.statistics.release.smooth import SmoothSensitivity

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.records import TableRecords
+from mechanisms.model.records import TableRecords
 from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
 
 LEVELS = ("red", "green", "?")

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mechanisms.domains import (
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
@@ -15,10 +17,8 @@ from mechanisms.domains import (
     PrefixDomain,
     TableDomain,
 )
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.records import GraphRecords, PrefixRecords, TableRecords
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
 RELATIONS = (ADD_REMOVE, REPLACE)

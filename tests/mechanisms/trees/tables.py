@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.records import TableRecords
+from mechanisms.model.records import TableRecords
 
 ATTRIBUTES = (
     CategoricalAttribute("sex", ("f", "m")),

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.domains import CategoricalAttribute, NumericAttribute, TableDomain
-from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels import forests
-from mechanisms.kernels.executor import InProcess
 from mechanisms.kernels.forests import confusion
-from mechanisms.records import TableRecords
-from mechanisms.trees.forest import forest
+from mechanisms.model.domains import CategoricalAttribute, NumericAttribute, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import InProcess
+from mechanisms.model.forest import forest
+from mechanisms.model.records import TableRecords
 
 CLASS = CategoricalAttribute("class", ("a", "b", "c"))
 COLOUR = CategoricalAttribute("colour", ("red", "green", "blue"), missing="?")

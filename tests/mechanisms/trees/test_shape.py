@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mechanisms.trees.shape import MAX_DEPTH, MAX_NODES, check_tree, signature
+from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES, check_tree, signature
 
 LEAF = {"label": "yes"}
 

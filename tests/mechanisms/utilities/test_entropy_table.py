@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.utilities import entropy_table
 from mechanisms.utilities.entropy_table import MAX_ROWS, check_rows, entropy_sums, increments
 from tests.certification.tables import nearest_increment, nearest_sum

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.candidates import AllNodes
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.degree import Degree
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness

@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.table_candidates import Attributes, ValuesOf
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.records import TableRecords
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.table_candidates import Attributes, ValuesOf
 from mechanisms.top_k import select_top
 from mechanisms.utilities import UTILITIES
 from tests.data import data_file

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.candidates import AllNodes
-from mechanisms.domains import (
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     TableDomain,
 )
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.records import PrefixRecords
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import PrefixRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from mechanisms.utilities import UTILITIES, impurity_kernels, rate_kernels
 from mechanisms.utilities.entropy_table import MAX_ROWS
 from mechanisms.utilities.gini import Gini

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from mechanisms.domains import CategoricalAttribute, Domain, GraphDomain, TableDomain
+from mechanisms.model.domains import CategoricalAttribute, Domain, GraphDomain, TableDomain
 from storage.errors import InvalidRecords, TooLarge
 from storage.ingest import UploadLimits, read_records
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mechanisms.domains import CategoricalAttribute, Domain, PrefixDomain
-from mechanisms.records import PrefixRecords
+from mechanisms.model.domains import CategoricalAttribute, Domain, PrefixDomain
+from mechanisms.model.records import PrefixRecords
 from storage.errors import TooLarge
 from storage.ingest import Coded, CodedGraph, CodedTable
 from storage.ingest.parquet import ROWS

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
-from mechanisms.domains import Attribute, CategoricalAttribute, GraphDomain, NumericAttribute
+from mechanisms.model.domains import Attribute, CategoricalAttribute, GraphDomain, NumericAttribute
 from storage.ingest import CodedGraph, CodedTable
 from tests.data import data_file
 from tests.storage.uploads import edges_csv, file_of, read, refusals, table_domain

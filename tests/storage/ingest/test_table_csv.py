@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.domains import CategoricalAttribute, NumericAttribute, PrefixDomain
-from mechanisms.records import PrefixRecords
+from mechanisms.model.domains import CategoricalAttribute, NumericAttribute, PrefixDomain
+from mechanisms.model.records import PrefixRecords
 from storage.errors import TooLarge
 from storage.ingest import CodedTable
 from storage.ingest.cells import code_cells

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.forests import confusion
+from mechanisms.model.forest import forest
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.flattening import as_json, flattened
 from mechanisms.trees.evolutionary.proposals import Proposals
 from mechanisms.trees.evolutionary.questions import Questions
-from mechanisms.trees.forest import forest
 from mechanisms.trees.task import Task
 from tests.mechanisms.trees.tables import dataset, people
 from tests.randomness import SeededRandomness

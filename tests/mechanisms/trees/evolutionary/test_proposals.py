@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.domains import CategoricalAttribute, NumericAttribute
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import CategoricalAttribute, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.proposals import (
     Proposals,

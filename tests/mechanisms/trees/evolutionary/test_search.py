@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from accounting.composition import total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.forests import confusion
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
+from mechanisms.model.forest import forest
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary import search as _search_function
 from mechanisms.trees.evolutionary.fitness import Fitness
-from mechanisms.trees.forest import forest
 from mechanisms.trees.task import Task
 from tests.mechanisms.trees.tables import dataset, depth, people, records
 from tests.randomness import SeededRandomness

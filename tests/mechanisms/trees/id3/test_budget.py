@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from accounting.composition import total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.trees.id3.budget import Budget, most_nodes
-from mechanisms.trees.shape import MAX_DEPTH, MAX_NODES
 
 epsilons = st.integers(10**6, 10**12)
 

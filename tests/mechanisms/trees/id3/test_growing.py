@@ -9,16 +9,16 @@ import pytest
 
 from accounting.privacy_loss import PrivacyLoss
 from app.execution import ThreadExecutor
-from mechanisms.domains import CategoricalAttribute, Dataset, NumericAttribute
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import TableRecords
+from mechanisms.model.domains import CategoricalAttribute, Dataset, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
+from mechanisms.model.forest import forest
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.tree_shape import MAX_NODES, check_tree
 from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.trees.forest import forest
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.splitting import CRITERIA
-from mechanisms.trees.shape import MAX_NODES, check_tree
 from mechanisms.trees.task import Task
 from tests.mechanisms.trees.tables import ATTRIBUTES, dataset, depth, leaves, people, records
 from tests.randomness import SeededRandomness

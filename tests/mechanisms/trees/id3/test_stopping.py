@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.trees.id3.stopping import MAX_COUNTERS, least_count, to_split
-from mechanisms.trees.shape import MAX_NODES
 
 
 @given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from mechanisms.domains import Attribute, Dataset, TableDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.trees.forest import Forest, forest
-from mechanisms.trees.shape import MAX_TOTAL_NODES, check_tree, signature
+from mechanisms.model.domains import Attribute, Dataset, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.forest import Forest, forest
+from mechanisms.model.tree_shape import MAX_TOTAL_NODES, check_tree, signature
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ValuesOf:
 
 @dataclass(frozen=True)
 class Trees:
-    """Public decision trees (``mechanisms.trees.shape``), named by their place in the list.
+    """Public decision trees (``mechanisms.model.tree_shape``), named by their place in the list.
 
     Raises: ValueError for a malformed, too deep or too large tree, for fewer than two trees and
         for the same tree twice; ``count`` raises UnsupportedQuery where they do not fit a dataset.

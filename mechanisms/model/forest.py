@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Attribute, NumericAttribute, TableDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.trees.shape import Node, children, nodes
+from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.tree_shape import Node, children, nodes
 
 Ints = NDArray[np.int32]
 
@@ -57,7 +57,7 @@ class Forest:
 def forest(
     trees: Sequence[Node], domain: TableDomain, class_attribute: str, positive_class: str
 ) -> Forest:
-    """Flatten trees of the form ``mechanisms.trees.shape`` over the attributes of ``domain``.
+    """Flatten trees of the form ``mechanisms.model.tree_shape`` over the attributes of ``domain``.
 
     Branches cover every level of their attribute, the missing one and the bins of numbers
     included. A threshold compares the clamped number of a row, which is the middle of the bounds

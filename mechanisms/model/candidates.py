@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from mechanisms.domains import Dataset, GraphDomain
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import Dataset, GraphDomain
+from mechanisms.model.errors import UnsupportedQuery
 
 
 class Candidates(Protocol):
