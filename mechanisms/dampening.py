@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from mechanisms.long_division import LIMIT, scaled_floor
+from mechanisms.kernels.long_division import LIMIT, scaled_floor
 from mechanisms.model.sensitivity import (
     Integers,
     Sensitivity,

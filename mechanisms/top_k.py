@@ -13,7 +13,7 @@ import numpy as np
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.dampening import score_bound, scores
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery

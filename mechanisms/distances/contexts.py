@@ -26,9 +26,9 @@ from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import PairTables, columns, count_pairs
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
-from mechanisms.long_division import scaled_floor
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords

@@ -20,7 +20,7 @@ from math import log2
 
 import numpy as np
 
-from mechanisms.long_division import scaled_floor
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import increments
 from mechanisms.utilities.rarest_class import RarestPairs

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mechanisms.long_division import scaled_floor
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts

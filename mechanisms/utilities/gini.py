@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.long_division import scaled_floor
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import Integers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.domains import Dataset, GraphDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import GraphRecords, Records

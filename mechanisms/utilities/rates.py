@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mechanisms.kernels.forests import Confusion, confusion
-from mechanisms.long_division import scaled_floor
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.records import Records

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mechanisms.kernels.contingency import contingency_tables
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery

@@ -18,7 +18,7 @@ from mechanisms.dampening import (
     scores,
     shifted_scores,
 )
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 from tests.mechanisms import sequences

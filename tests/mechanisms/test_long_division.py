@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.long_division import LIMIT, scaled_floor
+from mechanisms.kernels.long_division import LIMIT, scaled_floor
 
 numerators = st.integers(-(2**63) + 1, 2**63 - 1)
 denominators = st.integers(1, LIMIT - 1)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.dampening import score_bound, scores
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Sensitivity

@@ -11,7 +11,7 @@ import numpy as np
 
 from mechanisms.dampening import score_bound, scores
 from mechanisms.kernels.forests import Confusion
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery

@@ -9,7 +9,7 @@ import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.dampening import score_bound, scores
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor, Inline

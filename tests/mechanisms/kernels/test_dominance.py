@@ -18,7 +18,7 @@ from mechanisms.kernels.dominance import (
     interval_dominators,
     widen,
 )
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.executor import Executor, Inline
 
 

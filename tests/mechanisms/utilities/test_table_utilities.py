@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mechanisms.kernels import impurity, rates
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -22,7 +23,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
-from mechanisms.utilities import UTILITIES, impurity_kernels, rate_kernels
+from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.entropy_table import MAX_ROWS
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
@@ -175,7 +176,7 @@ def test_long_sums_are_exact(relation: NeighbouringRelation) -> None:
 @example(m=1, q=2**29 - 1, bits=32)
 def test_gini_steps_are_exact_for_any_count(m: int, q: int, bits: int) -> None:
     exact = -((-(2 << bits) * m * m) // max((m + q) * (m + q + 1), 1))
-    assert impurity_kernels.gini_step(m, q, bits) == exact
+    assert impurity.gini_step(m, q, bits) == exact
 
 
 @every_relation
@@ -192,7 +193,7 @@ def test_rates_follow_their_formula(
     hits, replace = int(share * total), relation is REPLACE
     cap = 1 << bits if replace else 1 << bits - 1
     exact = plain_rate(hits, total, t, replace) * 2**bits
-    found = rate_kernels.step(hits, total, bits, replace, cap, t)
+    found = rates.step(hits, total, bits, replace, cap, t)
     assert found == max(1, -(-exact.numerator // exact.denominator))
 
 
@@ -207,7 +208,7 @@ def test_sums_by_runs_are_sums(unit: int, first: int, count: int, cap: int) -> N
     # The terms of Gini rise to its cap, after which nothing is missing.
     rising = min(cap, unit)
     missing = sum(max(rising - (unit - unit // i), 0) for i in k)
-    assert impurity_kernels.harmonic_sum(unit, first, last, rising) == missing
+    assert impurity.harmonic_sum(unit, first, last, rising) == missing
 
 
 def test_pairs_without_a_better_one_are_kept() -> None:
