@@ -30,7 +30,6 @@ import numpy as np
 from accounting.privacy_loss import NANO, PrivacyLoss
 from benchmarks.rows import noisy_max_winners, noisy_rows, race_winners
 from benchmarks.selections import RESULTS, Floats, objective_of
-from mechanisms.dampening import scores
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
 from mechanisms.model.candidates import AllNodes, Candidates
@@ -49,8 +48,9 @@ from mechanisms.model.table_candidates import ValuesOf
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.objectives import Objective
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import plan, select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
+from mechanisms.selection.top_k import plan, select_top
 
 #: The loss that every audited mechanism claims.
 CLAIMED = PrivacyLoss.parse("1")

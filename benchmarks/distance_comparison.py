@@ -47,7 +47,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate, score_bits
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 
 RESULTS = Path(__file__).parent / "results"
 NAMES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "acs", "adult_full")

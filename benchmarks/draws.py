@@ -27,7 +27,7 @@ from mechanisms.model.executor import Executor, Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
-from mechanisms.selectors import SELECTORS, Draws
+from mechanisms.selection import SELECTORS, Draws
 
 RESULTS = Path(__file__).parent / "results"
 LOSS = PrivacyLoss.parse("1")

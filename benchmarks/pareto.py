@@ -32,8 +32,8 @@ from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Pareto, Term
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 
 GRAPHS = ("github", "dblp")

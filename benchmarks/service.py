@@ -35,8 +35,8 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Term
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 from storage.preparation import open_records
 

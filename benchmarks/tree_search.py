@@ -39,7 +39,7 @@ from mechanisms.kernels.forests import confusion
 from mechanisms.model.executor import Inline
 from mechanisms.model.forest import forest
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.id3 import Id3, grow

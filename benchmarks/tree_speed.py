@@ -33,7 +33,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accounting.privacy_loss import PrivacyLoss
 from app.execution import ThreadExecutor
-from mechanisms.dampening import scores
 from mechanisms.kernels.forests import confusion
 from mechanisms.kernels.warm import warm
 from mechanisms.model.domains import (
@@ -50,7 +49,8 @@ from mechanisms.model.table_candidates import Trees
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Term, WeightedSum
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness

@@ -32,7 +32,7 @@ from benchmarks.tree_data import TreeTable, accuracy, tree_table
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
 
 RESULTS = Path(__file__).parent / "results"

@@ -10,7 +10,7 @@ from app.queries.candidates import Text, class_of
 from app.queries.query import Query
 from mechanisms.model.domains import Dataset
 from mechanisms.model.records import Records, TableRecords
-from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.selection import SELECTORS, Selector
 from mechanisms.trees.task import Task
 
 

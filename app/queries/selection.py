@@ -21,8 +21,8 @@ from mechanisms.model.records import Records
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
-from mechanisms.selectors import SELECTORS, Draws, Selector
-from mechanisms.top_k import Plan, draw_steps, plan, select_top
+from mechanisms.selection import SELECTORS, Draws, Selector
+from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
 
 #: Quotes say how accurate an answer is with this probability.
 CONFIDENCE = 0.95

@@ -17,7 +17,7 @@ from app.queries.candidates import CANDIDATES
 from app.routing import router
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selectors import NOT_OFFERED, SELECTORS
+from mechanisms.selection import NOT_OFFERED, SELECTORS
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES

@@ -11,7 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.selection import SELECTORS, Selector
 
 
 class Context(StrEnum):

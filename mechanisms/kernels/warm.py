@@ -35,8 +35,8 @@ from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.objectives import Objective, Pareto, Relative, Term, WeightedSum
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 
 

@@ -11,7 +11,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.id3 import Id3, grow

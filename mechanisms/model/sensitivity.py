@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 class Sensitivity(StrEnum):
-    """How a utility becomes a score of sensitivity one (``mechanisms.dampening``)."""
+    """How a utility becomes a score of sensitivity one (``mechanisms.selection.dampening``)."""
 
     description: str
 

@@ -9,7 +9,7 @@ import pytest
 from app.queries import QUERY_KINDS
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.utilities import UTILITIES
 from tests.app.conftest import Service
 

@@ -12,11 +12,11 @@ import pytest
 
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.selection import CONFIDENCE, Selection
-from mechanisms.dampening import scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.dampening import scores
 from tests.app.conftest import Service
 from tests.certification.graphs import dataset_of, graph_of, records_of
 from tests.randomness import SeededRandomness

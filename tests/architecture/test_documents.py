@@ -14,7 +14,7 @@ from app.settings import Settings
 from app.submission import QueryRequest
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selectors import NOT_OFFERED, SELECTORS
+from mechanisms.selection import NOT_OFFERED, SELECTORS
 from mechanisms.utilities import UTILITIES
 from tests.architecture.imports import ROOT
 

@@ -14,7 +14,7 @@ import pytest
 from benchmarks import audit
 from benchmarks.audit import EPSILON, Audited
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from tests.randomness import SeededRandomness
 
 #: Of each selector on the pair that shows it best: rarer answers take more draws.

@@ -8,10 +8,10 @@ from itertools import cycle
 
 import numpy as np
 
-from mechanisms.dampening import score_bound, scores
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective, Pareto, Relative, Term, WeightedSum
 from mechanisms.objectives.pareto import HORIZON
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid, Measured
 from tests.certification import checks

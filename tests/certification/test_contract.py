@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mechanisms.dampening import dampened_scores, global_scores, score_bound
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.selection.dampening import dampened_scores, global_scores, score_bound
 from mechanisms.utilities import UTILITIES
 from tests.certification import checks
 from tests.certification.universes import (

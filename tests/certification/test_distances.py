@@ -23,8 +23,8 @@ from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
-from mechanisms.selectors.selector import Selector
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.selector import Selector
 from mechanisms.utilities.information_gain import InformationGain
 from tests.certification import checks
 from tests.certification.distance_universes import (

@@ -16,7 +16,7 @@ import pytest
 
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS, Draws, Selector
+from mechanisms.selection import SELECTORS, Draws, Selector
 from mechanisms.utilities import UTILITIES
 from tests.certification import checks
 from tests.certification.universes import FAMILIES, tabulate_scores, universe_of

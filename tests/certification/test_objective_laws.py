@@ -12,7 +12,7 @@ import pytest
 
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
-from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.selection import SELECTORS, Selector
 from tests.certification import checks
 from tests.certification.family import Universe
 from tests.certification.objectives import (

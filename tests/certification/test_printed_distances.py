@@ -23,7 +23,7 @@ from mechanisms.model.domains import CategoricalAttribute
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.utilities.information_gain import InformationGain
 from tests.certification import checks, printed_distances
 from tests.certification.distance_universes import (

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mechanisms.noise.selection_laws import exponential_probabilities
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.laws import exponential_probabilities
 from tests.certification import checks
 from tests.certification.checks import Breach
 from tests.certification.printed import dampened_odd

@@ -15,10 +15,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from mechanisms.dampening import scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid
 from tests.certification import checks, graphs

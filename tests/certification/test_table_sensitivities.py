@@ -12,14 +12,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mechanisms.dampening import (
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction, WalkedSensitivity
+from mechanisms.selection.dampening import (
     dampened_scores,
     flattened_scores,
     global_scores,
     shifted_scores,
 )
-from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
-from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction, WalkedSensitivity
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.true_positive_rate import TruePositiveRate

@@ -16,7 +16,7 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.selection_laws import exponential_probabilities
+from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.mean import Mean
 from mechanisms.statistics.prefix_sum import SmallestSum

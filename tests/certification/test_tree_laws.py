@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.dampening import scores
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace_probability
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.law import (
     Outcome,

@@ -20,7 +20,7 @@ from mechanisms.kernels.forests import Confusion, confusion
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.evolutionary.flattening import flattened

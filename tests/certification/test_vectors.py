@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mechanisms.dampening import dampened_scores, scores, shifted_scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.dampening import dampened_scores, scores, shifted_scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.egocentric_density import DensitySensitivity

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.dampening import scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid
 from tests.certification import graphs, table_universes

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.dampening import (
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.selection.dampening import (
     SCORES,
     dampened_scores,
     flattened_scores,
@@ -18,8 +20,6 @@ from mechanisms.dampening import (
     scores,
     shifted_scores,
 )
-from mechanisms.kernels.long_division import LIMIT
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 from tests.mechanisms import sequences
 from tests.mechanisms.sequences import Sequences

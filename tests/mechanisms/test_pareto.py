@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.dampening import dampened_scores, scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.objectives import OBJECTIVES, Pareto, Term, WeightedSum, pareto_sensitivity
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
+from mechanisms.selection.dampening import dampened_scores, scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid, Measured
 from tests.certification.graphs import dataset_of, graph_of, records_of

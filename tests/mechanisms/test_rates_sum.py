@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.dampening import dampened_scores, flattened_scores
 from mechanisms.kernels.forests import Confusion
 from mechanisms.kernels.rates import last_of_run, step
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
@@ -18,6 +17,7 @@ from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity, WalkedSensitivity
 from mechanisms.objectives import Term, WeightedSum
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
+from mechanisms.selection.dampening import dampened_scores, flattened_scores
 from mechanisms.trees.evolutionary.fitness import RATES, CountedRate, Pool
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
 from mechanisms.utilities.utility import Measured

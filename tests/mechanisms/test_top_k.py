@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.dampening import score_bound, scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
@@ -20,9 +19,10 @@ from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Objective, Single, Term
-from mechanisms.selectors import SELECTORS, Draws
-from mechanisms.selectors.permute_and_flip import PermuteAndFlip
-from mechanisms.top_k import Plan, plan, select_top
+from mechanisms.selection import SELECTORS, Draws
+from mechanisms.selection.dampening import score_bound, scores
+from mechanisms.selection.permute_and_flip import PermuteAndFlip
+from mechanisms.selection.top_k import Plan, plan, select_top
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid
 from tests.certification.graphs import dataset_of, graph_of, records_of

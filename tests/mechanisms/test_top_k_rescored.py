@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.dampening import scores
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -19,9 +18,10 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Objective, Pareto, Term
-from mechanisms.selectors import SELECTORS, Draws
-from mechanisms.selectors.permute_and_flip import PermuteAndFlip
-from mechanisms.top_k import draw_steps, plan, select_top
+from mechanisms.selection import SELECTORS, Draws
+from mechanisms.selection.dampening import scores
+from mechanisms.selection.permute_and_flip import PermuteAndFlip
+from mechanisms.selection.top_k import draw_steps, plan, select_top
 from mechanisms.utilities import UTILITIES
 from tests.certification import synthetic
 from tests.certification.graphs import dataset_of, graph_of, records_of

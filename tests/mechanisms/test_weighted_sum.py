@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.dampening import score_bound, scores
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
 from mechanisms.objectives.weights import FINEST, exact_weight, whole_weights
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities import UTILITIES
 from tests.certification.graphs import dataset_of, graph_of, records_of
 from tests.certification.tables import ADD_REMOVE, REPLACE

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from mechanisms.dampening import score_bound, scores
 from mechanisms.kernels.forests import Confusion
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
@@ -19,6 +18,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Spread, Term, WeightedSum
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities.rates import Rate
 from mechanisms.utilities.true_negative_rate import TrueNegativeRate
 from mechanisms.utilities.true_positive_rate import TruePositiveRate

@@ -17,7 +17,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.rate import score_bits
-from mechanisms.selectors import Selector
+from mechanisms.selection import Selector
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.flattening import as_json, flattened

@@ -19,7 +19,7 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
-from mechanisms.selectors import Selector
+from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import Budget
 from mechanisms.trees.id3.node import Node, as_json
 from mechanisms.trees.id3.pruning import prune

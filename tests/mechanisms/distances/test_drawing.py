@@ -24,7 +24,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from tests.mechanisms.distances.tables import LEVELS, ROWS, planned, table
 from tests.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 from tests.randomness import SeededRandomness

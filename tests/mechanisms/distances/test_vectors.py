@@ -24,7 +24,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.noise.selection_laws import exponential_probabilities
+from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.utilities.entropy_table import entropy_sums, increments
 from mechanisms.utilities.information_gain import InformationGain
 

@@ -26,8 +26,8 @@ from mechanisms.model.records import GraphRecords, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Relative
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 from tests.mechanisms.kernels.oracles import edge_list
 

@@ -1,4 +1,4 @@
-"""The laws of selection by other roads than ``mechanisms.noise.selection_laws`` takes."""
+"""The laws of selection by other roads than ``mechanisms.selection.laws`` takes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.selection_laws import (
+from mechanisms.selection.laws import (
     exponential_probabilities,
     one_shot_probabilities,
     peeled_probabilities,

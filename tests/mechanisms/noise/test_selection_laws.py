@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.noise.selection_laws import (
+from mechanisms.selection.laws import (
     Ordered,
     exponential_probabilities,
     one_shot_probabilities,

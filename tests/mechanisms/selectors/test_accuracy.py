@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.selectors import SELECTORS, Draws, Selector
+from mechanisms.selection import SELECTORS, Draws, Selector
 
 CONFIDENCES = (0.5, 0.8, 0.95)
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)

@@ -15,7 +15,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
-from mechanisms.selectors import SELECTORS, Draws, Selector, permute_and_flip
+from mechanisms.selection import SELECTORS, Draws, Selector, permute_and_flip
 from tests.mechanisms.noise.chi_square import FALSE_ALARM, base, p_value
 from tests.randomness import SeededRandomness
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.selectors import SELECTORS, Draws, Selector
+from mechanisms.selection import SELECTORS, Draws, Selector
 
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
 every_draws = pytest.mark.parametrize("draws", ["peeled", "one_shot"])

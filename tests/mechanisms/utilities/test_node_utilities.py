@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.dampening import scores
 from mechanisms.kernels.egocentric import LARGEST_DEGREE
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset, NeighbouringRelation, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.graphs import finest_bits
 from mechanisms.utilities.utility import Utility

@@ -22,8 +22,8 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import Attributes, ValuesOf
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.selectors import SELECTORS
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 from tests.data import data_file
 

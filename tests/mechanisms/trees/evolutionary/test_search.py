@@ -18,7 +18,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.forest import forest
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary import search as _search_function
 from mechanisms.trees.evolutionary.fitness import Fitness

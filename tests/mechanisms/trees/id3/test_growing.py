@@ -16,7 +16,7 @@ from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_NODES, check_tree
-from mechanisms.selectors import SELECTORS
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.splitting import CRITERIA
 from mechanisms.trees.task import Task

@@ -12,7 +12,6 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.dampening import score_bound, scores
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
@@ -23,8 +22,9 @@ from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Objective, Relative, Spread
-from mechanisms.selectors import Draws, Selector
-from mechanisms.selectors.checks import a_release_each
+from mechanisms.selection import Draws, Selector
+from mechanisms.selection.checks import a_release_each
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities.utility import Grid
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanisms.selectors.exponential import Exponential
-from mechanisms.selectors.permute_and_flip import PermuteAndFlip
-from mechanisms.selectors.selector import Draws, Selector
+from mechanisms.selection.exponential import Exponential
+from mechanisms.selection.permute_and_flip import PermuteAndFlip
+from mechanisms.selection.selector import Draws, Selector
 
 __all__ = ["NOT_OFFERED", "SELECTORS", "Draws", "Selector"]
 

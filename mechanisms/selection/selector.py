@@ -11,7 +11,7 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.selection_laws import Ordered
+from mechanisms.selection.laws import Ordered
 
 #: How k candidates are drawn: k fresh draws, each among the rest, or all from one noisy vector.
 Draws = Literal["peeled", "one_shot"]

@@ -15,15 +15,15 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.selection_laws import (
+from mechanisms.selection.accuracy import error_bound, loss_bound
+from mechanisms.selection.checks import a_release_each, enough, one_release
+from mechanisms.selection.laws import (
     Ordered,
     one_shot_probabilities,
     peeled_probabilities,
     permute_and_flip_probabilities,
 )
-from mechanisms.selectors.accuracy import error_bound, loss_bound
-from mechanisms.selectors.checks import a_release_each, enough, one_release
-from mechanisms.selectors.selector import Draws
+from mechanisms.selection.selector import Draws
 
 
 @dataclass(frozen=True, slots=True)

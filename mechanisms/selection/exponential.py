@@ -13,14 +13,14 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.selection_laws import (
+from mechanisms.selection.accuracy import error_bound, loss_bound
+from mechanisms.selection.checks import enough, one_release
+from mechanisms.selection.laws import (
     Ordered,
     exponential_probabilities,
     peeled_probabilities,
 )
-from mechanisms.selectors.accuracy import error_bound, loss_bound
-from mechanisms.selectors.checks import enough, one_release
-from mechanisms.selectors.selector import Draws
+from mechanisms.selection.selector import Draws
 
 
 @dataclass(frozen=True, slots=True)
