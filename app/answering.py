@@ -30,14 +30,14 @@ from app.problems import query_failed_body
 from app.submission import PATH, Priced, QueryRequest, written
 from app.waiting import over
 from mechanisms.model.randomness import Randomness
-from storage.asking import Asking
-from storage.database import Database
-from storage.datasets import Datasets
-from storage.distant import DistantLabels
+from storage.catalogue.datasets import Datasets
+from storage.database.database import Database
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
-from storage.ledger import Ledger, Replay, Reservation, Reserve
-from storage.queries import Queries, QueryRow
-from storage.users import User
+from storage.files.distant import DistantLabels
+from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.people.users import User
+from storage.queries.history import Queries, QueryRow
+from storage.queries.lookup import Asking
 
 #: Seconds between two looks at a query that another process is working on.
 POLL = 0.1

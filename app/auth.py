@@ -20,7 +20,7 @@ from app.roles import ROLES as ROLES
 from app.roles import Role as Role
 from app.services import Services
 from app.tokens import Tokens, looks_like_a_token
-from storage.users import User
+from storage.people.users import User
 
 #: Longer than every key that was ever issued.
 MAX_KEY_LENGTH = 512

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from mechanisms.model.executor import Executor, InProcess
-from storage.database import Database
+from storage.database.database import Database
 
 P = ParamSpec("P")
 Part = TypeVar("Part")

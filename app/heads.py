@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import structlog
 
 from app.background import Repeated
-from storage.database import Database
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.database.database import Database
 from storage.errors import UnusableDatabase
-from storage.heads import HeadsLog
-from storage.publishing import Publisher
 
 log = structlog.get_logger("privypurse.heads")
 

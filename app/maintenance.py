@@ -17,15 +17,15 @@ import typer
 from accounting.privacy_loss import PrivacyLoss, format_units
 from app.settings import Settings
 from app.times import moment
-from storage.backup import DestinationTaken, back_up
-from storage.database import Database
+from storage.assurance.backup import DestinationTaken, back_up
+from storage.assurance.heads import HeadsLog, Published, read_heads
+from storage.assurance.receipts import check_receipt
+from storage.assurance.rollback import Accepted, HeadsTooOld
+from storage.assurance.rollback import accept as accept_heads
+from storage.assurance.verification import verify as verify_ledger
+from storage.database.database import Database
+from storage.database.privileges import grant_service
 from storage.errors import StorageError, UnusableDatabase
-from storage.heads import HeadsLog, Published, read_heads
-from storage.privileges import grant_service
-from storage.receipts import check_receipt
-from storage.rollback import Accepted, HeadsTooOld
-from storage.rollback import accept as accept_heads
-from storage.verification import verify as verify_ledger
 
 DataOption = Annotated[Path | None, typer.Option(help="Data folder; PURSE_DATA otherwise.")]
 _HASH = re.compile("[0-9a-f]{64}")
@@ -90,7 +90,7 @@ def check_store(data: DataOption = None) -> None:
     """Compare the store of records with what the ledger reads; 1 when the store has lost any."""
     # Only here: they load the readers of records.
     from app.store import named_store
-    from storage.leftovers import compare
+    from storage.records.retention import compare
 
     settings = _settings(data)
     if settings.store is None:

@@ -43,7 +43,7 @@ from app.headers import QuickRequest
 from app.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented, response_to
 from app.settings import MEGABYTE
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 JSON = "application/json"
 #: What a part of a path may stand for: names, ids of keys and queries, problem types.

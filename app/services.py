@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.tokens import Tokens
     from app.uploads import Uploads
-    from storage.database import Database
-    from storage.datasets import Datasets
-    from storage.files import Files
-    from storage.identities import Identities
-    from storage.ledger import Ledger
-    from storage.queries import Queries
-    from storage.refusals import Refusals
-    from storage.sessions import Sessions
-    from storage.users import Users
+    from storage.assurance.refusals import Refusals
+    from storage.catalogue.datasets import Datasets
+    from storage.database.database import Database
+    from storage.ledger.ledger import Ledger
+    from storage.people.identities import Identities
+    from storage.people.sessions import Sessions
+    from storage.people.users import Users
+    from storage.queries.history import Queries
+    from storage.records.data_folder import Files
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,16 @@ from app.tokens import Tokens
 from app.uploads import Uploads
 from mechanisms.model.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
-from storage.database import Database
-from storage.datasets import Datasets
-from storage.heads import HeadsLog
-from storage.identities import Identities
-from storage.ledger import Ledger
-from storage.queries import Queries
-from storage.refusals import Refusals
-from storage.sessions import Sessions
-from storage.shared import Shared
-from storage.users import Users
+from storage.assurance.heads import HeadsLog
+from storage.assurance.refusals import Refusals
+from storage.catalogue.datasets import Datasets
+from storage.database.database import Database
+from storage.files.shared import Shared
+from storage.ledger.ledger import Ledger
+from storage.people.identities import Identities
+from storage.people.sessions import Sessions
+from storage.people.users import Users
+from storage.queries.history import Queries
 
 log = structlog.get_logger("privypurse.startup")
 
@@ -116,7 +116,7 @@ def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor]
         return
     from app.cluster.executor import ClusterExecutor
     from app.cluster.roles import Certificates
-    from storage.scratch import Scratch
+    from storage.cluster.scratch import Scratch
 
     certificates = Certificates.of(settings.cluster_files())
     with ExitStack() as closing:

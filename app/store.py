@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from storage.files import Files
-from storage.shared import MountedFolder, Shared
+from storage.files.shared import MountedFolder, Shared
+from storage.records.data_folder import Files
 
 if TYPE_CHECKING:
-    from storage.cache import CachedStore
-    from storage.objects import ObjectStore
+    from storage.s3.cache import CachedStore
+    from storage.s3.objects import ObjectStore
 
 MISSING = "a store of prepared records needs the extra `s3`: pip install 'privypurse[s3]'"
 
@@ -25,7 +25,7 @@ def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
         yield Files(root)
         return
     with _cached(settings, root) as store:
-        from storage.remote import RemoteFiles
+        from storage.s3.remote import RemoteFiles
 
         store.watch()
         yield RemoteFiles(root, store)
@@ -44,7 +44,7 @@ def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
 def named_store(settings: Settings) -> ObjectStore:
     """The store that ``PURSE_STORE`` names; nothing is asked of it."""
     try:
-        from storage.objects import ObjectStore
+        from storage.s3.objects import ObjectStore
     except ImportError:
         raise SystemExit(MISSING) from None
     key, secret = settings.store_key, settings.store_secret
@@ -59,7 +59,7 @@ def named_store(settings: Settings) -> ObjectStore:
 @contextmanager
 def _cached(settings: Settings, root: Path) -> Iterator[CachedStore]:
     named = named_store(settings)
-    from storage.cache import CachedStore
+    from storage.s3.cache import CachedStore
 
     store = CachedStore(named, root, settings.store_cache)
     store.start()

@@ -15,7 +15,7 @@ from app.amounts import QueryEpsilon
 from app.models import Body, Name
 from app.queries import AnyQuery
 from mechanisms.model.domains import Dataset
-from storage.reservation import Reservation
+from storage.ledger.requests import Reservation
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: Where queries are sent to; part of what a key stands for.

@@ -22,14 +22,14 @@ from app.errors import BodyTooSlow
 from app.execution import Execution
 from app.settings import MEGABYTE, Settings
 from mechanisms.model.domains import Dataset
-from storage.datasets import Datasets, StoredDataset
+from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import InvalidRecords, NoRecords, NotFound, StorageError, StoreFailed
-from storage.files import Files, IncomingFile
-from storage.folders import remove_folder
+from storage.files.folders import remove_folder
 from storage.ingest.limits import UploadLimits
-from storage.preparation import prepare_upload
-from storage.tickets import Ticket
-from storage.users import User, Users
+from storage.people.users import User, Users
+from storage.records.data_folder import Files, IncomingFile
+from storage.records.preparation import prepare_upload
+from storage.records.tickets import Ticket
 
 log = structlog.get_logger("privypurse.uploads")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from storage.datasets import Datasets, StoredDataset
+from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 
 def visible(datasets: Datasets, name: str, user: User) -> StoredDataset:

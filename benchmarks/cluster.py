@@ -35,9 +35,9 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.executor import Executor
-from storage.arrays import write_arrays
+from storage.files.arrays import write_arrays
 from storage.ingest import CodedGraph
-from storage.preparation import open_records, prepare
+from storage.records.preparation import open_records, prepare
 from tests.clusters import Processes, cluster
 from tests.randomness import SeededRandomness
 

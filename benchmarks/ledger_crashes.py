@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from storage.database import Database
-from storage.verification import verify
+from storage.assurance.verification import verify
+from storage.database.database import Database
 from tests.storage import scenes
 from tests.storage.scenes import Scene
 from tests.storage.servers import Server, binaries

@@ -100,7 +100,7 @@ def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
         TableDomain,
     )
     from storage.ingest import UploadLimits
-    from storage.preparation import open_records, prepare_upload
+    from storage.records.preparation import open_records, prepare_upload
 
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     if kind == "graph":

@@ -38,7 +38,7 @@ from mechanisms.objectives import OBJECTIVES, Term
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
-from storage.preparation import open_records
+from storage.records.preparation import open_records
 
 RESULTS = Path(__file__).parent / "results"
 SETTINGS: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}

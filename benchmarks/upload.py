@@ -19,7 +19,7 @@ from typing import TypeVar
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import InProcess
 from storage.ingest import UploadLimits
-from storage.preparation import open_records, prepare_upload
+from storage.records.preparation import open_records, prepare_upload
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

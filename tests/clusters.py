@@ -16,8 +16,8 @@ from app.cluster.executor import ClusterExecutor
 from app.cluster.roles import Certificates
 from app.demo.service import ROOT, free_port
 from app.execution import ThreadExecutor
-from storage.scratch import Scratch
-from storage.shared import MountedFolder
+from storage.cluster.scratch import Scratch
+from storage.files.shared import MountedFolder
 
 
 class Processes:

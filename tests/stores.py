@@ -13,8 +13,8 @@ from itertools import count
 from pathlib import Path
 
 from app.demo.service import free_port
-from storage.cache import CachedStore
-from storage.objects import ObjectStore
+from storage.s3.cache import CachedStore
+from storage.s3.objects import ObjectStore
 
 KEY = {"key": "purse", "secret": "of-a-test"}
 

@@ -20,7 +20,7 @@ from distributed import Client, Future, Security
 
 from app.cluster import tasks
 from mechanisms.model.executor import Arrays, Executor, Found, InProcess, Part
-from storage.scratch import Scratch
+from storage.cluster.scratch import Scratch
 
 Result = TypeVar("Result")
 

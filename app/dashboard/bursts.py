@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.times import moment
-from storage.refusals import RefusalRow
+from storage.assurance.refusals import RefusalRow
 
 #: So many refusals of one analyst in one hour are a burst.
 BURST = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mechanisms.model.domains import NumericAttribute, TableDomain
-from storage.datasets import StoredDataset
+from storage.catalogue.datasets import StoredDataset
 
 
 @dataclass(frozen=True)

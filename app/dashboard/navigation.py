@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.auth import ROLES, Role
-from storage.users import User
+from storage.people.users import User
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from app.dashboard.templating import HEADERS, render
 from app.errors import Unauthenticated
 from app.problems import problem_type
 from app.routing import Route
-from storage.users import User
+from storage.people.users import User
 
 SIGN_IN = "/ui/sign-in"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from accounting.privacy_loss import PrivacyLoss
 from app.routes.budgets import show_budgets
 from app.services import Services
-from storage.users import User
+from storage.people.users import User
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from app.dependencies import services_of
 from app.errors import CrossSite, Unauthenticated
 from app.execution import quickly
-from storage.users import User
+from storage.people.users import User
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"

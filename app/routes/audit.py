@@ -11,8 +11,8 @@ from app.models import Listing, Reply
 from app.problems import problems
 from app.routing import router
 from app.times import moment
-from storage.audit import page_of_lines
 from storage.errors import InvalidCursor
+from storage.journal.audit import page_of_lines
 
 api = router(prefix="/v1", tags=["ledger"])
 

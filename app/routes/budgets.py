@@ -19,7 +19,7 @@ from app.problems import problems
 from app.routing import router
 from app.visibility import owned, visible
 from storage.errors import NotFound, PreconditionFailed
-from storage.ledger import AccountRow
+from storage.ledger.ledger import AccountRow
 
 api = router(prefix="/v1", tags=["budgets"])
 

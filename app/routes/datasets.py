@@ -29,10 +29,10 @@ from app.settings import MEGABYTE
 from app.times import moment
 from app.visibility import visible
 from mechanisms.model.domains import GraphDomain
-from storage.datasets import StoredDataset
+from storage.catalogue.datasets import StoredDataset
+from storage.catalogue.versions import Version
 from storage.errors import AlreadyExists, InvalidCursor, NotFound
-from storage.users import User
-from storage.versions import Version
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["datasets"])
 

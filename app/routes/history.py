@@ -20,7 +20,7 @@ from app.times import moment
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import choose
 from storage.errors import NotFound
-from storage.queries import QueryRow
+from storage.queries.history import QueryRow
 
 api = router(prefix="/v1", tags=["budgets"])
 

@@ -17,11 +17,11 @@ from app.models import NAME_PATTERN, Listing, Reply
 from app.problems import problems
 from app.routing import router
 from app.times import moment
+from storage.assurance.heads import read_heads
+from storage.assurance.verification import verify
 from storage.errors import InvalidCursor
-from storage.heads import read_heads
-from storage.ledger import EntryRow
-from storage.users import User
-from storage.verification import verify
+from storage.ledger.ledger import EntryRow
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["ledger"])
 

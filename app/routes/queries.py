@@ -43,8 +43,8 @@ from storage.errors import (
     StillRunning,
     TooLate,
 )
-from storage.queries import QueryRow
-from storage.users import User
+from storage.people.users import User
+from storage.queries.history import QueryRow
 
 api = router(tags=["queries"])
 

@@ -29,7 +29,7 @@ from app.settings import Settings
 from app.uploads import Published
 from app.visibility import owned
 from mechanisms.model.domains import GraphDomain
-from storage.datasets import StoredDataset
+from storage.catalogue.datasets import StoredDataset
 from storage.errors import (
     AlreadyExists,
     InvalidRecords,
@@ -40,7 +40,7 @@ from storage.errors import (
 )
 from storage.ingest.media import form_of
 from storage.ingest.node_list import read_node_list
-from storage.users import User
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["datasets"])
 

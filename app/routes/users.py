@@ -19,7 +19,7 @@ from app.routes.budgets import LIMIT_EXAMPLES, Standing
 from app.routing import router
 from app.times import moment
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
-from storage.users import KeyInfo, User
+from storage.people.users import KeyInfo, User
 
 api = router(prefix="/v1", tags=["users and keys"])
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from mechanisms.model.domains import PrefixDomain
 from mechanisms.model.records import PrefixRecords
+from storage.files.labels import as_integers
 from storage.ingest.batches import Batch
 from storage.ingest.refusals import WHOLE, refuse
-from storage.labels import as_integers
 
 CUTOFF = "cutoff"
 

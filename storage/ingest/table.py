@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
-from storage.growing import GrowingArray
+from storage.files.growing import GrowingArray
 from storage.ingest.batches import Batch, said
 from storage.ingest.cells import FAULTS, code_cells
 from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any

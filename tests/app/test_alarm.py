@@ -7,7 +7,7 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from app.heads import alarmed
-from storage.heads import HeadsLog
+from storage.assurance.heads import HeadsLog
 
 
 def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:

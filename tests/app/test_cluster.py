@@ -29,8 +29,8 @@ from mechanisms.model.domains import CategoricalAttribute, TableDomain
 from mechanisms.model.executor import Arrays, Executor, Found, Inline
 from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
-from storage import scratch
-from storage.arrays import open_arrays, write_arrays
+from storage.cluster import scratch
+from storage.files.arrays import open_arrays, write_arrays
 from tests.clusters import Processes, cluster
 from tests.mechanisms.kernels.oracles import edge_list
 

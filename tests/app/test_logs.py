@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 from app import logs
 from app.main import create_app
 from app.settings import Settings
-from storage.database import Database
+from storage.database.database import Database
 
 
 def lines(shown: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

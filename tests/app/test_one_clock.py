@@ -27,8 +27,9 @@ from app.places import Places
 from app.queries.statistic import StatisticQuery
 from app.settings import Settings
 from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
-from storage import queries, replaying
-from storage.reservation import Reservation
+from storage.ledger import replay
+from storage.ledger.requests import Reservation
+from storage.queries import history
 from tests.app.virtual_time import VirtualTime
 
 #: Seconds: the interval of the clock, what every answer takes, and what some take longer.
@@ -123,12 +124,12 @@ def _answers_leave_early(patch: Patch) -> None:
 
 def _conflicts_end_early(patch: Patch) -> None:
     """The stored answer is given in place of 409 as soon as it is stored."""
-    judge = replaying.judge
+    judge = replay.judge
 
     def early(row: Any, *rest: Any) -> Any:
         return judge(row._replace(release_us=row.now) if row.query_state == 1 else row, *rest)
 
-    patch.setattr(replaying, "judge", early)
+    patch.setattr(replay, "judge", early)
     patch.setattr(
         Answering, "_replayed", lambda _, found: answering.replayed(found.status, found.body)
     )
@@ -136,7 +137,7 @@ def _conflicts_end_early(patch: Patch) -> None:
 
 def _states_show_early(patch: Patch) -> None:
     """GET says "answered" as soon as the answer is stored."""
-    patch.setattr(queries, "_status", lambda row: ("running", "answered")[row.state])
+    patch.setattr(history, "_status", lambda row: ("running", "answered")[row.state])
     patch.setattr(Answering, "as_seen", lambda _, row: row)
 
 

@@ -20,7 +20,7 @@ from app.metrics import Metrics
 from app.models import Body, Name
 from app.routing import Route, body_limit, router
 from storage.errors import NotFound
-from storage.users import SignedIn, User
+from storage.people.users import SignedIn, User
 
 OWNER = User(1, "olga", frozenset({"owner"}), False, 0)
 ANALYST = User(2, "ana", frozenset({"analyst"}), False, 0)

@@ -23,9 +23,9 @@ from app import uploads
 from app.cli import cli
 from app.main import create_app
 from app.settings import Settings
-from storage import cache, objects
 from storage.errors import OtherLedger, StoreFailed
-from storage.objects import ObjectStore
+from storage.s3 import cache, objects
+from storage.s3.objects import ObjectStore
 from tests.app.conftest import EDGES, Service
 from tests.app.test_datasets import problem
 from tests.stores import KEY, StoreProcess, store_process

@@ -18,7 +18,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.statistics import MECHANISMS
-from storage.reservation import Reservation
+from storage.ledger.requests import Reservation
 
 REQUEST = {
     "dataset": "people",

@@ -14,10 +14,10 @@ from fastapi.testclient import TestClient
 from app import uploads
 from app.main import create_app
 from app.settings import Settings
-from storage import versions
+from storage.catalogue import versions
 from storage.errors import Busy
-from storage.preparation import prepare_upload
-from storage.tickets import Ticket
+from storage.records.preparation import prepare_upload
+from storage.records.tickets import Ticket
 from tests.app.conftest import EDGES, Service
 from tests.app.test_datasets import problem
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 import pytest
 
-from storage.ledger import Ledger
+from storage.ledger.ledger import Ledger
 
 Result = TypeVar("Result")
 

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 from app.demo.service import ServiceProcess
-from storage.arrays import open_arrays
-from storage.shared import Shared
+from storage.files.arrays import open_arrays
+from storage.files.shared import Shared
 from tests.clusters import cluster
 from tests.e2e.conftest import QUICK
 from tests.e2e.session import Session

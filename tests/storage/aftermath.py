@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from storage import tables
-from storage.replaying import RELEASED, SETTLED
+from storage.database import tables
+from storage.ledger.replay import RELEASED, SETTLED
 from tests.storage.victims import said
 from tests.storage.world import World, check_invariants
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from storage.database import Database
-from storage.tables import metadata
+from storage.database.database import Database
+from storage.database.tables import metadata
 from tests.storage.postgresql import postgresql_server
 from tests.storage.world import World
 

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from storage.errors import KeyReused
-from storage.ledger import Ledger, Replay, Reserve
+from storage.ledger.ledger import Ledger, Replay, Reserve
 from tests.storage.memory import copied, driver, put_back
 from tests.storage.stepping import SteppedDatabase
 from tests.storage.world import BODY_HASH, check_invariants

@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import event
 
-from storage import database as database_module
-from storage import statements
-from storage.database import Database
+from storage.database import database as database_module
+from storage.database import statements
+from storage.database.database import Database
 
 
 def install(database: Database) -> None:

@@ -1,7 +1,7 @@
 """Every order in which the real steps of three replicas can run, with crashes and lapsed leases.
 
 A state is what stands in the database, where each replica is, what records were opened and which
-answers have left. Steps are the transactions that ``storage.ledger`` makes, run by the code that
+answers have left. Steps are the transactions of ``storage.ledger.ledger``, run by the code that
 serves (``tests.storage.stepping``), each only once for all states that agree in the database and
 in the replica that moves. Names, times and hashes that mean nothing are left out of a state; a
 replica's name is too. The search is breadth first, so a violation comes with a shortest path.
@@ -19,8 +19,8 @@ from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from storage.database import Database
-from storage.ledger import Ledger
+from storage.database.database import Database
+from storage.ledger.ledger import Ledger
 from tests.storage.contents import Contents
 from tests.storage.memory import driver, memory_engine, put_back
 from tests.storage.replicas import IDLE, KEYS, At, Replica

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import update
 
-from storage import tables
-from storage.ledger import Reservation
-from storage.limits import set_frozen
-from storage.users import User
+from storage.database import tables
+from storage.ledger.ledger import Reservation
+from storage.ledger.limits import set_frozen
+from storage.people.users import User
 from tests.storage.world import World, loss, request
 
 #: How many requests are written at once: they share their commits.

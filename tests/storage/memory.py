@@ -1,7 +1,7 @@
 """A ledger in memory that can be put back to where it was: for tests of very many small steps.
 
-The service refuses to run on one (``storage.sqlite``): it would forget. All else is the same:
-schema, triggers, functions, statements and transactions.
+The service refuses to run on one (``storage.database.sqlite``): it would forget. All else is the
+same: schema, triggers, functions, statements and transactions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.pool import StaticPool
 
-from storage.sqlite import _begin, _prepare
+from storage.database.sqlite import _begin, _prepare
 
 
 def memory_engine() -> Engine:

@@ -13,7 +13,7 @@ from uuid import UUID
 from accounting.errors import AccountingError
 from accounting.privacy_loss import PrivacyLoss
 from storage.errors import CommitUnknown, LedgerAlarm, StorageError
-from storage.ledger import Ledger, Replay, Reservation, Reserve
+from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 
 #: The key that everybody asks for, and one that competes for the room of a single charge.
 KEYS = ("a", "b")

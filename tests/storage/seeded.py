@@ -13,18 +13,19 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from accounting.account import AccountRank
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage import batch, batch_postgresql, replaying, settling, statements
-from storage import database as database_module
-from storage.chain import EntryKind
-from storage.database import Database
-from storage.entries import Cause, add_entries, change_account
+from storage.database import database as database_module
+from storage.database import statements
+from storage.database.database import Database
+from storage.database.statements import Hot
+from storage.database.tables import budget_account, entry, query
 from storage.errors import CommitUnknown
-from storage.ledger import Replay, Reservation, Reserve
-from storage.limits import find_account
-from storage.reserving import Reserving
-from storage.settling import _CHARGED
-from storage.statements import Hot
-from storage.tables import budget_account, entry, query
+from storage.journal.layouts import EntryKind
+from storage.ledger import batch, batch_postgresql, replay, settling
+from storage.ledger.charging import Reserving
+from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.ledger import Replay, Reservation, Reserve
+from storage.ledger.limits import find_account
+from storage.ledger.settling import _CHARGED
 from tests.storage.world import World
 
 Seed = Callable[[World, pytest.MonkeyPatch], None]
@@ -130,13 +131,13 @@ def no_state_check(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A holder that went silent is believed to have done nothing."""
-    take_over = replaying.take_over
+    take_over = replay.take_over
 
-    def refunding(connection: Connection, lapsed: replaying.Lapsed, *rest: Any) -> Any:
+    def refunding(connection: Connection, lapsed: replay.Lapsed, *rest: Any) -> Any:
         _move(connection, lapsed.query_id, EntryKind.RELEASE, -1)
         return take_over(connection, lapsed, *rest)
 
-    monkeypatch.setattr(replaying, "take_over", refunding)
+    monkeypatch.setattr(replay, "take_over", refunding)
 
 
 def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, Transaction
 
 from accounting.errors import AccountingError
-from storage import database as database_module
-from storage.database import Database
+from storage.database import database as database_module
+from storage.database.database import Database
+from storage.database.statements import Hot
 from storage.errors import CommitUnknown, StorageError
-from storage.reservation import Replay, Reservation
-from storage.statements import Hot
-from storage.writer import Failed, Writer
+from storage.journal.writer import Failed, Writer
+from storage.ledger.requests import Replay, Reservation
 from tests.storage.memory import driver
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class SteppedDatabase(Database):
             yield connection
 
     def commit(self, transaction: Transaction) -> None:
-        """In place of ``storage.database._commit``."""
+        """In place of ``storage.database.database._commit``."""
         fate, self._fate, self.committed = self._fate, STANDS, True
         if fate == LOST_UNKNOWN:
             transaction.rollback()

@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import select, update
 
 from accounting.errors import AccountFrozen
-from storage import reserving
-from storage.chain import EntryKind
-from storage.database import Database
+from storage.assurance.heads import HeadsLog
+from storage.assurance.rollback import OPERATOR, accept
+from storage.assurance.verification import verify
+from storage.database.database import Database
+from storage.database.tables import budget_account, entry, query
 from storage.errors import LedgerAlarm
-from storage.heads import HeadsLog
-from storage.ledger import Ledger, Reservation
-from storage.rollback import OPERATOR, accept
-from storage.tables import budget_account, entry, query
-from storage.verification import verify
+from storage.journal.layouts import EntryKind
+from storage.ledger import charging
+from storage.ledger.ledger import Ledger, Reservation
 from tests.storage import tampering
 from tests.storage.seeded import Edited
 from tests.storage.world import MINUTE, World, failure_body, loss, request
@@ -53,13 +53,13 @@ def unguarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Non
     """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
     if world.database.embedded:
         # What is left is read wrongly, and the UPDATE does not look again.
-        stale = Edited(reserving.ACCOUNTS, "budget_account.charged_eps_n", "0")
-        spoilt = Edited(reserving.CHARGE, "budget_account.charged_eps_n + ? <= ", "0 * ? <= ")
-        states = [(stale, spoilt), (reserving.ACCOUNTS, reserving.CHARGE)]
+        stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0")
+        spoilt = Edited(charging.CHARGE, "budget_account.charged_eps_n + ? <= ", "0 * ? <= ")
+        states = [(stale, spoilt), (charging.ACCOUNTS, charging.CHARGE)]
 
         def take_turns() -> None:
             for name, statement in zip(("ACCOUNTS", "CHARGE"), states.pop(0), strict=True):
-                monkeypatch.setattr(reserving, name, statement)
+                monkeypatch.setattr(charging, name, statement)
 
         return take_turns
     guard = "a.charged_eps_n + eps[n] <= a.lim_eps_n"

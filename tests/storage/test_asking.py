@@ -6,12 +6,12 @@ import pytest
 
 from accounting.account import AccountRank
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
-from storage.asking import Asked, Asking
-from storage.datasets import StoredDataset
+from storage.catalogue.datasets import StoredDataset
+from storage.database.tables import budget_account
 from storage.errors import KeyReused, NotFound, StillRunning
-from storage.ledger import Replay, Reservation
-from storage.tables import budget_account
-from storage.users import User
+from storage.ledger.ledger import Replay, Reservation
+from storage.people.users import User
+from storage.queries.lookup import Asked, Asking
 from tests.storage.world import BODY_HASH, World, contents, loss, request
 
 OTHER_HASH = bytes(32)

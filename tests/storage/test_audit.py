@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from storage import audit
-from storage.audit import OPERATOR_NAME, page_of_lines
+from storage.journal import audit
+from storage.journal.audit import OPERATOR_NAME, page_of_lines
 from tests.storage.world import World, loss
 
 

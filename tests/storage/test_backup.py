@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from accounting.errors import AccountFrozen
-from storage.backup import DestinationTaken, back_up
-from storage.database import Database
-from storage.datasets import Datasets
+from storage.assurance.backup import DestinationTaken, back_up
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.assurance.rollback import HeadsTooOld, accept
+from storage.assurance.verification import verify
+from storage.catalogue.datasets import Datasets
+from storage.database.database import Database
 from storage.errors import UnusableDatabase
-from storage.files import Files
-from storage.heads import HeadsLog
-from storage.ledger import Ledger, Reservation
-from storage.publishing import Publisher
-from storage.rollback import HeadsTooOld, accept
-from storage.verification import verify
+from storage.ledger.ledger import Ledger, Reservation
+from storage.records.data_folder import Files
 from tests.storage.world import World, failure_body, loss, request
 
 sqlite_only = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)

@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chain import (
+from storage.journal.layouts import (
     ENCODING,
     EntryKind,
     ending_digest,

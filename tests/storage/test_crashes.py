@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from storage import statements
-from storage.database import Database
-from storage.ledger import Reservation
-from storage.tables import metadata
+from storage.database import statements
+from storage.database.database import Database
+from storage.database.tables import metadata
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 READS = ("SELECT", "BEGIN", "PRAGMA")
@@ -165,7 +165,7 @@ def test_a_publication_that_dies_puts_its_folder_back(world: World) -> None:
 
 
 def test_a_bootstrap_that_dies_can_be_repeated(url: str, tmp_path: Path) -> None:
-    from storage.users import Users
+    from storage.people.users import Users
 
     database = Database.open(url, tmp_path)
     users, key_file = Users(database), tmp_path / "bootstrap-admin.key"

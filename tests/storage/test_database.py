@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import Connection, event, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from storage import database as database_module
-from storage.database import ATTEMPTS, Again, Database
+from storage.database import database as database_module
+from storage.database.database import ATTEMPTS, Again, Database
+from storage.database.expressions import now_us
+from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown
-from storage.expressions import now_us
-from storage.tables import users
 from tests.storage.world import World
 
 
@@ -139,7 +139,7 @@ class TestSqlite:
     def test_a_lock_that_never_ends_is_busy(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("storage.sqlite.BUSY_SECONDS", 0.01)
+        monkeypatch.setattr("storage.database.sqlite.BUSY_SECONDS", 0.01)
         database = Database.open(f"sqlite:///{tmp_path}/privypurse.db", tmp_path)
         other = sqlite3.connect(tmp_path / "privypurse.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

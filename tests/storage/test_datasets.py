@@ -17,10 +17,11 @@ from mechanisms.model.domains import (
     NeighbouringRelation,
     TableDomain,
 )
-from storage import tables, versions
-from storage.datasets import Datasets, StoredDataset
+from storage.catalogue import versions
+from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.database import tables
 from storage.errors import AlreadyExists, InvalidRecords, NoRecords, NotFound, UploadRunning
-from storage.ledger import Reservation
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 TABLE = TableDomain((CategoricalAttribute("sex", ("Female", "Male")),))

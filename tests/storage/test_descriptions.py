@@ -16,7 +16,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
     TableDomain,
 )
-from storage.descriptions import Labels, decode_domain, encode_domain
+from storage.catalogue.descriptions import Labels, decode_domain, encode_domain
 
 texts = st.text(max_size=8)
 floats = st.floats(allow_nan=False, allow_infinity=False)

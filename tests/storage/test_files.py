@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage.arrays import FORMAT, DamagedFolder, open_arrays, write_arrays
 from storage.errors import TooLarge
-from storage.files import Files
+from storage.files.arrays import FORMAT, DamagedFolder, open_arrays, write_arrays
+from storage.records.data_folder import Files
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from storage.growing import GrowingArray, sorted_copy
+from storage.files.growing import GrowingArray, sorted_copy
 
 
 def test_what_is_appended_is_seen(tmp_path: Path) -> None:

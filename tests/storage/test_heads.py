@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from storage.heads import HeadsLog, Published, read_heads
+from storage.assurance.heads import HeadsLog, Published, read_heads
 
 
 def state(account: int, seq: int, charged: int = 0) -> Published:

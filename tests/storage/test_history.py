@@ -9,9 +9,9 @@ from sqlalchemy import select
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
-from storage import tables
+from storage.database import tables
 from storage.errors import InvalidCursor, PreconditionFailed
-from storage.ledger import Reservation
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import select
 
 from app.models import NAME_PATTERN
-from storage import tables
-from storage.database import Database
+from storage.database import tables
+from storage.database.database import Database
 from storage.errors import Conflict, ManagedElsewhere
-from storage.identities import Identities, names
+from storage.people.identities import Identities, names
 from tests.storage.world import World
 
 ISSUER = "https://id.example"

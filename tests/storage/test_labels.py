@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import InvalidRecords, TooLarge
+from storage.files.labels import NodeNumbers, node_labels, open_labels, write_labels
 from storage.ingest.node_list import read_node_list
-from storage.labels import NodeNumbers, node_labels, open_labels, write_labels
 
 INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, unique=True)
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, unique=True)
@@ -72,7 +72,7 @@ def test_no_labels(labels: Sequence[object]) -> None:
 
 def test_slices_of_arrow_arrays_are_labels_of_their_own() -> None:
     whole = pa.array(["a", "bb", "c", "dd"], pa.large_string())
-    from storage.labels import TextLabels
+    from storage.files.labels import TextLabels
 
     part = TextLabels.of(whole[1:3])
     assert list(part) == ["bb", "c"]

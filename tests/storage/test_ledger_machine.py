@@ -30,12 +30,12 @@ from sqlalchemy import bindparam, select
 
 from accounting.errors import BelowSpent, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import NANO
-from storage.database import Database, _engine
-from storage.datasets import StoredDataset
+from storage.catalogue.datasets import StoredDataset
+from storage.database.database import Database, _engine
+from storage.database.tables import budget_account
 from storage.errors import KeyReused, LedgerAlarm, QueryReleased, StillRunning
-from storage.ledger import Ledger, Replay, Reservation, Reserve
-from storage.tables import budget_account
-from storage.users import User
+from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.people.users import User
 from tests.storage import seeded
 from tests.storage.seeded import Seed
 from tests.storage.test_crashes import Crash, Failpoint

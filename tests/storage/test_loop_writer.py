@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from storage import batch
-from storage import database as database_module
+from storage.database import database as database_module
+from storage.database.statements import Hot
+from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown
-from storage.ledger import Reservation, Reserve
-from storage.loop_writer import MOST
-from storage.statements import Hot
-from storage.tables import users
-from storage.writer import Failed
+from storage.journal.loop_writer import MOST
+from storage.journal.writer import Failed
+from storage.ledger import batch
+from storage.ledger.ledger import Reservation, Reserve
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 

@@ -13,11 +13,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import delete, text, update
 
-from storage import tables
-from storage.database import Database
+from storage.database import tables
+from storage.database.database import Database
+from storage.database.tables import metadata
 from storage.errors import LedgerAlarm, UnusableDatabase
-from storage.ledger import Reservation
-from storage.tables import metadata
+from storage.ledger.ledger import Reservation
 from tests.storage.conftest import fresh
 from tests.storage.workers import open_database
 from tests.storage.world import World, contents, loss, request

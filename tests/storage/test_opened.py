@@ -8,9 +8,9 @@ import pytest
 
 from mechanisms.model.domains import Domain, PrefixDomain
 from mechanisms.model.records import PrefixRecords
-from storage import opened
-from storage.files import Files
-from storage.opened import OpenRecords
+from storage.records import opened
+from storage.records.data_folder import Files
+from storage.records.opened import OpenRecords
 
 DOMAIN = PrefixDomain((1.0, 2.0, 3.0))
 

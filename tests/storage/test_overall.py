@@ -10,8 +10,8 @@ import pytest
 
 from accounting.errors import BelowSpent, BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage.ledger import Reservation
-from storage.verification import verify
+from storage.assurance.verification import verify
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, loss, request
 
 

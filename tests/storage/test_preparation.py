@@ -15,7 +15,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
 from storage.errors import InvalidRecords, StorageError
 from storage.ingest import UploadLimits
-from storage.preparation import PreparedVersion, open_records, prepare_upload
+from storage.records.preparation import PreparedVersion, open_records, prepare_upload
 from tests.storage.uploads import AGE, SEX, edges_csv, file_of, graph_domain, table_domain
 
 EDGE, REPLACE = NeighbouringRelation.EDGE, NeighbouringRelation.REPLACE

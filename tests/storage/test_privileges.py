@@ -10,14 +10,14 @@ from sqlalchemy import create_engine, delete, make_url, text, update
 from sqlalchemy.exc import ProgrammingError
 
 from accounting.privacy_loss import PrivacyLoss
-from storage import tables
-from storage.database import Database
+from storage.assurance.refusals import Refusals
+from storage.assurance.verification import verify
+from storage.database import tables
+from storage.database.database import Database
+from storage.database.privileges import GRANTS, grant_service
+from storage.database.tables import metadata
 from storage.errors import UnusableDatabase
-from storage.ledger import Reservation
-from storage.privileges import GRANTS, grant_service
-from storage.refusals import Refusals
-from storage.tables import metadata
-from storage.verification import verify
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, loss, request
 
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)

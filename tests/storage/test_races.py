@@ -14,11 +14,11 @@ from sqlalchemy import Connection, update
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage.database import Database
+from storage.database.database import Database
+from storage.database.tables import budget_account
 from storage.errors import StillRunning
-from storage.ledger import Replay, Reservation, Reserve
-from storage.limits import find_account
-from storage.tables import budget_account
+from storage.ledger.ledger import Replay, Reservation, Reserve
+from storage.ledger.limits import find_account
 from tests.storage.workers import reserve_many
 from tests.storage.world import BODY_HASH, World, check_invariants, loss, request
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage import refusals
+from storage.assurance import refusals
+from storage.assurance.refusals import HOUR_US, RefusalRow, Refusals
 from storage.errors import Busy
-from storage.refusals import HOUR_US, RefusalRow, Refusals
 from tests.storage.world import World
 
 

@@ -16,16 +16,18 @@ pytest.importorskip("moto", reason="needs the extra `test`")
 
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from mechanisms.model.records import GraphRecords
-from storage import kept, opened, tables
-from storage.arrays import write_arrays
-from storage.database import Database
-from storage.datasets import Datasets
+from storage.catalogue import retention
+from storage.catalogue.datasets import Datasets
+from storage.database import tables
+from storage.database.database import Database
+from storage.database.expressions import now_us
 from storage.errors import AlreadyExists, NotFound, OtherLedger, StoreFailed
-from storage.expressions import now_us
-from storage.leftovers import Compared, compare
-from storage.remote import RemoteFiles
-from storage.tickets import Ticket
-from storage.users import Users
+from storage.files.arrays import write_arrays
+from storage.people.users import Users
+from storage.records import opened
+from storage.records.retention import Compared, compare
+from storage.records.tickets import Ticket
+from storage.s3.remote import RemoteFiles
 from tests.storage.world import World, loss
 from tests.stores import StoreProcess, store_process
 
@@ -373,7 +375,7 @@ def test_an_upload_that_died_a_day_ago_leaves_nothing(
     tickets = one.files.tickets
     ticket = Ticket("graph", "olga", "ab", "text/csv", gzipped=False)
     tickets.leave(upload, tickets.offer(upload, ticket, path))
-    for silent, left in ((kept.LOST_US - 60_000_000, 5), (kept.LOST_US + 60_000_000, 0)):
+    for silent, left in ((retention.LOST_US - 60_000_000, 5), (retention.LOST_US + 60_000_000, 0)):
         world.database.write(
             lambda connection, silent=silent: connection.execute(
                 update(tables.upload).values(lease_until=now_us() - silent)

@@ -13,9 +13,11 @@ from sqlalchemy import select
 from accounting.account import AccountRank
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage import batch, limits, tables, versions
+from storage.catalogue import versions
+from storage.database import tables
 from storage.errors import NoRecords, NotFound
-from storage.ledger import Reservation
+from storage.ledger import batch, limits
+from storage.ledger.ledger import Reservation
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 
@@ -235,7 +237,7 @@ def test_a_key_belongs_to_one_analyst(world: World) -> None:
 def test_impossible_requests_are_bugs(wrong: dict[str, object]) -> None:
     from uuid import uuid4
 
-    from storage.ledger import Reserve
+    from storage.ledger.ledger import Reserve
 
     right = Reserve(uuid4(), 1, 1, 1, "k", bytes(32), loss(1), b"{}")
     with pytest.raises(ValueError):

@@ -12,12 +12,12 @@ from sqlalchemy.exc import DBAPIError
 
 from accounting.errors import AccountFrozen
 from app.heads import watched
-from storage.database import Database
-from storage.heads import HeadsLog
-from storage.ledger import Ledger, Reservation
-from storage.publishing import Publisher
-from storage.rollback import accept
-from storage.verification import verify
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.assurance.rollback import accept
+from storage.assurance.verification import verify
+from storage.database.database import Database
+from storage.ledger.ledger import Ledger, Reservation
 from tests.storage.conftest import fresh
 from tests.storage.servers import binaries
 from tests.storage.world import World, failure_body, loss, request

@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from accounting.errors import AccountFrozen, BudgetExhausted
-from storage import tables
-from storage.chain import EntryKind
-from storage.heads import HeadsLog
-from storage.ledger import Reservation
-from storage.publishing import Publisher
-from storage.rollback import Accepted, HeadsTooOld, accept, freeze
-from storage.verification import verify
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.assurance.rollback import Accepted, HeadsTooOld, accept, freeze
+from storage.assurance.verification import verify
+from storage.database import tables
+from storage.journal.layouts import EntryKind
+from storage.ledger.ledger import Reservation
 from tests.storage.tampering import rows_of, tampering
 from tests.storage.test_verification import secret_url
 from tests.storage.world import World, loss, request

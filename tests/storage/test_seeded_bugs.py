@@ -11,10 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from storage import batch_postgresql, tables
-from storage.database import Database
+from storage.database import tables
+from storage.database.database import Database
 from storage.errors import Busy, LedgerAlarm
-from storage.ledger import Reservation
+from storage.ledger import batch_postgresql
+from storage.ledger.ledger import Reservation
 from tests.storage import seeded, test_crashes, test_races, test_settle, test_writer
 from tests.storage.seeded import Seed
 from tests.storage.world import World, loss, request

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from storage.database import Database
+from storage.database.database import Database
 from storage.errors import CommitUnknown, StillRunning
-from storage.ledger import Ledger, Reservation
+from storage.ledger.ledger import Ledger, Reservation
 from tests.storage import scenes
 from tests.storage.scenes import Scene
 from tests.storage.servers import Server, SwallowingProxy, binaries

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select, update
 
-from storage import tables
-from storage.sessions import Sessions
+from storage.database import tables
+from storage.people.sessions import Sessions
 from tests.storage.world import World
 
 HOUR = 3600 * 1_000_000

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from storage import database as database_module
-from storage import tables
+from storage.database import database as database_module
+from storage.database import tables
 from storage.errors import CommitUnknown, KeyReused, QueryReleased, StillRunning
-from storage.ledger import Ledger, Replay, Reservation
+from storage.ledger.ledger import Ledger, Replay, Reservation
 from tests.storage.world import (
     BODY_HASH,
     MINUTE,

@@ -17,13 +17,13 @@ import pytest
 pytest.importorskip("s3fs", reason="needs the extra `s3`")
 pytest.importorskip("moto", reason="needs the extra `test`")
 
-from storage import cache, objects
-from storage.cache import CachedStore
+from storage.cluster.scratch import Scratch
 from storage.errors import StoreFailed
-from storage.files import Files
-from storage.scratch import Scratch
-from storage.shared import MountedFolder, Shared
-from storage.tickets import Ticket, Tickets
+from storage.files.shared import MountedFolder, Shared
+from storage.records.data_folder import Files
+from storage.records.tickets import Ticket, Tickets
+from storage.s3 import cache, objects
+from storage.s3.cache import CachedStore
 from tests.stores import KEY, StoreProcess, store_process
 
 #: Another process: the same files, through a data folder of its own where that is the point.

@@ -13,16 +13,16 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, Table, column, insert, select, table, text
 
-from storage import tables
-from storage.chain import EMPTY_HEAD, EntryKind, entry_digest, next_head
-from storage.database import Database, _engine
-from storage.datasets import Datasets
+from storage.assurance.verification import verify
+from storage.catalogue.datasets import Datasets
+from storage.database import tables
+from storage.database.database import Database, _engine
+from storage.database.migrating import SCRIPTS
 from storage.errors import UnusableDatabase
-from storage.files import Files
-from storage.ledger import Ledger, Replay, Reservation, Reserve
-from storage.migrating import SCRIPTS
-from storage.users import Users
-from storage.verification import verify
+from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
+from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.people.users import Users
+from storage.records.data_folder import Files
 from tests.storage.tampering import tampering
 from tests.storage.world import failure_body, loss
 

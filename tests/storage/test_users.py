@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from storage import tables
-from storage.database import Database
+from storage.database import tables
+from storage.database.database import Database
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, NotFound
-from storage.keys import new_key, parse_key
-from storage.users import User, Users
+from storage.people.keys import new_key, parse_key
+from storage.people.users import User, Users
 from tests.storage.workers import bootstrap
 from tests.storage.world import World, contents
 

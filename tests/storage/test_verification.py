@@ -11,13 +11,13 @@ from hypothesis import given
 from sqlalchemy import Column, Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from storage import tables
-from storage.chain import EntryKind, entry_digest
-from storage.database import Database
-from storage.heads import Published
-from storage.ledger import Reservation
-from storage.verification import verify
-from storage.verify_chains import packed_digest
+from storage.assurance.heads import Published
+from storage.assurance.verification import verify
+from storage.assurance.verify_chains import packed_digest
+from storage.database import tables
+from storage.database.database import Database
+from storage.journal.layouts import EntryKind, entry_digest
+from storage.ledger.ledger import Reservation
 from tests.storage.ledgers import busy_ledger
 from tests.storage.tampering import other_value, rows_of, set_field, tampering
 from tests.storage.test_chain import entries

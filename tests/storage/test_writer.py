@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from accounting.errors import BudgetExhausted
-from storage import batch
-from storage import database as database_module
+from storage.database import database as database_module
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
-from storage.ledger import Reservation, Reserve
-from storage.writer import Failed, Writer
+from storage.journal.writer import Failed, Writer
+from storage.ledger import batch
+from storage.ledger.ledger import Reservation, Reserve
 from tests.storage.world import World, check_invariants, contents, loss, request
 
 

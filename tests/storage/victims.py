@@ -21,9 +21,9 @@ from uuid import uuid4
 
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage.database import Database, _engine
+from storage.database.database import Database, _engine
 from storage.errors import Busy, CommitUnknown, QueryReleased, StillRunning
-from storage.ledger import Ledger, Replay, Reserve
+from storage.ledger.ledger import Ledger, Replay, Reserve
 from tests.storage import failpoints
 from tests.storage.world import BODY_HASH, MINUTE, failure_body
 

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 from accounting.errors import BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
-from storage.database import Database
+from storage.database.database import Database
 from storage.errors import Busy, StillRunning
-from storage.ledger import Ledger, Replay, Reserve
-from storage.users import Users
+from storage.ledger.ledger import Ledger, Replay, Reserve
+from storage.people.users import Users
 from tests.storage.world import BODY_HASH, MINUTE, failure_body
 
 T = TypeVar("T")

@@ -14,14 +14,14 @@ from sqlalchemy import Connection, func, select, update
 from accounting.account import AccountRank
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
-from storage import tables
-from storage.chain import EMPTY_HEAD, EntryKind, entry_digest, next_head
-from storage.database import Database
-from storage.datasets import Datasets, StoredDataset
-from storage.files import Files
-from storage.ledger import Ledger, Reserve
-from storage.queries import Queries
-from storage.users import User, Users
+from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.database import tables
+from storage.database.database import Database
+from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
+from storage.ledger.ledger import Ledger, Reserve
+from storage.people.users import User, Users
+from storage.queries.history import Queries
+from storage.records.data_folder import Files
 
 MINUTE = 60 * 1_000_000
 BODY_HASH = sha256(b"a body").digest()

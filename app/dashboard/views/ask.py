@@ -32,7 +32,7 @@ from app.services import Services
 from app.submission import QueryRequest, QuoteRequest
 from app.visibility import visible
 from storage.errors import NotFound, StillRunning
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

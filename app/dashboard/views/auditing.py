@@ -20,8 +20,8 @@ from app.routes.audit import AuditLine, audit_trail
 from app.routes.ledger import VerificationOut, verify_ledger
 from app.services import Services
 from app.times import moment
-from storage.refusals import HOUR_US, RefusalRow
-from storage.users import User
+from storage.assurance.refusals import HOUR_US, RefusalRow
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -18,7 +18,7 @@ from app.routes.history import budget_history
 from app.services import Services
 from app.times import moment
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

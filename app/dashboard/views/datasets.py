@@ -30,7 +30,7 @@ from app.routes.datasets import (
 from app.routes.records import take_nodes, take_records, withdraw_records
 from app.services import Services
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 uploads = pages_router(route_class=UploadPage)

@@ -22,7 +22,7 @@ from app.errors import InvalidRequest
 from app.routes.budgets import DatasetBudgets, GrantedAccount, set_allowance, show_budgets
 from app.services import Services
 from app.visibility import owned
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

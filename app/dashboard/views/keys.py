@@ -12,7 +12,7 @@ from app.dashboard.templating import render
 from app.dependencies import ServicesDep
 from app.routes.users import KeyOut, issue_key, list_keys, revoke_key
 from app.services import Services
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

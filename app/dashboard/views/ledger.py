@@ -17,7 +17,7 @@ from app.dashboard.templating import render
 from app.dependencies import PageCursor, ServicesDep
 from app.routes.ledger import EntryKind, EntryOut, list_entries
 from app.services import Services
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

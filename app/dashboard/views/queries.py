@@ -18,7 +18,7 @@ from app.dashboard.templating import HEADERS, render
 from app.dependencies import PageCursor, ServicesDep
 from app.routes.queries import QueryOut, cancel, history, look_up
 from app.services import Services
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

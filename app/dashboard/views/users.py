@@ -33,7 +33,7 @@ from app.routes.users import (
 )
 from app.services import Services
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 
