@@ -23,7 +23,7 @@ from time import perf_counter
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from app.queries.distance import Distance
 from app.queries.evolutionary_tree import EvolutionaryTree
 from benchmarks.graphs import read_edge_list

@@ -22,7 +22,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.keystream import SystemRandomness

@@ -89,7 +89,7 @@ def write_table(path: Path, rows: int) -> None:
 
 def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
     """In a process of its own: prepare the file within the limit and print what it took."""
-    from app.execution import ThreadExecutor
+    from app.engine.execution import ThreadExecutor
     from mechanisms.kernels.memory import preparation_memory
     from mechanisms.model.domains import (
         CategoricalAttribute,

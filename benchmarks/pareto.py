@@ -19,12 +19,12 @@ from collections.abc import Callable
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
+from app.service.warm import warm
 from benchmarks.graphs import data_option, read_edge_list
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.dominance import Integers, Places, dominators, interval_dominators
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.kernels.warm import warm
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline

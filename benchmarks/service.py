@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from benchmarks.graphs import data_option, read_nodes
 from benchmarks.session import Session
 from mechanisms.model.candidates import AllNodes

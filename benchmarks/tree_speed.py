@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
+from app.service.warm import warm
 from mechanisms.kernels.forests import confusion
-from mechanisms.kernels.warm import warm
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

@@ -15,7 +15,7 @@ from app.cluster.certificates import make_certificates
 from app.cluster.executor import ClusterExecutor
 from app.cluster.roles import Certificates
 from app.demo.service import ROOT, free_port
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from storage.cluster.scratch import Scratch
 from storage.files.shared import MountedFolder
 

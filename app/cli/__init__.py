@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from app.cli import asking, budgets, cluster, datasets, serving, users
+from app.cli.maintenance import COMMANDS
 from app.cli.remote import DEFAULT_URL, Caller, KeyFileOption, KeyOption, UrlOption
-from app.maintenance import COMMANDS
 
 LOCAL, REMOTE = "On this machine", "By a service, over HTTP"
 

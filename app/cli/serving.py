@@ -11,7 +11,7 @@ import typer
 
 from app import __version__
 from app.cli.remote import fail
-from app.settings import Settings
+from app.config.settings import Settings
 from storage.files.folders import make_folder
 
 #: Objects that many queries at once may hold before the collector looks for cycles among them;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.auth import ROLES, Role
+from app.http.access import ROLES, Role
 from storage.people.users import User
 
 

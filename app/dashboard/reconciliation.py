@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from accounting.privacy_loss import PrivacyLoss
 from app.routes.budgets import show_budgets
-from app.services import Services
+from app.usecases.services import Services
 from storage.people.users import User
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import Delta
+from app.contract.amounts import Delta
 from app.queries.candidates import Text
 from app.queries.conversion import charge_for, mechanism_loss
 from app.queries.query import Price, Query

@@ -12,8 +12,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from app.config.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 
 GRAPH: dict[str, Any] = {
     "name": "triangle",

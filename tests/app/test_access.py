@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.auth import ROLES
 from app.dashboard.pages import Page
-from app.openapi import routes_of
-from app.routing import Route
+from app.http.access import ROLES
+from app.http.openapi import routes_of
+from app.http.routing import Route
 from tests.app.conftest import Service
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}

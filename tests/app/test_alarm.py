@@ -6,7 +6,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from app.heads import alarmed
+from app.service.heads import alarmed
 from storage.assurance.heads import HeadsLog
 
 

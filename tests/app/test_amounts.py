@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, NANO, PrivacyLoss
-from app.amounts import (
+from app.contract.amounts import (
     MAX_QUERY_EPSILON_NANO,
     MIN_QUERY_EPSILON_NANO,
     Delta,

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.services import Services
-from app.settings import Settings
+from app.config.settings import Settings
+from app.usecases.services import Services
 from storage.errors import Busy
 from tests.app.conftest import Service
 

@@ -18,13 +18,14 @@ import pytest
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from app import answering, logs
+from app.config.settings import Settings
 from app.dashboard.pages import Page
-from app.openapi import routes_of
+from app.engine import answering
+from app.http.openapi import routes_of
 from app.queries.selection import Selection
 from app.routes import quotes
-from app.services import Services
-from app.settings import Settings
+from app.telemetry import logs
+from app.usecases.services import Services
 from tests.app.conftest import Service
 from tests.app.dashboard.conftest import Browser
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.clock import SETTLING_SHARE, next_instant, release_after
+from app.engine.deadlines import SETTLING_SHARE, next_instant, release_after
 
 intervals = st.sampled_from([0.001, 0.05, 0.1, 0.25, 1.0, 3.0])
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from app.config.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 from tests.app.conftest import EDGES, GRAPH, Service
 
 TABLE: dict[str, Any] = {

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
-from app.headers import HeaderTable, QuickRequest
+from app.http.headers import HeaderTable, QuickRequest
 
 NAMES = ("accept", "authorization", "idempotency-key", "prefer")
 HEADERS = st.lists(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from app.http.routing import Route
 from app.queries.statistic import LIGHT_ROWS, StatisticQuery
 from app.routes.queries import api
-from app.routing import Route
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

@@ -13,11 +13,11 @@ import httpx
 import pytest
 import uvicorn
 
-from app.admission import InFlight, Rate
-from app.errors import Busy, RateLimited
+from app.config.settings import Settings
+from app.contract.errors import Busy, RateLimited
+from app.engine.admission import InFlight, Rate
 from app.main import create_app
 from app.queries.selection import Selection
-from app.settings import Settings
 from tests.app.conftest import Service
 from tests.app.test_answering import hold
 from tests.app.test_ledger import QUERY, ask

@@ -15,9 +15,9 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 
-from app import logs
+from app.config.settings import Settings
 from app.main import create_app
-from app.settings import Settings
+from app.telemetry import logs
 from storage.database.database import Database
 
 
@@ -148,7 +148,7 @@ def test_threads_lose_no_line() -> None:
 
 def test_what_was_said_last_is_written_when_the_process_ends() -> None:
     code = (
-        "import asyncio, sys; from app.logs import Lines; said = Lines(sys.stderr)\n"
+        "import asyncio, sys; from app.telemetry.logs import Lines; said = Lines(sys.stderr)\n"
         "loop = asyncio.new_event_loop()\n"
         "loop.call_soon(lambda: (said.info('last'), loop.stop()))\n"
         "loop.run_forever()"

@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.cli import cli
+from app.config.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 from tests.app.conftest import Service
 from tests.app.test_ledger import ask, tamper
 from tests.architecture.imports import ROOT

@@ -13,8 +13,8 @@ import pytest
 from fastapi import FastAPI
 
 from app.dashboard.pages import Page
-from app.openapi import routes_of
-from app.routing import Route
+from app.http.openapi import routes_of
+from app.http.routing import Route
 from tests.app.conftest import EDGES, Service
 from tests.app.dashboard.conftest import Browser
 

@@ -18,14 +18,14 @@ from typing import Any
 import httpx
 import pytest
 
-from app import answering
-from app.admission import InFlight
-from app.answering import Answering
-from app.clock import release_after
+from app.config.settings import Settings
+from app.engine import answering
+from app.engine.admission import InFlight
+from app.engine.answering import Answering
+from app.engine.deadlines import release_after
+from app.engine.places import Places
 from app.main import create_app
-from app.places import Places
 from app.queries.statistic import StatisticQuery
-from app.settings import Settings
 from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
 from storage.ledger import replay
 from storage.ledger.requests import Reservation
@@ -168,9 +168,9 @@ def _places_are_free_early(patch: Patch) -> None:
 
 def _instants_follow_the_work(patch: Patch) -> None:
     """An answer is released some time after its work, not at an instant of its own."""
-    for module in ("app.answering", "app.places"):
+    for module in ("app.engine.answering", "app.engine.places"):
         patch.setattr(f"{module}.release_after", lambda elapsed, interval: elapsed + interval)
-    patch.setattr("app.answering.next_instant", lambda elapsed, _interval: elapsed)
+    patch.setattr("app.engine.answering.next_instant", lambda elapsed, _interval: elapsed)
 
 
 @pytest.mark.parametrize(

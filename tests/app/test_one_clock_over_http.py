@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from app.config.settings import Settings
 from app.main import create_app
 from app.queries.statistic import StatisticQuery
-from app.settings import Settings
 from benchmarks.one_clock import ALONE, ALPHA, CHANNELS, Trial, with_clock_off, with_clock_on
 from benchmarks.planted import planted
 

@@ -11,8 +11,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.docs import STATIC
-from app.openapi import routes_of
+from app.http.docs import STATIC
+from app.http.openapi import routes_of
 from storage.ingest.media import FORMS
 from tests.app.conftest import Service
 

@@ -19,12 +19,13 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from app import __version__, logs
+from app import __version__
 from app.cli import cli, main
+from app.config.settings import Settings
+from app.contract.problems import BY_SLUG
 from app.demo.service import free_port
 from app.main import create_app
-from app.problems import BY_SLUG
-from app.settings import Settings
+from app.telemetry import logs
 from tests.app.conftest import EDGES, Service
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.places import Places
+from app.engine.places import Places
 
 INTERVAL = 0.2
 #: The instants there are; on a busy machine the first ones are missed.

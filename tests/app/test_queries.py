@@ -14,9 +14,9 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.ids import uuid7
+from app.config.settings import Settings
+from app.contract.ids import uuid7
 from app.main import create_app
-from app.settings import Settings
 from tests.app.conftest import EDGES, Service
 
 TOP_2 = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}

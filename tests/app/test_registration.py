@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from app.registration import Registration, described, relation
+from app.contract.descriptions import Registration, described, relation
 from mechanisms.model.domains import (
     CategoricalAttribute,
     GraphDomain,

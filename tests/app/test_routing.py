@@ -12,13 +12,13 @@ from fastapi import FastAPI, Query, Request
 from fastapi.testclient import TestClient
 from starlette.responses import Response
 
-from app import handlers
-from app.admission import Rate
-from app.amounts import Limit
-from app.auth import CurrentUser, allow, any_key, anyone
-from app.metrics import Metrics
-from app.models import Body, Name
-from app.routing import Route, body_limit, router
+from app.contract.amounts import Limit
+from app.contract.models import Body, Name
+from app.engine.admission import Rate
+from app.http import handlers
+from app.http.access import CurrentUser, allow, any_key, anyone
+from app.http.routing import Route, body_limit, router
+from app.telemetry.metrics import Metrics
 from storage.errors import NotFound
 from storage.people.users import SignedIn, User
 

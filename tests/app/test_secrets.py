@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 from pydantic import ValidationError
 from sqlalchemy import make_url
 
+from app.config.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 
 ADDRESS = "postgresql+psycopg://purse@database/purse"
 

@@ -19,10 +19,10 @@ from fastapi.testclient import TestClient
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from app import uploads
 from app.cli import cli
+from app.config.settings import Settings
+from app.engine import uploads
 from app.main import create_app
-from app.settings import Settings
 from storage.errors import OtherLedger, StoreFailed
 from storage.s3 import cache, objects
 from storage.s3.objects import ObjectStore

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidRequest
-from app.strict_json import MAX_DEPTH, parse
+from app.contract.errors import InvalidRequest
+from app.http.strict_json import MAX_DEPTH, parse
 
 HOSTILE = {
     "nan": b'{"a": NaN}',

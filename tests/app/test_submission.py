@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
+from app.engine.requests import QueryRequest, written
 from app.queries.statistic import StatisticQuery
-from app.submission import QueryRequest, written
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

@@ -18,9 +18,9 @@ from fastapi.testclient import TestClient
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from app import signing_keys
+from app.config.settings import Settings
+from app.identity import signing_keys
 from app.main import create_app
-from app.settings import Settings
 from tests.app.conftest import Service
 from tests.app.provider import AUDIENCE, PRIVATE, STRANGER, Provider, public
 from tests.app.test_access import CONTRACT

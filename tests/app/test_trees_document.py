@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from app.engine.requests import QueryRequest
 from app.rendering import FORMATS
-from app.submission import QueryRequest
 from mechanisms.model.tree_shape import MAX_NODES, check_node
 from tests.app.rendering.test_rendering import FOUND, GROWN
 from tests.architecture.imports import ROOT

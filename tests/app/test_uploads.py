@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app import uploads
+from app.config.settings import Settings
+from app.engine import uploads
 from app.main import create_app
-from app.settings import Settings
 from storage.catalogue import versions
 from storage.errors import Busy
 from storage.records.preparation import prepare_upload

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.waiting import over
+from app.engine.waiting import over
 
 
 async def failing() -> None:

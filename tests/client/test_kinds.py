@@ -10,7 +10,8 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 
-from app.problems import BY_SLUG
+from app.contract.problems import BY_SLUG
+from app.engine.requests import QueryRequest
 from app.queries.clustering import Clustering
 from app.queries.distance import Distance
 from app.queries.evolutionary_tree import EvolutionaryTree
@@ -19,7 +20,6 @@ from app.queries.metric import MetricOptions
 from app.queries.selection import Selection
 from app.queries.statistic import StatisticQuery
 from app.queries.top_k import TopK
-from app.submission import QueryRequest
 from privypurse import clustering, distance, kinds, selection, statistic, top_k, tree
 from privypurse.amounts import Amount, decimal_text
 from privypurse.problems import PROBLEMS

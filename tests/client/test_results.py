@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import DBSCAN
 
-from app.attributes import Numeric
+from app.contract.attributes import Numeric
 from app.rendering import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest

@@ -22,7 +22,7 @@ from hypothesis import settings
 from typer.testing import CliRunner
 
 from app.cli import cli
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.architecture.imports import ROOT
 from tests.e2e.documents import code_of, lines_of, pages
 
@@ -162,7 +162,7 @@ def setting(name: str) -> None:
         "PRIVYPURSE_KEY": "app/cli/remote.py",
         "PRIVYPURSE_URL": "app/cli/remote.py",
         "PURSE_SCREENSHOTS": "tests/e2e/test_browser.py",
-        "DATABASE_URL": "app/settings.py",
+        "DATABASE_URL": "app/config/settings.py",
         "METRICS_TOKEN_FILE": "docker-compose.yml",
     }
     assert name in (ROOT / readers[name]).read_text("utf-8")

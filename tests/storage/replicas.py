@@ -1,6 +1,6 @@
 """A replica as the interleavings see it: where it is, and the calls it makes next.
 
-They are those of ``app.answering`` about one query, in its order.
+They are those of ``app.engine.answering`` about one query, in its order.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from app.models import NAME_PATTERN
+from app.contract.models import NAME_PATTERN
 from storage.database import tables
 from storage.database.database import Database
 from storage.errors import Conflict, ManagedElsewhere

@@ -11,7 +11,7 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from accounting.errors import AccountFrozen
-from app.heads import watched
+from app.service.heads import watched
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
 from storage.assurance.rollback import accept

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.auth import ROLES
 from app.dashboard.navigation import LINKS
 from app.dashboard.pages import Page
-from app.openapi import routes_of
+from app.http.access import ROLES
+from app.http.openapi import routes_of
 from tests.app.dashboard.conftest import SignIn
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.app.conftest import Service
 from tests.app.dashboard.conftest import SignIn
 

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.dashboard.pages import UploadPage
 from app.dashboard.sessions import COOKIE, LOOPBACK_COOKIE
-from app.openapi import routes_of
+from app.http.openapi import routes_of
 from tests.app.conftest import Service
 from tests.app.dashboard.conftest import HOME, Browser, SignIn, words
 

@@ -15,10 +15,10 @@ from numba.core.dispatcher import Dispatcher
 
 import mechanisms
 from accounting.privacy_loss import PrivacyLoss
+from app.service.warm import objectives_of, warm
+from app.service.warm_tables import warm_tables
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
 from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.kernels.warm import objectives_of, warm
-from mechanisms.kernels.warm_tables import warm_tables
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
@@ -65,7 +65,7 @@ def test_every_kernel_that_python_calls_is_warmed(warmed: list[Dispatcher]) -> N
         for kernel in warmed
         if not kernel.signatures and name_of(kernel) not in inner
     ]
-    assert not cold, "mechanisms.kernels.warm does not reach these"
+    assert not cold, "app.service.warm does not reach these"
 
 
 def mapped(folder: Path, name: str, array: np.ndarray) -> Any:

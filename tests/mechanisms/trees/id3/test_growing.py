@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from mechanisms.model.domains import CategoricalAttribute, Dataset, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
