@@ -11,7 +11,7 @@ exceeds the ε it claims. Each one is audited as it is, and with noise a quarter
 × 3/4); status 1 when the former is flagged in more than 1 of 20 runs, or the latter in less than
 19 of 20.
 
-An audit can only accuse. That the loss is never above ε is what ``tests/certification`` proves.
+An audit can only accuse. ``tests/evidence/certification`` proves that the loss is never above ε.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ from mechanisms.model.executor import Executor
 from storage.files.arrays import write_arrays
 from storage.ingest import CodedGraph
 from storage.records.preparation import open_records, prepare
-from tests.clusters import Processes, cluster
-from tests.randomness import SeededRandomness
+from tests.support.clusters import Processes, cluster
+from tests.support.randomness import SeededRandomness
 
 Work = Callable[[Executor, Path], str]
 

@@ -1,7 +1,7 @@
 """What a utility is: a score of candidates on an integer grid, with its sensitivity function.
 
 A new utility is one file in this package and one line in ``mechanisms.utilities.UTILITIES``; the
-shared contract tests in ``tests/certification`` cover it from then on.
+shared contract tests in ``tests/evidence/certification`` cover it from then on.
 """
 
 from __future__ import annotations
