@@ -33,7 +33,7 @@ from mechanisms.model.randomness import Randomness
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
-from storage.files.distant import DistantLabels
+from storage.files.labels import DistantLabels
 from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
