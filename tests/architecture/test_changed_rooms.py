@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.changed_rooms import importers, tests_of
+from tests.support.changed_rooms import importers, unit_tests_for
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,13 @@ from tests.support.changed_rooms import importers, tests_of
     ],
 )
 def test_a_change_concerns_its_room_and_the_rooms_that_import_it(path: str, folder: str) -> None:
-    assert folder in tests_of([Path(path)])
+    assert folder in unit_tests_for([Path(path)])
 
 
 def test_a_room_that_does_not_import_the_changed_one_is_left_out() -> None:
-    assert "tests/unit/mechanisms/utilities" not in tests_of([Path("mechanisms/noise/race.py")])
+    assert "tests/unit/mechanisms/utilities" not in unit_tests_for(
+        [Path("mechanisms/noise/race.py")]
+    )
     assert "mechanisms.utilities" in importers({"mechanisms.kernels"})
 
 
@@ -37,11 +39,11 @@ def test_a_changed_test_is_run_once() -> None:
         Path("tests/unit/accounting/test_composition.py"),
         Path("tests/process/test_demo.py"),
     ]
-    tests = tests_of(changed)
+    tests = unit_tests_for(changed)
     assert "tests/unit/accounting" in tests
     assert "tests/process/test_demo.py" in tests
     assert "tests/unit/accounting/test_composition.py" not in tests
 
 
 def test_documents_concern_no_unit_test() -> None:
-    assert tests_of([Path("README.md"), Path("docs/privacy.md")]) == []
+    assert unit_tests_for([Path("README.md"), Path("docs/privacy.md")]) == []

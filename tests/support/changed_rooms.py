@@ -46,7 +46,7 @@ def importers(rooms: Iterable[str]) -> set[str]:
     return {arrow.room for arrow in every if arrow.target in wanted}
 
 
-def tests_of(files: Iterable[Path]) -> list[str]:
+def unit_tests_for(files: Iterable[Path]) -> list[str]:
     """The folders and files of tests that a change of ``files`` concerns, outermost only."""
     rooms: set[str] = set()
     tests: set[str] = set()
@@ -69,7 +69,9 @@ def tests_of(files: Iterable[Path]) -> list[str]:
 
 def main(what: str) -> None:
     files = changed_files()
-    names = tests_of(files) if what == "tests" else [str(f) for f in files if f.suffix == ".py"]
+    names = (
+        unit_tests_for(files) if what == "tests" else [str(f) for f in files if f.suffix == ".py"]
+    )
     sys.stdout.write("".join(f"{name}\n" for name in names))
 
 
