@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.drawing import pictures, within
 from tests.architecture.exceptions import EXCEPTIONS
 from tests.architecture.imports import ROOT, imported
 from tests.architecture.rooms import (
@@ -94,3 +95,20 @@ def test_a_name_that_is_computed_is_seen() -> None:
 
 def test_a_cycle_is_seen() -> None:
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    page = (ROOT / "docs/dev/architecture.md").read_text("utf-8")
+    rooms = (room for room in TABLE if room not in ("accounting", "app.rendering"))
+    missing = [room for room in rooms if f"| `{room.partition('.')[2]}` |" not in page]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("package", "most"), [("mechanisms", 45), ("storage", 45), ("app", 55)])
+def test_arrows_between_rooms_stay_few(package: str, most: int) -> None:
+    assert sum(map(len, within(package).values())) <= most
+
+
+def test_the_pictures_fit_the_imports() -> None:
+    stale = [path.name for path, text in pictures().items() if path.read_text("utf-8") != text]
+    assert stale == [], "python -m tests.architecture.drawing draws them again"
