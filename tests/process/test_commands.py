@@ -82,7 +82,7 @@ def run(arguments: list[str]) -> None:
             if option == "--hypothesis-profile":
                 settings.get_profile(value)
             else:
-                assert one == "--slow" or (ROOT / one).exists(), one
+                assert one in ("--slow", "--quick") or (ROOT / one).exists(), one
     elif command == "reproduce":
         python(["-m", "benchmarks.reproduction", *rest])
     elif command not in ("help", "demo"):
