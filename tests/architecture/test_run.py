@@ -180,7 +180,7 @@ def test_an_interrupted_set_up_resumes(checkout: Checkout) -> None:
         time.sleep(0.05)
     assert checkout.warm_log == ["started"]
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
 
     # A virtual environment cut short has no working pip: it is made anew.
     shutil.rmtree(next((checkout.root / ".venv/lib").glob("python*/site-packages/pip")))
