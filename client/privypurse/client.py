@@ -13,7 +13,6 @@ from privypurse.accounts import Account, Dataset, Entry, Point, Standing, User, 
 from privypurse.administration import Administration
 from privypurse.amounts import Number, decimal_text
 from privypurse.answers import Selected, TopK, Value
-from privypurse.asking import ask as ask_until_answered
 from privypurse.clusters import Clusters
 from privypurse.connection import Connection, part
 from privypurse.distances import Distances
@@ -21,6 +20,7 @@ from privypurse.kinds import Query, Utility
 from privypurse.levels import Columns
 from privypurse.ownership import Ownership
 from privypurse.progress import Progress
+from privypurse.queries import ask as ask_until_answered
 from privypurse.quotes import Quote
 from privypurse.trees import Trees
 
