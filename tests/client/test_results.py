@@ -17,7 +17,7 @@ from app.attributes import Numeric
 from app.rendering import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.trees.forest import forest
-from privypurse import Clusters, Distances, Quote, Selected, TopK, Tree, Trees, Value
+from privypurse import Clusters, Distances, Quote, Selection, TopK, Tree, Trees, Value
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -242,7 +242,7 @@ def test_what_notebooks_show_breaks_out_of_nothing() -> None:
     amounts = {"charge": {"epsilon": "1"}, "affordable": True}
     step = {"what": bad, "epsilon": "1", "times": 1, "composition": "sequential"}
     shown = [
-        Selected.read(answered({"selected": bad}), {}),
+        Selection.read(answered({"selected": bad}), {}),
         TopK.read(answered({"selected": [bad]}) | {"dataset": bad}, {}),
         Distances.read(answered({"distances": {bad: matrix}}), named),
         Clusters.read(answered(clusters), named),

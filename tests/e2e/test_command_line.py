@@ -139,7 +139,7 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     greedy = privypurse.write("greedy.json", QUERY | {"epsilon": "4"})
     refused = privypurse("ada", "query", greedy, status=1)
     assert refused.startswith("Privacy budget exhausted: ")
-    assert refused.endswith("\nleft: ε = 1.5, largest query that fits: ε = 1.5\n")
+    assert refused.endswith("\nremaining: ε = 1.5, largest charge that fits: ε = 1.5\n")
     tree = QUERY | {"query": {"kind": "tree"}}
     unsupported = privypurse("ada", "query", privypurse.write("t.json", tree), status=1)
     assert "\nneighbouring: add_remove, replace\n" in unsupported
