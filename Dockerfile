@@ -14,12 +14,11 @@ RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path 
       ! -regex '.*/(s3|signin|sso|sso-oidc|sts)' -prune -exec rm -rf {} + \
     && /opt/venv/bin/pip uninstall --yes --quiet setuptools pip
 ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1
-# Kernels first: what is above them changes more often.
 COPY accounting ./accounting
 COPY mechanisms ./mechanisms
-RUN /opt/venv/bin/python -m mechanisms.kernels.warm
 COPY storage ./storage
 COPY app ./app
+RUN /opt/venv/bin/python -m app.service.warm
 COPY client ./client
 RUN /opt/venv/bin/python -m compileall -q /srv
 

@@ -8,13 +8,15 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from app import __version__, docs, handlers, logs, openapi
+from app import __version__
+from app.config.settings import Settings
 from app.dashboard import serving
-from app.metrics import Metrics
+from app.http import docs, handlers, openapi
 from app.routes import ROUTERS
-from app.services import Services
-from app.settings import Settings
-from app.startup import opened
+from app.service.startup import opened
+from app.telemetry import logs
+from app.telemetry.metrics import Metrics
+from app.usecases.services import Services
 
 Opener = Callable[[Settings, Metrics], AbstractContextManager[Services]]
 

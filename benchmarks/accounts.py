@@ -13,10 +13,10 @@ from sqlalchemy import Connection, insert
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from storage.database import Database
-from storage.ledger import Ledger, Reserve
-from storage.limits import find_account, open_account
-from storage.tables import dataset, dataset_version, users
+from storage.database.database import Database
+from storage.database.tables import dataset, dataset_version, users
+from storage.ledger.ledger import Ledger, Reserve
+from storage.ledger.limits import find_account, open_account
 
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)

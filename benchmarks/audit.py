@@ -11,7 +11,7 @@ exceeds the ε it claims. Each one is audited as it is, and with noise a quarter
 × 3/4); status 1 when the former is flagged in more than 1 of 20 runs, or the latter in less than
 19 of 20.
 
-An audit can only accuse. That the loss is never above ε is what ``tests/certification`` proves.
+An audit can only accuse. ``tests/evidence/certification`` proves that the loss is never above ε.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ import numpy as np
 from accounting.privacy_loss import NANO, PrivacyLoss
 from benchmarks.rows import noisy_max_winners, noisy_rows, race_winners
 from benchmarks.selections import RESULTS, Floats, objective_of
-from mechanisms.candidates import AllNodes, Candidates
-from mechanisms.dampening import scores
-from mechanisms.domains import (
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     TableDomain,
 )
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import GraphRecords, Records, TableRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.table_candidates import ValuesOf
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate, score_bits
-from mechanisms.noise.words import Randomness
 from mechanisms.objectives import Objective
-from mechanisms.records import GraphRecords, Records, TableRecords
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Integers, Sensitivity
-from mechanisms.table_candidates import ValuesOf
-from mechanisms.top_k import plan, select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
+from mechanisms.selection.top_k import plan, select_top
 
 #: The loss that every audited mechanism claims.
 CLAIMED = PrivacyLoss.parse("1")

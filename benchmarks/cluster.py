@@ -23,18 +23,23 @@ from time import perf_counter
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from app.queries.distance import Distance
 from app.queries.evolutionary_tree import EvolutionaryTree
 from benchmarks.graphs import read_edge_list
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.graph import compressed_rows
-from storage.arrays import write_arrays
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Executor
+from storage.files.arrays import write_arrays
 from storage.ingest import CodedGraph
-from storage.preparation import open_records, prepare
-from tests.clusters import Processes, cluster
-from tests.randomness import SeededRandomness
+from storage.records.preparation import open_records, prepare
+from tests.support.clusters import Processes, cluster
+from tests.support.randomness import SeededRandomness
 
 Work = Callable[[Executor, Path], str]
 

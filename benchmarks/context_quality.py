@@ -27,7 +27,7 @@ from benchmarks.simulation import randomness
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.distances.rules import Contexts
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 MEASURES = ("adjusted F", "correlation")
 #: Values of one measure of one arm: at each ε one a repetition.

@@ -43,11 +43,11 @@ from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.options import Context, Options
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate, score_bits
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.selection import SELECTORS
 
 RESULTS = Path(__file__).parent / "results"
 NAMES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "acs", "adult_full")

@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
+from app.service.warm_distances import warm_distances
 from benchmarks.graphs import data_option
 from benchmarks.tables import Table, read_table
 from mechanisms.distances.contexts import Drawing
@@ -33,11 +34,10 @@ from mechanisms.distances.learning import learn
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
 from mechanisms.kernels.pairs import pair_tables
-from mechanisms.kernels.warm_distances import warm_distances
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.sensitivity import Integers, Sensitivity
 
 Floats = NDArray[np.float64]
 

@@ -22,12 +22,12 @@ from time import perf_counter, process_time
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
-from mechanisms.kernels.executor import Executor, Inline
+from app.engine.execution import ThreadExecutor
+from mechanisms.model.executor import Executor, Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
-from mechanisms.selectors import SELECTORS, Draws
+from mechanisms.selection import SELECTORS, Draws
 
 RESULTS = Path(__file__).parent / "results"
 LOSS = PrivacyLoss.parse("1")

@@ -21,13 +21,13 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
+from app.service.warm import warm
 from benchmarks.graphs import data_option, read_edge_list
 from mechanisms.kernels.egocentric import GRID_BITS, egocentric_block
 from mechanisms.kernels.graph import Nodes, Offsets, compressed_rows, first_duplicate
 from mechanisms.kernels.preparation import preparation_work, prepare_graph
 from mechanisms.kernels.ranked import equal_blocks, ranked, search_work
-from mechanisms.kernels.warm import warm
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

@@ -9,10 +9,16 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from benchmarks.accounts import ANSWER, BODY_HASH, CHARGE, REQUEST, Pair
-from storage.chain import EntryKind, ending_digest, entry_digest, next_head, request_subject
-from storage.database import Database
-from storage.expressions import now_us
-from storage.tables import budget_account, entry, query, settlement
+from storage.database.database import Database
+from storage.database.expressions import now_us
+from storage.database.tables import budget_account, entry, query, settlement
+from storage.journal.layouts import (
+    EntryKind,
+    ending_digest,
+    entry_digest,
+    next_head,
+    request_subject,
+)
 
 #: Queries that are written at once: seconds of work, on a busy machine too, in one transaction.
 AT_ONCE = 2_000

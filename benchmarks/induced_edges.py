@@ -18,10 +18,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
-from mechanisms.records import Records
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local import Coarse, smooth_maximum
 from mechanisms.statistics.single import Single

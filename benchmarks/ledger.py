@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import accounts
 from benchmarks.accounts import ANSWER, Pair, request
 from benchmarks.rivals import PostgresRival, SqliteRival
-from storage.ledger import Ledger, Reservation
+from storage.ledger.ledger import Ledger, Reservation
 
 CLIENTS, MANY = 32, 256
 #: The share of the rival's speed that is asked for.

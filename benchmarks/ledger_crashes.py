@@ -22,13 +22,13 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from storage.database import Database
-from storage.verification import verify
-from tests.storage import scenes
-from tests.storage.scenes import Scene
-from tests.storage.servers import Server, binaries
-from tests.storage.victims import Nursery
-from tests.storage.world import World
+from storage.assurance.verification import verify
+from storage.database.database import Database
+from tests.support import scenes
+from tests.support.scenes import Scene
+from tests.support.servers import Server, binaries
+from tests.support.victims import Nursery
+from tests.support.world import World
 
 ROOM = 400
 #: Deaths a round, by what dies.

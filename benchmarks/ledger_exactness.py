@@ -33,10 +33,10 @@ from accounting.errors import BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks import accounts
 from benchmarks.accounts import AMPLE, CHARGE, Pair, request
-from storage.database import Database
+from storage.database.database import Database
+from storage.database.tables import budget_account, entry, query
 from storage.errors import Busy
-from storage.ledger import Ledger, Reservation
-from storage.tables import budget_account, entry, query
+from storage.ledger.ledger import Ledger, Reservation
 
 #: The account that runs out first, by how many there are for a query to fit.
 BINDING = {1: AccountRank.ANALYST_ON_DATASET, 2: AccountRank.DATASET, 3: AccountRank.ANALYST}

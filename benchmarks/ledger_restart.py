@@ -30,8 +30,8 @@ from sqlalchemy import create_engine, make_url, text
 from app.demo.service import ServiceProcess
 from benchmarks.accounts import hot_account
 from benchmarks.filling import ACCOUNTS, fill
-from storage.database import Database
-from storage.verification import verify
+from storage.assurance.verification import verify
+from storage.database.database import Database
 
 MOST_SECONDS = 1.0
 #: What the log says when the code is there and the ledger is opened next.

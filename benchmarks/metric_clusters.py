@@ -34,7 +34,7 @@ from mechanisms.clustering.lloyd import lloyd, partial_distances
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.kernels.assignment import cluster_counts
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
 
 #: Rows that Ward's clustering and neighbours look at, drawn without replacement.
 SAMPLE = 700

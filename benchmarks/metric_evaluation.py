@@ -23,9 +23,9 @@ from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs
-from mechanisms.kernels.executor import Inline
-from mechanisms.noise.words import Randomness
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.sensitivity import Integers, Sensitivity
 
 Floats = NDArray[np.float64]
 SIZE = 3

@@ -89,8 +89,9 @@ def write_table(path: Path, rows: int) -> None:
 
 def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
     """In a process of its own: prepare the file within the limit and print what it took."""
-    from app.execution import ThreadExecutor
-    from mechanisms.domains import (
+    from app.engine.execution import ThreadExecutor
+    from mechanisms.kernels.memory import preparation_memory
+    from mechanisms.model.domains import (
         CategoricalAttribute,
         Dataset,
         GraphDomain,
@@ -98,9 +99,8 @@ def prepare(kind: str, path: Path, size: int, limit: int, workers: int) -> None:
         NumericAttribute,
         TableDomain,
     )
-    from mechanisms.kernels.memory import preparation_memory
     from storage.ingest import UploadLimits
-    from storage.preparation import open_records, prepare_upload
+    from storage.records.preparation import open_records, prepare_upload
 
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     if kind == "graph":

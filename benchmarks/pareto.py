@@ -19,21 +19,21 @@ from collections.abc import Callable
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
+from app.service.warm import warm
 from benchmarks.graphs import data_option, read_edge_list
-from mechanisms.candidates import AllNodes
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.dominance import Integers, Places, dominators, interval_dominators
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.kernels.warm import warm
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.objectives import Pareto, Term
-from mechanisms.records import GraphRecords
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 
 GRAPHS = ("github", "dblp")

@@ -28,7 +28,7 @@ from benchmarks.selections import (
     repeated_draws,
 )
 from benchmarks.study import Study
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 
 K = 3
 MEMBERS = ("degree", "egocentric_density")

@@ -60,9 +60,9 @@ def planted(work: float, more: float) -> Callable[..., Any]:
 def main() -> None:
     import uvicorn
 
+    from app.config.settings import Settings
     from app.main import create_app
     from app.queries.statistic import StatisticQuery
-    from app.settings import Settings
 
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)

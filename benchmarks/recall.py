@@ -30,7 +30,7 @@ from benchmarks.selections import (
     print_line,
     repeated_draws,
 )
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 
 UTILITY = "egocentric_betweenness"
 COUNTS = (1, 5, 10, 20)

@@ -14,9 +14,9 @@ from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Pair, Plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, release_pairs
-from mechanisms.kernels.executor import Inline
-from mechanisms.noise.words import Randomness
-from mechanisms.sensitivity import Integers
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.sensitivity import Integers
 
 
 class Repeated:

@@ -17,13 +17,13 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from benchmarks import accounts
 from benchmarks.accounts import ANSWER, BODY_HASH, REQUEST, Pair
-from storage.batch_postgresql import RESERVE, SETTLE
-from storage.chain import next_head
-from storage.database import Database
-from storage.reserving import CHARGE, ENTRY, NEW_QUERY
-from storage.settling import SETTLE as SETTLE_SQLITE
-from storage.settling import SETTLEMENT
-from storage.sqlite import clock_us
+from storage.database.database import Database
+from storage.database.sqlite import clock_us
+from storage.journal.layouts import next_head
+from storage.ledger.batch_postgresql import RESERVE, SETTLE
+from storage.ledger.charging import CHARGE, ENTRY, NEW_QUERY
+from storage.ledger.settling import SETTLE as SETTLE_SQLITE
+from storage.ledger.settling import SETTLEMENT
 
 ANSWER_HASH = sha256(ANSWER).digest()
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Inline
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.order import partition, shuffle_front
 from mechanisms.noise.race import arrivals
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness, Words
 
 
 def noisy_rows(

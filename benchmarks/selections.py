@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import read_edge_list
 from benchmarks.simulation import randomness
-from mechanisms.candidates import AllNodes
-from mechanisms.dampening import scores
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Objective, Term
-from mechanisms.records import GraphRecords
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Integers, Sensitivity
-from mechanisms.top_k import plan
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
+from mechanisms.selection.top_k import plan
 from mechanisms.utilities import UTILITIES
 
 RESULTS = Path(__file__).parent / "results"

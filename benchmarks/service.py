@@ -26,19 +26,19 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
 from benchmarks.graphs import data_option, read_nodes
 from benchmarks.session import Session
-from mechanisms.candidates import AllNodes
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Term
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.top_k import select_top
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
-from storage.preparation import open_records
+from storage.records.preparation import open_records
 
 RESULTS = Path(__file__).parent / "results"
 SETTINGS: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}

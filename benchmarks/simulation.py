@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.noise.words import Randomness, Words
 
 
 class _Words:

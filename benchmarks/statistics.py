@@ -23,22 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from app.service.warm import warm
 from benchmarks.graphs import data_option, read_edge_list
 from benchmarks.induced_edges import RELEASED_BY, InducedEdges, taking_part
 from benchmarks.prefix_sums import read_salaries
 from benchmarks.simulation import randomness
-from mechanisms.domains import (
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.model.domains import (
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.warm import warm
-from mechanisms.records import GraphRecords, PrefixRecords, Records, TableRecords
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.quantile import Median

@@ -21,23 +21,23 @@ import networkit as nk
 import numpy as np
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
-from app.execution import ThreadExecutor
+from app.engine.execution import ThreadExecutor
+from app.service.warm import warm
 from benchmarks.graphs import data_option, read_edge_list
-from mechanisms.domains import (
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.pairs_of_nodes import open_maximum
+from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.ranked import ranked
+from mechanisms.kernels.supports import edge_supports
+from mechanisms.model.domains import (
     Dataset,
     GraphDomain,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.pairs_of_nodes import open_maximum
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.ranked import ranked
-from mechanisms.kernels.supports import edge_supports
-from mechanisms.kernels.warm import warm
+from mechanisms.model.records import GraphRecords, Records, TableRecords
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.records import GraphRecords, Records, TableRecords
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.quantile import Median
 from mechanisms.statistics.statistic import Statistic

@@ -19,7 +19,7 @@ from benchmarks.selections import (
     print_header,
     print_line,
 )
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     Attribute,
     CategoricalAttribute,
     Dataset,
@@ -23,7 +23,7 @@ from mechanisms.domains import (
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.records import TableRecords
+from mechanisms.model.records import TableRecords
 
 BINS = 5
 

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tables import read_table
-from mechanisms.domains import (
+from mechanisms.model.domains import (
     Attribute,
     Dataset,
     NeighbouringRelation,
     NumericAttribute,
     TableDomain,
 )
-from mechanisms.records import TableRecords
+from mechanisms.model.records import TableRecords
 from mechanisms.trees.task import Task
 
 #: Public bounds on the rows, chosen round.

@@ -30,12 +30,12 @@ import pyarrow.csv
 from benchmarks.graphs import data_option
 from benchmarks.session import AMPLE, CSV, Session
 from benchmarks.tree_data import MAX_ROWS, TreeTable, tree_table
-from mechanisms.domains import NumericAttribute
 from mechanisms.kernels.forests import confusion
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import NumericAttribute
+from mechanisms.model.forest import forest
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
-from mechanisms.trees.forest import forest
 from mechanisms.trees.id3.splitting import CRITERIA
 
 RESULTS = Path(__file__).parent / "results"

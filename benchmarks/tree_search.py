@@ -35,13 +35,13 @@ from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import data_option
 from benchmarks.simulation import randomness
 from benchmarks.tree_data import TreeTable, tree_table
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.forests import confusion
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.executor import Inline
+from mechanisms.model.forest import forest
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
-from mechanisms.trees.forest import forest
 from mechanisms.trees.id3 import Id3, grow
 
 RESULTS = Path(__file__).parent / "results"

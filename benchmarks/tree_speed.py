@@ -32,26 +32,31 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from accounting.privacy_loss import PrivacyLoss
-from app.execution import ThreadExecutor
-from mechanisms.dampening import scores
-from mechanisms.domains import CategoricalAttribute, Dataset, NeighbouringRelation, TableDomain
-from mechanisms.kernels.executor import Executor, Inline
+from app.engine.execution import ThreadExecutor
+from app.service.warm import warm
 from mechanisms.kernels.forests import confusion
-from mechanisms.kernels.warm import warm
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.forest import Forest
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.table_candidates import Trees
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Term, WeightedSum
-from mechanisms.records import TableRecords
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.table_candidates import Trees
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.evolutionary.flattening import flattened
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
-from mechanisms.trees.forest import Forest
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.splitting import CRITERIA
 from mechanisms.trees.task import Task

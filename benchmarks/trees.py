@@ -29,10 +29,10 @@ from accounting.privacy_loss import PrivacyLoss
 from benchmarks.graphs import data_option
 from benchmarks.simulation import randomness
 from benchmarks.tree_data import TreeTable, accuracy, tree_table
-from mechanisms.kernels.executor import Inline
-from mechanisms.records import TableRecords
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
 
 RESULTS = Path(__file__).parent / "results"

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TypeVar
 
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.kernels.executor import InProcess
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import InProcess
 from storage.ingest import UploadLimits
-from storage.preparation import open_records, prepare_upload
+from storage.records.preparation import open_records, prepare_upload
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

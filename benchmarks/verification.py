@@ -14,8 +14,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from benchmarks.accounts import ANSWER, hot_account, opened, request
-from storage.ledger import Reservation
-from storage.verification import verify
+from storage.assurance.verification import verify
+from storage.ledger.ledger import Reservation
 
 EXPECTED = 100_000
 

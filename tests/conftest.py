@@ -1,6 +1,7 @@
 """Every run draws the same examples: what fails, fails for everybody and at once.
 
-New ones are looked for on purpose: ``./run test --hypothesis-profile=explore tests/mechanisms``.
+New examples are drawn with the profile ``explore``:
+``./run test --hypothesis-profile=explore tests/unit/mechanisms``.
 """
 
 from __future__ import annotations

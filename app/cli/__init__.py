@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from app.cli import cluster, serving
-from app.maintenance import COMMANDS
+from app.cli.maintenance import COMMANDS
 
 cli = typer.Typer(
     no_args_is_help=True,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.failures import fail
-from app.settings import Settings
-from app.store import opened_shared
+from app.config.settings import Settings
+from app.service.store import opened_shared
 
 if TYPE_CHECKING:
     from app.cluster.roles import Certificates

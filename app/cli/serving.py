@@ -11,8 +11,8 @@ import typer
 
 from app import __version__
 from app.cli.failures import fail
-from app.settings import Settings
-from storage.folders import make_folder
+from app.config.settings import Settings
+from storage.files.folders import make_folder
 
 #: Objects that many queries at once may hold before the collector looks for cycles among them;
 #: at the interpreter's 700 it looks through the same queries again and again, for nothing.

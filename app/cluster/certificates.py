@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from storage.folders import create_file, make_folder
+from storage.files.folders import create_file, make_folder
 
 ROLES = ("scheduler", "worker", "client")
 LIFETIME = timedelta(days=3 * 365)

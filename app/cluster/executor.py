@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from distributed import Client, Future, Security
 
 from app.cluster import tasks
-from mechanisms.kernels.executor import Arrays, Executor, Found, InProcess, Part
-from storage.scratch import Scratch
+from mechanisms.model.executor import Arrays, Executor, Found, InProcess, Part
+from storage.cluster.scratch import Scratch
 
 Result = TypeVar("Result")
 

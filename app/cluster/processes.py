@@ -11,7 +11,7 @@ import dask.config
 
 from app.cluster import tasks
 from app.cluster.roles import Certificates, GuardedScheduler, GuardedWorker
-from storage.shared import Shared
+from storage.files.shared import Shared
 
 #: Dask's own pages and profiles are left out, and so is spilling: what is private never gets
 #: into its memory, and nothing of it is to be shown.

@@ -10,8 +10,8 @@ import logging
 from collections import OrderedDict
 from threading import Lock
 
-from storage.scratch import Job, OtherKernels, Scratch
-from storage.shared import Shared
+from storage.cluster.scratch import Job, OtherKernels, Scratch
+from storage.files.shared import Shared
 
 log = logging.getLogger("distributed.tasks")
 

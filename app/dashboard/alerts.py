@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
-from app.errors import InvalidRequest, field_errors
-from app.problems import INTERNAL, problem_type
+from app.contract.errors import InvalidRequest, field_errors
+from app.contract.problems import INTERNAL, problem_type
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.contract.errors import InvalidRequest
 from app.dashboard.conditions import condition_control, condition_of
 from app.dashboard.controls import Control, Given, Option, plain_control, read_control
 from app.dashboard.facts import Facts
-from app.errors import InvalidRequest
 from app.queries.clustering import TARGET as CLUSTERING_TARGET
 from app.queries.id3_tree import COUNT_TARGET
 from app.queries.metric import TARGET as METRIC_TARGET

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.times import moment
-from storage.refusals import RefusalRow
+from app.contract.times import moment
+from storage.assurance.refusals import RefusalRow
 
 #: So many refusals of one analyst in one hour are a burst.
 BURST = 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from app.contract.errors import InvalidRequest
 from app.dashboard.controls import MOST_OPTIONS, Control, Given, Option
 from app.dashboard.facts import Facts
-from app.errors import InvalidRequest
 
 
 def condition_control(facts: Facts, given: Given) -> Control:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mechanisms.domains import NumericAttribute, TableDomain
-from storage.datasets import StoredDataset
+from mechanisms.model.domains import NumericAttribute, TableDomain
+from storage.catalogue.datasets import StoredDataset
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from fastapi import Request
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from app.contract.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaType
 from app.dashboard.sessions import check_csrf
-from app.dependencies import services_of
-from app.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaType
+from app.http.dependencies import services_of
 
 #: Bytes of one field that is no file.
 MOST_FIELD = 10_000

@@ -14,8 +14,8 @@ from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from app import strict_json
-from app.errors import InvalidRequest
+from app.contract.errors import InvalidRequest
+from app.http import strict_json
 
 URLENCODED = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10_000

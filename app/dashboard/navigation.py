@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.auth import ROLES, Role
-from storage.users import User
+from app.http.access import ROLES, Role
+from storage.people.users import User
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
+from app.contract.errors import Unauthenticated
+from app.contract.problems import problem_type
 from app.dashboard.alerts import Alert, alert_of, internal
 from app.dashboard.forms import URLENCODED, Form
 from app.dashboard.sessions import check_csrf, check_origin, signed_in
 from app.dashboard.templating import HEADERS, render
-from app.errors import Unauthenticated
-from app.problems import problem_type
-from app.routing import Route
-from storage.users import User
+from app.http.routing import Route
+from storage.people.users import User
 
 SIGN_IN = "/ui/sign-in"
 

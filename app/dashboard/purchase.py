@@ -12,12 +12,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.dashboard.facts import Facts
 from app.queries import AnyQuery
 from app.queries.query import Query
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 
 ANSWERS = (1, 10, 100)
 QUERY: TypeAdapter[Any] = TypeAdapter(AnyQuery)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from accounting.privacy_loss import PrivacyLoss
 from app.routes.budgets import show_budgets
-from app.services import Services
-from storage.users import User
+from app.usecases.services import Services
+from storage.people.users import User
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from app.auth import anyone
 from app.dashboard.pages import pages
 from app.dashboard.templating import HERE
 from app.dashboard.views import VIEWS
+from app.http.access import anyone
 from storage.errors import NotFound
 
 nowhere = pages()

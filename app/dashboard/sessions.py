@@ -15,10 +15,10 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.dependencies import services_of
-from app.errors import CrossSite, Unauthenticated
-from app.execution import quickly
-from storage.users import User
+from app.contract.errors import CrossSite, Unauthenticated
+from app.engine.execution import quickly
+from app.http.dependencies import services_of
+from storage.people.users import User
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from accounting.privacy_loss import NANO, PrivacyLoss, format_units
-from app.amounts import MIN_QUERY_EPSILON_NANO
+from app.contract.amounts import MIN_QUERY_EPSILON_NANO
 from app.routes.budgets import Standing
 from app.routes.history import Point
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from mechanisms.candidates import AllNodes, Candidates
-from mechanisms.domains import Dataset, TableDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 #: Names of attributes and levels are registered at most this long.

@@ -19,12 +19,12 @@ from mechanisms.clustering.clustering import cluster
 from mechanisms.clustering.initial import given_centres
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.plan import plan
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
 
 TARGET = "count_noise_scale"
 MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from accounting.composition import Step
 from accounting.group_privacy import group_loss, member_loss
 from accounting.privacy_loss import ATTO, PrivacyLoss, format_units
-from mechanisms.domains import Dataset, NeighbouringRelation, TableDomain
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
 
 
 def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, tuple[Step, ...]]:

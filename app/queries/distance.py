@@ -16,12 +16,12 @@ from app.queries.reaching import least_loss
 from mechanisms.distances.accuracy import cell_noise_scale
 from mechanisms.distances.learning import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
 
 
 class Distance(MetricOptions, Query):

@@ -16,13 +16,13 @@ from app.queries.growing_tree import TreeQuery, of_table
 from app.queries.query import Price
 from app.queries.selection import CONFIDENCE, TARGET, significant
 from app.queries.utilities import Weight
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from app.queries.candidates import Text, class_of
 from app.queries.query import Query
-from mechanisms.domains import Dataset
-from mechanisms.records import Records, TableRecords
-from mechanisms.selectors import SELECTORS, Selector
+from mechanisms.model.domains import Dataset
+from mechanisms.model.records import Records, TableRecords
+from mechanisms.selection import SELECTORS, Selector
 from mechanisms.trees.task import Task
 
 

@@ -12,17 +12,17 @@ from app.queries.conversion import as_add_remove, charge_for_add_remove
 from app.queries.growing_tree import TreeQuery, of_table
 from app.queries.query import Price
 from app.queries.selection import CONFIDENCE, TARGET, significant
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.tree_shape import MAX_DEPTH
 from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.stopping import least_count
 from mechanisms.trees.predicted import count_error, share_for_count_error
-from mechanisms.trees.shape import MAX_DEPTH
 
 #: How far a noisy class count of a leaf at the full depth is off.
 COUNT_TARGET = "leaf_count_error"

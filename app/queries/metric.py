@@ -14,8 +14,8 @@ from app.queries.selection import CONFIDENCE, significant
 from mechanisms.distances import accuracy
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Plan
-from mechanisms.selectors import SELECTORS
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
 
 #: The accuracy that a quote predicts and may be asked to reach.
 TARGET = "cell_noise_scale"

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict
 
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
 
 
 @dataclass(frozen=True)

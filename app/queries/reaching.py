@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 
 #: No query is charged more than ε = 10⁶.
 MOST = 10**6 * NANO

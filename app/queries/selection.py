@@ -13,16 +13,16 @@ from app.queries.candidates import CandidateList, Nodes
 from app.queries.conversion import charge_for, mechanism_loss
 from app.queries.query import Price, Query
 from app.queries.utilities import Member, ObjectiveName, objective_of
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
-from mechanisms.records import Records
-from mechanisms.release import Release
-from mechanisms.selectors import SELECTORS, Draws, Selector
-from mechanisms.sensitivity import Sensitivity
-from mechanisms.top_k import Plan, draw_steps, plan, select_top
+from mechanisms.selection import SELECTORS, Draws, Selector
+from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
 
 #: Quotes say how accurate an answer is with this probability.
 CONFIDENCE = 0.95

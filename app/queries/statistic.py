@@ -10,16 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import Delta
+from app.contract.amounts import Delta
 from app.queries.candidates import Text
 from app.queries.conversion import charge_for, mechanism_loss
 from app.queries.query import Price, Query
-from mechanisms.domains import Dataset, TableDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
-from mechanisms.release import Release
+from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.release import Release
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
 from mechanisms.statistics.predicate import condition
 from mechanisms.statistics.quantile import exact_share

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from app.queries.selection import Selecting
-from mechanisms.selectors import Draws
+from mechanisms.selection import Draws
 
 #: Peeled draws take time in proportion to k times the number of candidates.
 MAX_K = 1000

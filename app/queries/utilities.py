@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from app.queries.candidates import STRICT
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.objectives import OBJECTIVES, Objective, Term
 from mechanisms.utilities import UTILITIES
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from app.auth import allow
-from app.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.models import Listing, Reply
-from app.problems import problems
-from app.routing import router
-from app.times import moment
-from storage.audit import page_of_lines
+from app.contract.models import Listing, Reply
+from app.contract.problems import problems
+from app.contract.times import moment
+from app.http.access import allow
+from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
+from app.http.routing import router
 from storage.errors import InvalidCursor
+from storage.journal.audit import page_of_lines
 
 api = router(prefix="/v1", tags=["ledger"])
 

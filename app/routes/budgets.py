@@ -11,15 +11,15 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer
 from accounting.account import Account
 from accounting.errors import BelowSpent
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import Limit
-from app.auth import CurrentUser, allow
-from app.dependencies import ServicesDep
-from app.models import Listing, Reply
-from app.problems import problems
-from app.routing import router
-from app.visibility import owned, visible
+from app.contract.amounts import Limit
+from app.contract.models import Listing, Reply
+from app.contract.problems import problems
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
+from app.usecases.visibility import owned, visible
 from storage.errors import NotFound, PreconditionFailed
-from storage.ledger import AccountRow
+from storage.ledger.ledger import AccountRow
 
 api = router(prefix="/v1", tags=["budgets"])
 

@@ -8,16 +8,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from accounting.privacy_loss import format_units
-from app.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.auth import any_key
-from app.dependencies import ServicesDep
-from app.models import Reply
+from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.models import Reply
+from app.http.access import any_key
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
 from app.queries import QUERY_KINDS
 from app.queries.candidates import CANDIDATES
-from app.routing import router
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selectors import NOT_OFFERED, SELECTORS
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.selection import NOT_OFFERED, SELECTORS
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES

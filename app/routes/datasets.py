@@ -10,12 +10,9 @@ from fastapi import Body as BodyParam
 from pydantic import ConfigDict
 from starlette.responses import JSONResponse, Response
 
-from app.amounts import Limit
-from app.auth import CurrentUser, allow, any_key
-from app.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.models import Listing, Reply
-from app.problems import problems
-from app.registration import (
+from app.config.settings import MEGABYTE
+from app.contract.amounts import Limit
+from app.contract.descriptions import (
     GraphRegistration,
     PrefixRegistration,
     Registration,
@@ -23,16 +20,19 @@ from app.registration import (
     described,
     relation,
 )
-from app.routing import body_limit, router
-from app.services import Services
-from app.settings import MEGABYTE
-from app.times import moment
-from app.visibility import visible
-from mechanisms.domains import GraphDomain
-from storage.datasets import StoredDataset
+from app.contract.models import Listing, Reply
+from app.contract.problems import problems
+from app.contract.times import moment
+from app.http.access import CurrentUser, allow, any_key
+from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
+from app.http.routing import body_limit, router
+from app.usecases.services import Services
+from app.usecases.visibility import visible
+from mechanisms.model.domains import GraphDomain
+from storage.catalogue.datasets import StoredDataset
+from storage.catalogue.versions import Version
 from storage.errors import AlreadyExists, InvalidCursor, NotFound
-from storage.users import User
-from storage.versions import Version
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["datasets"])
 

@@ -9,12 +9,13 @@ from typing import Literal
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
-from app import __version__, metrics
-from app.auth import anyone
-from app.dependencies import ServicesDep
-from app.models import Reply
-from app.problems import problems
-from app.routing import router
+from app import __version__
+from app.contract.models import Reply
+from app.contract.problems import problems
+from app.http.access import anyone
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
+from app.telemetry import metrics
 from storage.errors import NotFound
 
 api = router(tags=["health"])

@@ -9,18 +9,18 @@ from typing import Annotated, Literal
 from fastapi import Query
 
 from accounting.privacy_loss import PrivacyLoss, parse_units
-from app.amounts import Limit
-from app.auth import CurrentUser, allow
-from app.dependencies import ServicesDep
-from app.models import Listing, Reply
-from app.problems import problems
-from app.routing import router
-from app.services import Services
-from app.times import moment
-from mechanisms.domains import NeighbouringRelation
+from app.contract.amounts import Limit
+from app.contract.models import Listing, Reply
+from app.contract.problems import problems
+from app.contract.times import moment
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
+from app.usecases.services import Services
+from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import choose
 from storage.errors import NotFound
-from storage.queries import QueryRow
+from storage.queries.history import QueryRow
 
 api = router(prefix="/v1", tags=["budgets"])
 

@@ -10,18 +10,18 @@ from fastapi import Query
 from pydantic import StringConstraints
 
 from accounting.privacy_loss import format_units
-from app.auth import CurrentUser, allow
-from app.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
-from app.errors import Busy
-from app.models import NAME_PATTERN, Listing, Reply
-from app.problems import problems
-from app.routing import router
-from app.times import moment
+from app.contract.errors import Busy
+from app.contract.models import NAME_PATTERN, Listing, Reply
+from app.contract.problems import problems
+from app.contract.times import moment
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
+from app.http.routing import router
+from storage.assurance.heads import read_heads
+from storage.assurance.verification import verify
 from storage.errors import InvalidCursor
-from storage.heads import read_heads
-from storage.ledger import EntryRow
-from storage.users import User
-from storage.verification import verify
+from storage.ledger.ledger import EntryRow
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["ledger"])
 

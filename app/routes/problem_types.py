@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.auth import anyone
-from app.models import Listing, Reply
-from app.problems import BY_SLUG, ProblemType
-from app.routing import router
+from app.contract.models import Listing, Reply
+from app.contract.problems import BY_SLUG, ProblemType
+from app.http.access import anyone
+from app.http.routing import router
 from storage.errors import NotFound
 
 api = router(prefix="/problems", tags=["problems"])

@@ -15,8 +15,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
-from app.auth import CurrentUser, allow
-from app.dependencies import (
+from app.contract.errors import Busy, InvalidRequest, NotAcceptable, RateLimited
+from app.contract.models import Listing, Reply
+from app.contract.problems import problem_type, problems
+from app.contract.times import moment
+from app.engine.requests import QueryRequest, written
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import (
     DEFAULT_LIMIT,
     DatasetFilter,
     PageCursor,
@@ -24,16 +29,11 @@ from app.dependencies import (
     ServicesDep,
     services_of,
 )
-from app.errors import Busy, InvalidRequest, NotAcceptable, RateLimited
-from app.models import Listing, Reply
-from app.problems import problem_type, problems
+from app.http.routing import counts_itself, formats, router
 from app.rendering import FORMATS
 from app.routes.examples import ANSWERED, QUERIES
-from app.routing import counts_itself, formats, router
-from app.services import Services
-from app.submission import QueryRequest, written
-from app.times import moment
-from mechanisms.errors import UnsupportedQuery
+from app.usecases.services import Services
+from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import (
     InvalidCursor,
     KeyReused,
@@ -43,8 +43,8 @@ from storage.errors import (
     StillRunning,
     TooLate,
 )
-from storage.queries import QueryRow
-from storage.users import User
+from storage.people.users import User
+from storage.queries.history import QueryRow
 
 api = router(tags=["queries"])
 
@@ -100,7 +100,7 @@ class QueryOut(Reply):
             Busy,
         ),
     },
-    # Read by the function itself, which so asks for its body alone (``app.routing``).
+    # Read by the function itself, which so asks for its body alone (``app.http.routing``).
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}

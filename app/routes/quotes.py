@@ -8,16 +8,16 @@ from fastapi import Body as BodyParameter
 from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.auth import CurrentUser, allow
-from app.dependencies import ServicesDep
-from app.models import Reply
-from app.problems import problems
+from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.models import Reply
+from app.contract.problems import problems
+from app.engine.requests import QuoteRequest
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
 from app.routes.examples import QUOTES
-from app.routing import router
-from app.submission import QuoteRequest
-from app.visibility import visible
-from mechanisms.errors import UnsupportedQuery
+from app.usecases.visibility import visible
+from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import NoRecords, NotFound
 
 api = router(tags=["queries"])

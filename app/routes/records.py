@@ -10,9 +10,9 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from app.auth import CurrentUser, allow
-from app.dependencies import ServicesDep
-from app.errors import (
+from app.config.settings import Settings
+from app.contract import record_forms
+from app.contract.errors import (
     BodyTooLarge,
     BodyTooSlow,
     FieldError,
@@ -20,16 +20,16 @@ from app.errors import (
     NodesMissing,
     UnsupportedMediaType,
 )
-from app.models import Reply
-from app.problems import problems
-from app.routes import record_forms
-from app.routing import router
-from app.services import Services
-from app.settings import Settings
-from app.uploads import Published
-from app.visibility import owned
-from mechanisms.domains import GraphDomain
-from storage.datasets import StoredDataset
+from app.contract.models import Reply
+from app.contract.problems import problems
+from app.engine.uploads import Published
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
+from app.http.routing import router
+from app.usecases.services import Services
+from app.usecases.visibility import owned
+from mechanisms.model.domains import GraphDomain
+from storage.catalogue.datasets import StoredDataset
 from storage.errors import (
     AlreadyExists,
     InvalidRecords,
@@ -40,7 +40,7 @@ from storage.errors import (
 )
 from storage.ingest.media import form_of
 from storage.ingest.node_list import read_node_list
-from storage.users import User
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["datasets"])
 

@@ -10,16 +10,16 @@ from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from accounting.errors import BelowSpent
-from app.amounts import Limit
-from app.auth import CurrentUser, Role, allow, any_key
-from app.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.models import Body, Listing, Name, Reply
-from app.problems import problems
+from app.contract.amounts import Limit
+from app.contract.models import Body, Listing, Name, Reply
+from app.contract.problems import problems
+from app.contract.times import moment
+from app.http.access import CurrentUser, Role, allow, any_key
+from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
+from app.http.routing import router
 from app.routes.budgets import LIMIT_EXAMPLES, Standing
-from app.routing import router
-from app.times import moment
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
-from storage.users import KeyInfo, User
+from storage.people.users import KeyInfo, User
 
 api = router(prefix="/v1", tags=["users and keys"])
 

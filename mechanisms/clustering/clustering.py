@@ -13,9 +13,9 @@ from mechanisms.clustering.lloyd import lloyd
 from mechanisms.clustering.plan import ClusteringPlan
 from mechanisms.distances.learning import learn
 from mechanisms.distances.metric import Floats
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from mechanisms.utilities.tables import table_records
 
 

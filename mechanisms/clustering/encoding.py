@@ -15,8 +15,8 @@ import numpy as np
 
 from mechanisms.distances.learning import TargetMetric
 from mechanisms.distances.metric import Floats
-from mechanisms.domains import Attribute
-from mechanisms.sensitivity import Integers
+from mechanisms.model.domains import Attribute
+from mechanisms.model.sensitivity import Integers
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from mechanisms.domains import Attribute
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.noise.words import Randomness, WordSource
+from mechanisms.model.domains import Attribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.randomness import Randomness, WordSource
 
 #: A record by its level of every attribute.
 Possible = tuple[int, ...]

@@ -16,12 +16,12 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.clustering.encoding import Encoding
 from mechanisms.distances.metric import Floats
 from mechanisms.kernels.assignment import cluster_counts
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Integers
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Integers
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.initial import Possible, check_enough
 from mechanisms.clustering.lloyd import Rates
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
-from mechanisms.domains import Attribute, Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.table_candidates import attribute_named, table_domain
+from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.utilities.tables import row_bound
 
 #: Coordinates are rounded to 2^−20, or coarser where there are very many of them.

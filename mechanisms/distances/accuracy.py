@@ -8,7 +8,7 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.dampening import largest_change
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.information_gain import InformationGain
 
 

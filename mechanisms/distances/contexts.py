@@ -26,14 +26,14 @@ from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import PairTables, columns, count_pairs
-from mechanisms.kernels.executor import Executor
+from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
-from mechanisms.long_division import scaled_floor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.rarest_class import RarestPairs

@@ -20,8 +20,8 @@ from math import log2
 
 import numpy as np
 
-from mechanisms.long_division import scaled_floor
-from mechanisms.sensitivity import Integers
+from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import increments
 from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.utility import Grid

@@ -15,10 +15,10 @@ from math import ceil
 
 import numpy as np
 
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.sensitivity import Integers
-from mechanisms.table_candidates import table_domain
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.sensitivity import Integers
+from mechanisms.model.table_candidates import table_domain
 from mechanisms.utilities.entropy_table import FINEST, entropy_sums, increments
 from mechanisms.utilities.tables import row_bound
 

@@ -14,11 +14,11 @@ from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import count_pairs
 from mechanisms.distances.uncertainty import at_least_mean, projected, symmetric_uncertainty
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Integers
 from mechanisms.noise.discrete_laplace import discrete_laplace
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Integers
 
 
 def target_entropies(records: TableRecords, plan: Plan, executor: Executor) -> Integers:

@@ -11,10 +11,10 @@ from mechanisms.distances.metric import Floats, distance_matrix, embedding
 from mechanisms.distances.plan import Pair, Plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
-from mechanisms.domains import Attribute
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
+from mechanisms.model.domains import Attribute
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from mechanisms.utilities.tables import table_records
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-from mechanisms.selectors import SELECTORS, Selector
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS, Selector
 
 
 class Context(StrEnum):

@@ -16,10 +16,10 @@ from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.entropies import EntropyGrid, entropy_grid
 from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
-from mechanisms.domains import Attribute, Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.noise.rate import Rate
-from mechanisms.table_candidates import attribute_named, table_domain
 from mechanisms.utilities.entropy_table import check_rows
 from mechanisms.utilities.tables import row_bound
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.plan import Pair, Plan
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.pairs import pair_tables
 from mechanisms.kernels.stacking import Column
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Integers
 from mechanisms.noise.discrete_laplace import discrete_laplace
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.sensitivity import Integers
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
 from mechanisms.kernels.stacking import Column, stacked
+from mechanisms.model.executor import Executor, Inline
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.model.executor import Executor, Inline
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]

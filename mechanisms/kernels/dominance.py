@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Arrays, Executor, Found, Inline
-from mechanisms.records import TableRecords
-from mechanisms.trees.forest import Column, Forest
+from mechanisms.model.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.forest import Column, Forest
+from mechanisms.model.records import TableRecords
 
 Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]

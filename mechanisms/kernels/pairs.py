@@ -16,8 +16,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor, Inline
 from mechanisms.kernels.stacking import Column, stacked
+from mechanisms.model.executor import Executor, Inline
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.contingency import BLOCK
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]

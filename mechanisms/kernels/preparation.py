@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_degree_work
 from mechanisms.kernels.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
-from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Nodes, Offsets
 from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.ranked import RankedGraph, equal_blocks, ranked, search_work
 from mechanisms.kernels.totals import graph_totals, totals_work
+from mechanisms.model.executor import Arrays, Executor, Found
 
 GRAPH_COLUMNS = ("degree", "inner_edges", "egocentric_betweenness", "co_degree")
 

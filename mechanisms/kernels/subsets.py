@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.executor import Arrays, Executor, Found, Inline
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Arrays, Executor, Found
 from mechanisms.kernels.graph import Offsets
 from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.ranked import RankedGraph, Ranks, equal_blocks
+from mechanisms.model.executor import Arrays, Executor, Found
 
 #: One count an edge; a support is below the largest degree.
 Supports = NDArray[np.int32]

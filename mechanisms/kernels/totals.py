@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.graph import Nodes
 from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.pairs_of_nodes import (
@@ -31,6 +30,7 @@ from mechanisms.kernels.pairs_of_nodes import (
 from mechanisms.kernels.ranked import RankedGraph
 from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
 from mechanisms.kernels.windowed import PIECE, windows
+from mechanisms.model.executor import Executor
 
 GRAPH_TOTALS = (
     "triangles",

@@ -11,11 +11,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.errors import NoiseOverflow
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.errors import NoiseOverflow
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.coins import OVERFLOW, mask
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness, Words, WordSource
 
 Integers = NDArray[np.int64]
 #: (values, start, a, b, mask, words) → (next, position): noise is added to values[start:next]

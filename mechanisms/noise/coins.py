@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.noise.words import Words
+from mechanisms.model.randomness import Words
 
 #: In place of a position: the block ended, or the noise left its range.
 EXHAUSTED = -1

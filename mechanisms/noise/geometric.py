@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Words
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import OVERFLOW, geometric
-from mechanisms.noise.words import Words
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
-from mechanisms.noise.words import Words
+from mechanisms.model.randomness import Words
 
 _WORD = 8
 #: So many words the system makes sooner than a cipher is set up; they are as good.

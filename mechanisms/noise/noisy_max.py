@@ -11,12 +11,12 @@ used nor exact times may be published.
 
 from __future__ import annotations
 
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.order import largest_in_order
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
 
 
 def noisy_max(
@@ -33,7 +33,7 @@ def noisy_max(
     Privacy: ε-DP exactly (attained): with k values raised by at most 2·2^q each, the density
         falls by at most exp(−2k·λ·2^q) = e^−ε.
     Source: McKenna and Sheldon 2020 (permute-and-flip); Ding et al. 2021 (exponential noise);
-        the law is ``selection_laws.one_shot_probabilities``.
+        the law is ``laws.one_shot_probabilities``.
     """
     noisy = add_noise(add_geometric, scores, rate, randomness, executor)
     return largest_in_order(noisy, k, randomness.stream())

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import EXHAUSTED, ONE, below
-from mechanisms.noise.words import Words, WordSource
 
 #: Flips int64 into uint64 of the same order.
 _SIGN = np.uint64(1 << 63)

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.addition import Integers, parts
 from mechanisms.noise.order import kth_largest
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import Arrival, first_in_order
-from mechanisms.noise.words import Randomness, Words, WordSource
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Self
 
 from accounting.privacy_loss import NANO
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 
 #: The largest whole part of u/b + v that a coin may reach; beyond it lies NoiseOverflow.
 LARGEST_RUN = 1024

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from mechanisms.model.randomness import WordSource
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import WordSource
 
 Bound = Fraction | float
 _WORD = 64

@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, geometric
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness, Words
 
 
 def rounded_laplace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mechanisms.noise.words import WordSource
+from mechanisms.model.randomness import WordSource
 
 _WORD = 64
 

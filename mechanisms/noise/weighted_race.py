@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.race import Floats, separated, start
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import Arrival, first_in_order
-from mechanisms.noise.words import Randomness, Words
 
 _SHIFT = 2.0**-50
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mechanisms.facts import ObjectiveFacts
+from mechanisms.model.facts import ObjectiveFacts
 from mechanisms.objectives.objective import Objective, Relative, Spread, Term
 from mechanisms.objectives.pareto import Pareto
 from mechanisms.objectives.single import Single

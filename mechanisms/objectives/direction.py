@@ -1,10 +1,11 @@
 """The public direction of the shift of a weighted sum: a rule on utilities and weights alone.
 
-The shifted score needs to know whether δ grows or falls with u (``mechanisms.dampening``). Both
-are led by the terms of the highest power of the candidates' size: u by all of these, each with the
-sign of its weight, δ by those of these whose δ varies. The direction is the product of the two
-signs; a constant δ ranks alike either way and gets +1. So it is −1 for degree + c·density with
-c > 0, whose δ falls with the degree, and +1 for degree + c·betweenness.
+The shifted score needs to know whether δ grows or falls with u
+(``mechanisms.selection.dampening``). Both are led by the terms of the highest power of the
+candidates' size: u by all of these, each with the sign of its weight, δ by those of these whose
+δ varies. The direction is the product of the two signs; a constant δ ranks alike either way and
+gets +1. So it is −1 for degree + c·density with c > 0, whose δ falls with the degree, and +1 for
+degree + c·betweenness.
 
 A wrong guess would cost accuracy, never privacy: either direction has sensitivity one.
 """

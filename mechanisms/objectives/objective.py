@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Protocol, Self, runtime_checkable
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.kernels.dominance import LARGEST_WORK, dominance_work
-from mechanisms.kernels.executor import Executor, Inline
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives.objective import Relative, Term
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.objectives.terms import common_candidates, common_relations
-from mechanisms.records import Records
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 
 #: T. D needs a handful of steps on real graphs; how many depends on records, so time is bounded.

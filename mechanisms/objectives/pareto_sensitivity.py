@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mechanisms.kernels.dominance import Places, dominators, interval_dominators, widen
-from mechanisms.kernels.executor import Executor
-from mechanisms.sensitivity import Integers
+from mechanisms.model.executor import Executor
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.utility import Grid, Measured
 
 #: What counts may take that are kept for the next draw; later levels are counted anew.

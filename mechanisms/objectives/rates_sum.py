@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mechanisms.model.sensitivity import SensitivityFunction
 from mechanisms.objectives.sum_sensitivity import SumSensitivity
-from mechanisms.sensitivity import SensitivityFunction
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 

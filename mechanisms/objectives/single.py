@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.objectives.objective import Term
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms.sensitivity import Integers, SensitivityFunction
+from mechanisms.model.sensitivity import Integers, SensitivityFunction
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.objectives.objective import Objective
 
 

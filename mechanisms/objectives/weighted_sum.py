@@ -9,19 +9,19 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.facts import ObjectiveFacts, SensitivityFacts
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import direction
 from mechanisms.objectives.objective import Objective, Relative, Term
 from mechanisms.objectives.rates_sum import in_one_piece
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
 from mechanisms.objectives.terms import common_candidates, common_relations
 from mechanisms.objectives.weights import exact_weight, whole_weights
-from mechanisms.records import Records
-from mechanisms.sensitivity import Sensitivity
 from mechanisms.utilities.utility import Grid, Measured
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import gcd, lcm
 
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 
 #: The finest rounding of weights: the largest becomes 2^20.
 FINEST = 20

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
+from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.predicate import Condition, condition, fits, holds
 from mechanisms.statistics.single import Single
 from mechanisms.statistics.statistic import Measured
 from mechanisms.statistics.tables import table_records
-from mechanisms.table_candidates import table_domain
 
 _BLOCK = 1 << 20
 

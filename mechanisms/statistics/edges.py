@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.statistics.graphs import graph_domain, graph_records
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local import Constant

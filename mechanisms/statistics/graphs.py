@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanisms.domains import Dataset, GraphDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.records import GraphRecords, Records
+from mechanisms.model.domains import Dataset, GraphDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import GraphRecords, Records
 
 
 def most_shared(dataset: Dataset) -> int:

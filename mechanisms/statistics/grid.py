@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from accounting.privacy_loss import NANO
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.rate import Rate
 
 #: 2·(GS / γ + 1) / ε never exceeds 2⁴⁰, and no value exceeds 2⁴⁰ steps.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from accounting.privacy_loss import NANO
-from mechanisms.domains import Dataset
+from mechanisms.model.domains import Dataset
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.statistic import Part
 from mechanisms.statistics.sums import CentredSum

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Attribute, CategoricalAttribute, Dataset, NumericAttribute
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.records import TableRecords
-from mechanisms.table_candidates import attribute_named
+from mechanisms.model.domains import Attribute, CategoricalAttribute, Dataset, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import TableRecords
+from mechanisms.model.table_candidates import attribute_named
 
 MAX_DEPTH = 8
 #: Values of all lists together; a condition itself counts for one.

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.domains import Dataset, PrefixDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset, PrefixDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.noise.addition import Integers
-from mechanisms.records import PrefixRecords, Records
 from mechanisms.statistics.grid import Plan, real_exponent
 from mechanisms.statistics.single import Single
 from mechanisms.statistics.statistic import Measured

@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Dataset, NumericAttribute
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset, NumericAttribute
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
-from mechanisms.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
 from mechanisms.statistics.single import Single

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from accounting.privacy_loss import NANO
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.statistic import Measured, Part
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Smooth
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.single import Single
 from mechanisms.statistics.statistic import Measured

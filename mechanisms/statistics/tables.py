@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Dataset, NeighbouringRelation, NumericAttribute
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset, NeighbouringRelation, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records, TableRecords
+from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.noise.addition import Integers
-from mechanisms.records import Records, TableRecords
 from mechanisms.statistics.grid import real_exponent
-from mechanisms.table_candidates import attribute_named, table_domain
 
 _BLOCK = 1 << 20
 

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
-from mechanisms.records import Records
 from mechanisms.statistics.graphs import graph_domain, most_shared, total
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local import Coarse, smooth_maximum

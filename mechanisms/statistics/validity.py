@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mechanisms.domains import NeighbouringRelation as Relation
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import NeighbouringRelation as Relation
+from mechanisms.model.errors import UnsupportedQuery
 
 _TABLES = (Relation.ADD_REMOVE, Relation.REPLACE)
 _GRAPHS = (Relation.EDGE,)

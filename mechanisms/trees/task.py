@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from mechanisms.domains import Attribute, Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.table_candidates import attribute_named, class_named, table_domain
-from mechanisms.trees.shape import MAX_NODES
+from mechanisms.model.domains import Attribute, Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import attribute_named, class_named, table_domain
+from mechanisms.model.tree_shape import MAX_NODES
 
 #: A node with one child a level must fit into one tree, its root included.
 MAX_LEVELS = MAX_NODES - 1

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 
 def quarters(k: Integers, bits: int) -> Integers:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset
-from mechanisms.facts import ByRelation, SensitivityFacts
 from mechanisms.kernels.contingency import level_counts
-from mechanisms.records import Records
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities.tables import (
     TABLE_RELATIONS,
     row_bound,

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset
-from mechanisms.records import Records
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.tables import (
     TABLE_RELATIONS,
     attribute_candidates,

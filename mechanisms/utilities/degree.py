@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.facts import ByRelation, SensitivityFacts
-from mechanisms.records import Records
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.utilities.graphs import graph_domain, node_column
 from mechanisms.utilities.trend import Trend
 from mechanisms.utilities.utility import Grid, Measured

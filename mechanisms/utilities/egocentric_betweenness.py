@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.facts import ByRelation, SensitivityFacts
 from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE
-from mechanisms.records import Records
-from mechanisms.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
 from mechanisms.utilities.trend import Trend

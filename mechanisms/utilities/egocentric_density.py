@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.facts import ByRelation, SensitivityFacts
-from mechanisms.long_division import scaled_floor
-from mechanisms.records import Records
-from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
 from mechanisms.utilities.trend import Trend
 from mechanisms.utilities.utility import Grid, Measured

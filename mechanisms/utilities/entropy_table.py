@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.sensitivity import Integers
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.sensitivity import Integers
 
 #: Public bound on the rows of a table: Φ takes 8 bytes a row while it is in use.
 MAX_ROWS = 20_000_000

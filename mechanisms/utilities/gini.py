@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.facts import ByRelation, SensitivityFacts
-from mechanisms.long_division import scaled_floor
-from mechanisms.sensitivity import Integers
+from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.impurity import Impurity
 from mechanisms.utilities.rarest_class import LEVEL_TERMS
 from mechanisms.utilities.tables import finest_table_bits

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mechanisms.domains import Dataset, GraphDomain
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.long_division import LIMIT
-from mechanisms.records import GraphRecords, Records
-from mechanisms.sensitivity import Integers
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.domains import Dataset, GraphDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import GraphRecords, Records
+from mechanisms.model.sensitivity import Integers
 
 
 def graph_domain(dataset: Dataset) -> GraphDomain:

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
-from mechanisms.utilities import impurity_kernels
+from mechanisms.kernels import impurity
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.tables import sums_by_table
@@ -47,7 +47,7 @@ class ImpuritySensitivity:
         return self.pairs.merged()
 
     def _steps(self, pairs: RarestPairs, t: int, candidates: Integers) -> Integers:
-        return impurity_kernels.steps(
+        return impurity.steps(
             self.sums,
             self.bits,
             self.replace,
@@ -60,7 +60,7 @@ class ImpuritySensitivity:
         )
 
     def shortfall(self) -> Integers:
-        return impurity_kernels.shortfalls(
+        return impurity.shortfalls(
             self.sums,
             self.bits,
             self.replace,
@@ -79,7 +79,7 @@ class ImpuritySensitivity:
 
     def _passed(self, pairs: RarestPairs, goals: Integers) -> Integers:
         found = np.empty((3, goals.size), dtype=np.int64)
-        impurity_kernels.walk(
+        impurity.walk(
             self.sums,
             self.bits,
             self.replace,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.facts import ByRelation, SensitivityFacts
-from mechanisms.sensitivity import Integers
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import (
     FINEST,
     check_rows,

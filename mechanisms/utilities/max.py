@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.domains import Dataset
-from mechanisms.facts import ByRelation, SensitivityFacts
-from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.domains import Dataset
+from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import TABLE_RELATIONS, sums_by_table
 from mechanisms.utilities.utility import Grid, Measured

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 
 #: The letters of δ in the catalogue: b there is β here.
 LEVEL_TERMS = (

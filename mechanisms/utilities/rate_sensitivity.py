@@ -21,10 +21,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import NeighbouringRelation
-from mechanisms.facts import SensitivityFacts
-from mechanisms.sensitivity import Integers
-from mechanisms.utilities import rate_kernels
+from mechanisms.kernels import rates
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.facts import SensitivityFacts
+from mechanisms.model.sensitivity import Integers
 
 RATE_FACTS = {
     NeighbouringRelation.ADD_REMOVE: SensitivityFacts(
@@ -74,14 +74,14 @@ class RateSensitivity:
     def at(self, t: int, candidates: Integers) -> Integers:
         if t >= self.horizon:
             return np.full(candidates.shape, self.cap, dtype=np.int64)
-        return rate_kernels.steps(self.hits, self.totals, self.members, self.replace, t, candidates)
+        return rates.steps(self.hits, self.totals, self.members, self.replace, t, candidates)
 
     def largest(self, t: int) -> int:
         return int(self.at(t, self._decisive).max())
 
     def shortfall(self) -> Integers:
         turns = np.zeros_like(self._kinds) if self.replace else self._fewer.max(axis=0)
-        return rate_kernels.shortfalls(
+        return rates.shortfalls(
             self.hits,
             self.totals,
             self.members,
@@ -100,7 +100,7 @@ class RateSensitivity:
         return self._walk(goals, self._decisive)
 
     def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
-        return rate_kernels.walk(
+        return rates.walk(
             self.hits,
             self.totals,
             self.members,

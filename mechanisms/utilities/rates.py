@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
 from mechanisms.kernels.forests import Confusion, confusion
-from mechanisms.long_division import scaled_floor
-from mechanisms.records import Records
-from mechanisms.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
 from mechanisms.utilities.tables import (
     TABLE_RELATIONS,

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.contingency import contingency_tables
-from mechanisms.kernels.executor import Executor
-from mechanisms.long_division import LIMIT
-from mechanisms.records import Records, TableRecords
-from mechanisms.sensitivity import Integers
-from mechanisms.table_candidates import Attributes, Trees, ValuesOf, table_domain
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records, TableRecords
+from mechanisms.model.sensitivity import Integers
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf, table_domain
 
 TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mechanisms.facts import ByRelation
 from mechanisms.kernels.forests import Confusion
-from mechanisms.sensitivity import Integers
+from mechanisms.model.facts import ByRelation
+from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.rate_sensitivity import RATE_FACTS
 from mechanisms.utilities.rates import Rate
 

@@ -1,7 +1,7 @@
 """What a utility is: a score of candidates on an integer grid, with its sensitivity function.
 
 A new utility is one file in this package and one line in ``mechanisms.utilities.UTILITIES``; the
-shared contract tests in ``tests/certification`` cover it from then on.
+shared contract tests in ``tests/evidence/certification`` cover it from then on.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from mechanisms.candidates import Candidates
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.facts import ByRelation
-from mechanisms.records import Records
-from mechanisms.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mechanisms.domains import Domain, GraphDomain, PrefixDomain
-from mechanisms.records import PrefixRecords
+from mechanisms.model.domains import Domain, GraphDomain, PrefixDomain
+from mechanisms.model.records import PrefixRecords
 from storage.errors import UnsupportedMediaType
 from storage.ingest.batches import Batch
 from storage.ingest.csv import csv_batches

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Attribute, CategoricalAttribute, NumericAttribute
+from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """Numbers in decimal; no infinities, NaN, hexadecimal digits, spaces or separators."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
+from storage.files.labels import node_index
 from storage.ingest.batches import Batch, Numbering, said
 from storage.ingest.graph import CodedGraph, EdgeCollector
 from storage.ingest.refusals import MOST, Refusal, refuse_any
-from storage.labels import node_index
 
 Names = Sequence[int] | Sequence[str]
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
-from storage.growing import GrowingArray
+from storage.files.growing import GrowingArray
+from storage.files.labels import node_index
 from storage.ingest.batches import Batch, Numbering, said
 from storage.ingest.limits import UploadLimits
 from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
-from storage.labels import node_index
 
 ENDS = ("source", "target")
 #: Edges that are looked at together for where a degree passes the bound.

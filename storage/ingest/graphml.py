@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.ingest.batches import Numbering
 from storage.ingest.documents import check_size, graph_of
 from storage.ingest.graph import CodedGraph

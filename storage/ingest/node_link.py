@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mechanisms.domains import GraphDomain
+from mechanisms.model.domains import GraphDomain
 from storage.ingest.batches import Numbering
 from storage.ingest.documents import Names, check_size, graph_of
 from storage.ingest.graph import CodedGraph

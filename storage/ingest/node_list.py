@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.errors import TooLarge
+from storage.files.labels import IntegerLabels, NodeLabels, TextLabels
 from storage.ingest.batches import Batch
 from storage.ingest.csv import headless_column
 from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any
-from storage.labels import IntegerLabels, NodeLabels, TextLabels
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
 CONTROLS = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}]"

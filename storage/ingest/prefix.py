@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mechanisms.domains import PrefixDomain
-from mechanisms.records import PrefixRecords
+from mechanisms.model.domains import PrefixDomain
+from mechanisms.model.records import PrefixRecords
+from storage.files.labels import as_integers
 from storage.ingest.batches import Batch
 from storage.ingest.refusals import WHOLE, refuse
-from storage.labels import as_integers
 
 CUTOFF = "cutoff"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
-from storage.growing import GrowingArray
+from storage.files.growing import GrowingArray
 from storage.ingest.batches import Batch, said
 from storage.ingest.cells import FAULTS, code_cells
 from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any

@@ -1,1 +1,1 @@
-"""Alembic's scripts: `storage.migrating` runs them at start, `versions/` holds them in order."""
+"""Alembic's scripts, which `storage.database.migrating` runs in the order of `versions/`."""

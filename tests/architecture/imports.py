@@ -81,7 +81,7 @@ RULES = (
     Rule(
         # Amounts are as pure as queries: pydantic and accounting, nothing else.
         "app.queries",
-        frozenset({"app.queries", "app.amounts", "mechanisms", "accounting"}),
+        frozenset({"app.queries", "app.contract.amounts", "mechanisms", "accounting"}),
         frozenset({"pydantic", "annotated_types"}),
         SQL_MODULES | IMPURE,
     ),
@@ -147,7 +147,7 @@ def violations(path: Path, source: str) -> list[str]:
     rule, tree = rule_of(module), ast.parse(source)
     aliases = dict(_aliases(tree))
     bad = []
-    for name, line in _imported(tree, module if is_package else module.rpartition(".")[0]):
+    for name, line in imported(tree, module if is_package else module.rpartition(".")[0]):
         if reason := _refused(name, rule):
             bad.append(f"{path}:{line}: {reason}")
     for name, line in _dotted_names(tree, aliases):
@@ -179,7 +179,7 @@ def _within(name: str, roots: frozenset[str] | set[str]) -> bool:
     return any(name == root or name.startswith(root + ".") for root in roots)
 
 
-def _imported(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
     """Dotted names of all imports, lazy, conditional, relative and dynamic ones included."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

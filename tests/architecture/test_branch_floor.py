@@ -27,7 +27,7 @@ def full_run(
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(test)
     # All other plugins take longer to load than this takes to run.
-    plugins = ["-p", "tests.branch_floor", "-p", "pytest_cov.plugin", "-p", "xdist.plugin"]
+    plugins = ["-p", "tests.support.branch_floor", "-p", "pytest_cov.plugin", "-p", "xdist.plugin"]
     plugins += ["-p", "no:cacheprovider", "--import-mode=importlib"]
     measured = ["--cov=pure", "--cov-branch", "--cov-report="]
     return subprocess.run(
@@ -71,7 +71,7 @@ def test_sign():
     (tmp_path / "tests/zoo").mkdir(parents=True)
     test = "from pure import sign\n\ndef test_sign():\n    assert sign(2) == 1\n"
     (tmp_path / "tests/zoo/test_pure.py").write_text(test)
-    run = full_run(tmp_path, threads, "--branch-floor=95", name="tests/e2e/test_pure.py")
+    run = full_run(tmp_path, threads, "--branch-floor=95", name="tests/process/test_pure.py")
     assert run.returncode == 1, run.stdout + run.stderr
     assert "pure.py: [[3, 4]]" in run.stdout
 

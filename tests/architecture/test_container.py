@@ -14,7 +14,7 @@ import yaml
 from cryptography.x509 import load_pem_x509_certificate
 from cryptography.x509.oid import NameOID
 
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.architecture.imports import ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")

@@ -7,14 +7,14 @@ import re
 import pytest
 from pydantic import TypeAdapter
 
-from app.problems import BY_SLUG
+from app.config.settings import Settings
+from app.contract.problems import BY_SLUG
+from app.engine.requests import QueryRequest
 from app.queries import AnyQuery
 from app.queries.candidates import CANDIDATES
-from app.settings import Settings
-from app.submission import QueryRequest
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selectors import NOT_OFFERED, SELECTORS
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.selection import NOT_OFFERED, SELECTORS
 from mechanisms.utilities import UTILITIES
 from tests.architecture.imports import ROOT
 

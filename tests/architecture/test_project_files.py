@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.imports import ROOT
-from tests.e2e.documents import code_of, pages
+from tests.process.documents import code_of, pages
 
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:home/\w|root/|Users/\w|work/|mnt/\w|private/\w)")
 INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|/simple/")
 #: This file must name what it forbids; vendored scripts are other people's text.
-EXEMPT = ("tests/architecture/test_project_files.py", "app/static/")
+EXEMPT = ("tests/architecture/test_project_files.py", "app/http/static/")
 
 
 def project_files() -> list[Path]:

@@ -47,7 +47,7 @@ class Checkout:
 
     def __init__(self, root: Path, warm_seconds: float = 0) -> None:
         self.root = root
-        for package in ("app", "client/privypurse", "mechanisms/kernels"):
+        for package in ("app/service", "client/privypurse", "mechanisms"):
             (root / package).mkdir(parents=True)
         shutil.copy2(ROOT / "run", root / "run")
         (root / "app/cli.py").write_text(SERVE)
@@ -56,11 +56,11 @@ class Checkout:
         self.warm_for(warm_seconds)
 
     def warm_for(self, seconds: float) -> None:
-        (self.root / "mechanisms/kernels/warm.py").write_text(WARM.format(seconds=seconds))
+        (self.root / "app/service/warm.py").write_text(WARM.format(seconds=seconds))
 
     @property
     def warm_log(self) -> list[str]:
-        log = self.root / "mechanisms/kernels/warm.log"
+        log = self.root / "app/service/warm.log"
         return log.read_text().split() if log.exists() else []
 
     def start(self, *arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[str]:

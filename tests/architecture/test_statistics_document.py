@@ -7,7 +7,7 @@ from typing import get_args
 
 from app.queries.statistic import FIELDS, MechanismName, StatisticName
 from app.routes.catalogue import statistic
-from mechanisms.domains import NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from tests.architecture.imports import ROOT

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.builder import Builder, build, number
@@ -22,17 +21,18 @@ from app.dashboard.forms import Form, SentForm, read, read_json
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
+from app.engine.requests import QueryRequest, QuoteRequest
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
+from app.http.routing import counts_itself
 from app.routes.budgets import AccountOut, own_budgets
 from app.routes.catalogue import catalogue
 from app.routes.queries import ask
 from app.routes.quotes import QuoteOut, quote
-from app.routing import counts_itself
-from app.services import Services
-from app.submission import QueryRequest, QuoteRequest
-from app.visibility import visible
+from app.usecases.services import Services
+from app.usecases.visibility import visible
 from storage.errors import NotFound, StillRunning
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -9,19 +9,19 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
+from app.contract.times import moment
 from app.dashboard.bursts import BURST, bursts
 from app.dashboard.exports import csv_file
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.reconciliation import reconciled
 from app.dashboard.templating import render
-from app.dependencies import PageCursor, ServicesDep
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import PageCursor, ServicesDep
 from app.routes.audit import AuditLine, audit_trail
 from app.routes.ledger import VerificationOut, verify_ledger
-from app.services import Services
-from app.times import moment
-from storage.refusals import HOUR_US, RefusalRow
-from storage.users import User
+from app.usecases.services import Services
+from storage.assurance.refusals import HOUR_US, RefusalRow
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from fastapi import Request
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
+from app.contract.times import moment
 from app.dashboard.charts.burn_down import burn_down_chart
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.standing import Habit, State, burn_down, exhaustion, habit, share_left, state_of
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
 from app.routes.budgets import AccountOut, own_budgets
 from app.routes.history import budget_history
-from app.services import Services
-from app.times import moment
+from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

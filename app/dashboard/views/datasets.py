@@ -10,16 +10,16 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
+from app.contract.descriptions import Registration
+from app.contract.errors import CrossSite
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
 from app.dashboard.forms import SentForm, read_json
 from app.dashboard.pages import UploadPage, to
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.dependencies import PageCursor, ServicesDep
-from app.errors import CrossSite
-from app.registration import Registration
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import PageCursor, ServicesDep
 from app.routes.datasets import (
     REGISTRATIONS,
     VersionOut,
@@ -28,9 +28,9 @@ from app.routes.datasets import (
     show_dataset,
 )
 from app.routes.records import take_nodes, take_records, withdraw_records
-from app.services import Services
+from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 uploads = pages_router(route_class=UploadPage)

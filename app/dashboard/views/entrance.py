@@ -8,14 +8,14 @@ from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.auth import MAX_KEY_LENGTH, CurrentUser, any_key, anyone
 from app.dashboard.forms import SentForm
 from app.dashboard.navigation import links_for
 from app.dashboard.pages import SIGN_IN, to
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.sessions import forget, remember, token_of
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
+from app.http.access import MAX_KEY_LENGTH, CurrentUser, any_key, anyone
+from app.http.dependencies import ServicesDep
 
 pages = pages_router()
 

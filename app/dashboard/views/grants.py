@@ -9,20 +9,20 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import Limit
-from app.auth import CurrentUser, allow
+from app.contract.amounts import Limit
+from app.contract.errors import InvalidRequest
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.facts import Facts
 from app.dashboard.forms import Form, SentForm, read
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.purchase import Purchase, purchases
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
-from app.errors import InvalidRequest
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import ServicesDep
 from app.routes.budgets import DatasetBudgets, GrantedAccount, set_allowance, show_budgets
-from app.services import Services
-from app.visibility import owned
-from storage.users import User
+from app.usecases.services import Services
+from app.usecases.visibility import owned
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -8,10 +8,10 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.auth import allow
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
+from app.http.access import allow
+from app.http.dependencies import ServicesDep
 from app.routes.catalogue import catalogue
 from app.routes.health import service_can_work, versions
 

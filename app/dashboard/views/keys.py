@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
-from app.auth import CurrentUser, any_key
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
-from app.dependencies import ServicesDep
+from app.http.access import CurrentUser, any_key
+from app.http.dependencies import ServicesDep
 from app.routes.users import KeyOut, issue_key, list_keys, revoke_key
-from app.services import Services
-from storage.users import User
+from app.usecases.services import Services
+from storage.people.users import User
 
 pages = pages_router()
 

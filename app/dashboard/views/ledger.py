@@ -9,15 +9,15 @@ from urllib.parse import urlencode
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
 from app.dashboard.exports import csv_file
 from app.dashboard.forms import optional
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.dependencies import PageCursor, ServicesDep
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import PageCursor, ServicesDep
 from app.routes.ledger import EntryKind, EntryOut, list_entries
-from app.services import Services
-from storage.users import User
+from app.usecases.services import Services
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -10,15 +10,15 @@ from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.auth import CurrentUser, allow
 from app.dashboard.drawn import drawn
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import HEADERS, render
-from app.dependencies import PageCursor, ServicesDep
+from app.http.access import CurrentUser, allow
+from app.http.dependencies import PageCursor, ServicesDep
 from app.routes.queries import QueryOut, cancel, history, look_up
-from app.services import Services
-from storage.users import User
+from app.usecases.services import Services
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -9,14 +9,14 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from accounting.privacy_loss import PrivacyLoss
-from app.amounts import Limit
-from app.auth import ROLES, CurrentUser, allow
+from app.contract.amounts import Limit
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.forms import Form, SentForm, read
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
-from app.dependencies import PageCursor, ServicesDep
+from app.http.access import ROLES, CurrentUser, allow
+from app.http.dependencies import PageCursor, ServicesDep
 from app.routes.budgets import Standing
 from app.routes.users import (
     KeyOut,
@@ -31,9 +31,9 @@ from app.routes.users import (
     revoke_key,
     set_overall_budget,
 )
-from app.services import Services
+from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.users import User
+from storage.people.users import User
 
 pages = pages_router()
 

@@ -20,7 +20,7 @@ from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mea
 from benchmarks.simulation import randomness
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 TARGETS = ("age", "race")
 EPSILONS = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5]

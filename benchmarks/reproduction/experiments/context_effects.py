@@ -21,7 +21,7 @@ from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import plan
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 TABLES = ("cmc", "mushroom", "soybean")
 SIZES = [1, 2, 3, 4, 5, 6]

@@ -9,7 +9,7 @@ from benchmarks.reproduction.experiments.influential_nodes import PAPER
 from benchmarks.reproduction.result import Result, Verdict, mean
 from benchmarks.trees import CRITERIA, DEPTHS, EPSILONS, GLOBAL, NO_NOISE, TABLES, Cell, cells
 from benchmarks.trees import run as accuracies
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 RUNS = 5
 #: The paper's; ``benchmarks.trees`` has Gini too.

@@ -13,6 +13,7 @@ from math import exp, log
 import numpy as np
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from app.service.warm import warm
 from benchmarks.graphs import read_edge_list
 from benchmarks.induced_edges import RELEASED_BY, InducedEdges, taking_part
 from benchmarks.reproduction.experiment import Experiment, Setting
@@ -29,10 +30,9 @@ from benchmarks.statistics import (
     mechanisms_of,
     releases,
 )
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.warm import warm
-from mechanisms.records import PrefixRecords, Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.release.ladder import rungs, weights

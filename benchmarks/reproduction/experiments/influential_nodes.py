@@ -16,8 +16,8 @@ from benchmarks.recall import COUNTS, EPSILONS, UTILITY, epsilon_at, true_order
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.result import Result, Verdict, exact
 from benchmarks.selections import BOUNDS, Case, cases, objective_of
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.sensitivity import Integers, Sensitivity
 
 PAPER = "Local Dampening (PVLDB, selection)"
 PRINTED = "global, Δ as printed"

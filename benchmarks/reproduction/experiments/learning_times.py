@@ -6,6 +6,7 @@ import statistics
 import time
 
 from accounting.privacy_loss import PrivacyLoss
+from app.service.warm import warm
 from benchmarks.distances import CONTEXT_TABLES
 from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER
@@ -15,8 +16,7 @@ from benchmarks.tables import read_table
 from mechanisms.distances.learning import learn
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
-from mechanisms.kernels.executor import Inline
-from mechanisms.kernels.warm import warm
+from mechanisms.model.executor import Inline
 
 REPEATS = 3
 WAYS = {

@@ -15,7 +15,7 @@ from benchmarks.reproduction.experiments.influential_nodes import rate
 from benchmarks.reproduction.experiments.weighted_nodes import PAPER
 from benchmarks.reproduction.result import Result, Verdict, exact
 from benchmarks.selections import BOUNDS, cases, objective_of
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 #: C below this is "near 0".
 SMALL = 0.1

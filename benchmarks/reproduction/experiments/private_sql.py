@@ -15,12 +15,12 @@ from benchmarks.reproduction.experiment import Experiment, Setting
 from benchmarks.reproduction.experiments.influential_nodes import PAPER, rate
 from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mean
 from benchmarks.selections import BOUNDS, Case, objective_of
-from mechanisms.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.kernels.executor import Inline
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.records import GraphRecords
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords
+from mechanisms.model.sensitivity import Sensitivity
 
 SAMPLES, SIZE, K, TIMES = 10, 50, 5, 10
 #: An ε that one might spend.

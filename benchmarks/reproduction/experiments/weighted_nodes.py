@@ -10,7 +10,7 @@ from benchmarks.reproduction.experiments.influential_nodes import rate
 from benchmarks.reproduction.result import Result, Verdict, exact
 from benchmarks.selections import BOUNDS, cases, objective_of
 from benchmarks.weighted_recall import EPSILONS, WEIGHTS, K
-from mechanisms.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 
 PAPER = "Multi-objective selection (PrivPareto, PrivAgg)"
 REACHED = 0.95

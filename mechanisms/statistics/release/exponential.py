@@ -10,13 +10,13 @@ from typing import Any
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
 from mechanisms.statistics.quantile import Quantile
 from mechanisms.statistics.release.mechanism import CONFIDENCE, share, significant
 from mechanisms.statistics.statistic import Statistic

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
 from mechanisms.noise.weighted_race import weighted_race
-from mechanisms.noise.words import Randomness
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local import Walked
 from mechanisms.statistics.release.hidden import Hidden, depends

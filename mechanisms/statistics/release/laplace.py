@@ -13,12 +13,12 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
 from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.release.mechanism import (
     CONFIDENCE,

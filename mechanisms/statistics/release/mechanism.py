@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
-from mechanisms.noise.words import Randomness
-from mechanisms.records import Records
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from mechanisms.statistics.statistic import Statistic
 
 #: Accuracy is told with this probability.

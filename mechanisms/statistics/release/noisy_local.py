@@ -21,12 +21,12 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import exact
 from mechanisms.noise.rounded_laplace import rounded_laplace
-from mechanisms.noise.words import Randomness
 from mechanisms.statistics.graphs import graph_domain
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
 from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta

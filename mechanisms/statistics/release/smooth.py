@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.kernels.executor import Executor
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
-from mechanisms.noise.words import Randomness
 from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.local import LEAST, Smooth
 from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta

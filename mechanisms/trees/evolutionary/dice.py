@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mechanisms.noise.words import Randomness
+from mechanisms.model.randomness import Randomness
 
 _BLOCK = 4096
 

@@ -9,16 +9,16 @@ from typing import Literal
 
 import numpy as np
 
-from mechanisms.candidates import Candidates
-from mechanisms.dampening import score_bound, scores
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.forests import Confusion
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import PrefixRecords, Records
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Spread, Term, WeightedSum
-from mechanisms.records import PrefixRecords, Records
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities.rates import Rate
 from mechanisms.utilities.true_negative_rate import TrueNegativeRate
 from mechanisms.utilities.true_positive_rate import TruePositiveRate

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mechanisms.model.forest import Column, Forest
 from mechanisms.trees.evolutionary.proposals import Tree
 from mechanisms.trees.evolutionary.questions import Questions
-from mechanisms.trees.forest import Column, Forest
 
 
 def flattened(trees: Sequence[Tree], questions: Questions, positive_code: int) -> Forest:

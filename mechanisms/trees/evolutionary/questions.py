@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mechanisms.domains import NumericAttribute
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.domains import NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.task import Task
 

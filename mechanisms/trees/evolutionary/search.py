@@ -10,14 +10,14 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
 from mechanisms.noise.rate import score_bits
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.selectors import Selector
+from mechanisms.selection import Selector
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.flattening import as_json, flattened

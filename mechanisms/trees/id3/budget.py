@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.errors import UnsupportedQuery
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.noise.rate import Rate, score_bits
-from mechanisms.trees.shape import MAX_NODES
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.domains import Dataset, NeighbouringRelation
-from mechanisms.errors import UnsupportedQuery
 from mechanisms.kernels.contingency import level_counts
-from mechanisms.kernels.executor import Executor
 from mechanisms.kernels.partition import Nodes, descend, node_tables
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.words import Randomness
-from mechanisms.records import TableRecords
-from mechanisms.selectors import Selector
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import Budget
 from mechanisms.trees.id3.node import Node, as_json
 from mechanisms.trees.id3.pruning import prune

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from accounting.privacy_loss import NANO
-from mechanisms.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers
 from mechanisms.trees.task import Task
 
 

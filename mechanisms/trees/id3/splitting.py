@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.dampening import score_bound, scores
-from mechanisms.domains import Dataset
-from mechanisms.errors import UnsupportedQuery
-from mechanisms.kernels.executor import Executor, Inline
-from mechanisms.long_division import LIMIT
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.noise.words import Randomness
-from mechanisms.selectors import Selector
-from mechanisms.sensitivity import Integers, Sensitivity
+from mechanisms.selection import Selector
+from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import isqrt
 
 from accounting.privacy_loss import NANO
-from mechanisms.trees.shape import MAX_NODES
+from mechanisms.model.tree_shape import MAX_NODES
 
 #: Counters of all nodes that are split at one level of the tree together, 128 MB of them.
 MAX_COUNTERS = 1 << 24

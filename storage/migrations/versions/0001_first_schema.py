@@ -9,9 +9,9 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 from storage.migrations.refusing import refuse_downgrade
 from storage.migrations.triggers import forbid
-from storage.types import Big, Bytes, Int, Small, String, UuidBytes
 
 revision = "0001"
 down_revision = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from storage.database.types import Big, Bytes, String
 from storage.migrations.refusing import refuse_downgrade
-from storage.types import Big, Bytes, String
 
 revision = "0004"
 down_revision = "0003"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from storage.database.types import Big, String
 from storage.migrations.refusing import refuse_downgrade
-from storage.types import Big, String
 
 revision = "0005"
 down_revision = "0004"

@@ -1,0 +1,1 @@
+"""Settings of the operator, the OpenID provider, and roles."""

@@ -1,0 +1,45 @@
+"""Which OpenID provider is believed, and what its words mean here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from app.config.roles import Role
+
+#: Those whose verifying key is public. With HS256 whoever can verify can sign; ``none`` is none.
+Algorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
+DEFAULT_ROLES: Mapping[str, Role] = {
+    "privypurse-admin": "admin",
+    "privypurse-owner": "owner",
+    "privypurse-analyst": "analyst",
+    "privypurse-auditor": "auditor",
+}
+
+
+@dataclass(frozen=True)
+class OpenID:
+    """The provider; ``roles``: what a name in the claim ``roles_claim`` is here."""
+
+    issuer: str
+    audience: str
+    jwks_url: str | None
+    algorithms: tuple[Algorithm, ...]
+    roles_claim: str
+    roles: Mapping[str, Role]
+
+
+def is_safe(url: str) -> bool:
+    """Whether nobody on the way can exchange what is there: TLS, or this machine itself."""
+    try:
+        parsed = urlsplit(url)
+        host = parsed.hostname
+    except ValueError:
+        return False
+    if parsed.scheme == "https":
+        return bool(host)
+    return parsed.scheme == "http" and host in ("127.0.0.1", "::1", "localhost")

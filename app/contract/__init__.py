@@ -1,0 +1,1 @@
+"""The bodies, amounts, moments, descriptions and refusals that a client sees."""

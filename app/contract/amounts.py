@@ -1,0 +1,149 @@
+"""Amounts of privacy loss as clients write them: JSON numbers or decimal strings.
+
+They are whole units from the first moment on (nano-epsilons, atto-deltas), and more digits than
+the unit holds are an error, so what is asked for and what is charged cannot differ by rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from accounting.privacy_loss import (
+    ATTO,
+    MAX_DELTA_ATTO,
+    MAX_EPSILON_NANO,
+    NANO,
+    PrivacyLoss,
+    format_units,
+    parse_units,
+)
+from app.contract.models import Body
+
+#: The range of a query's ε: 10⁻⁶ … 10⁶.
+MIN_QUERY_EPSILON_NANO = NANO // 10**6
+MAX_QUERY_EPSILON_NANO = NANO * 10**6
+
+_DECIMAL = r"^[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+@dataclass(frozen=True)
+class Units:
+    """Annotates an ``int`` field that holds units of 10^−``digits`` and reads decimal amounts."""
+
+    digits: int
+    least: int
+    most: int
+
+    def parse(self, amount: object) -> int:
+        if isinstance(amount, bool) or not isinstance(amount, (int, float, str)):
+            raise PydanticCustomError("amount_type", "an amount is a number or a decimal string")
+        try:
+            units = parse_units(amount, self.digits)
+        except ValueError as refusal:
+            # The messages of parse_units are fixed texts: none of them repeats the input.
+            raise PydanticCustomError("amount", "{reason}", {"reason": str(refusal)}) from None
+        if not self.least <= units <= self.most:
+            raise PydanticCustomError(
+                "amount_range",
+                "an amount between {least} and {most} is required",
+                {"least": self.format(self.least), "most": self.format(self.most)},
+            )
+        return units
+
+    def format(self, units: int) -> str:
+        return format_units(units, self.digits)
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.parse,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                self.format, return_schema=core_schema.str_schema()
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        text: dict[str, Any] = {"type": "string", "pattern": _DECIMAL, "maxLength": 64}
+        if handler.mode == "serialization":
+            return text
+        number = {
+            "type": "number",
+            "minimum": float(self.format(self.least)),
+            # The nearest float of a bound just below 1 is 1 itself.
+            ("exclusiveMaximum" if self.most == ATTO - 1 else "maximum"): float(
+                self.format(self.most)
+            ),
+        }
+        return {"anyOf": [number, text], "description": f"at most {self.digits} decimal places"}
+
+
+#: ε of a query, in nano-epsilons.
+QueryEpsilon = Annotated[int, Units(9, MIN_QUERY_EPSILON_NANO, MAX_QUERY_EPSILON_NANO)]
+#: ε of a limit (an allowance or a cap), in nano-epsilons.
+LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
+#: δ of either, in atto-deltas: 0 ≤ δ < 1.
+Delta = Annotated[int, Units(18, 0, MAX_DELTA_ATTO)]
+
+
+class LimitFields(Body):
+    epsilon: LimitEpsilon
+    delta: Delta = 0
+
+
+class QueryLossFields(Body):
+    epsilon: QueryEpsilon
+    delta: Delta = 0
+
+
+@dataclass(frozen=True)
+class AsLoss:
+    """Reads ``{"epsilon": …, "delta": …}`` into a PrivacyLoss and writes it back as strings."""
+
+    fields: type[BaseModel]
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        def loss(fields: Any) -> PrivacyLoss:
+            return PrivacyLoss(fields.epsilon, fields.delta)
+
+        read = core_schema.no_info_after_validator_function(
+            loss, handler.generate_schema(self.fields)
+        )
+        made = core_schema.is_instance_schema(PrivacyLoss)
+        return core_schema.json_or_python_schema(
+            json_schema=read,
+            python_schema=core_schema.union_schema([made, read]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                PrivacyLoss.as_dict,
+                return_schema=core_schema.dict_schema(
+                    core_schema.str_schema(), core_schema.str_schema()
+                ),
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        if handler.mode == "serialization":
+            amount = {"type": "string", "pattern": _DECIMAL}
+            return {
+                "type": "object",
+                "properties": {"epsilon": amount, "delta": amount},
+                "required": ["epsilon", "delta"],
+            }
+        return handler(self.fields.__pydantic_core_schema__)
+
+
+#: An allowance or a cap: 0 ≤ ε ≤ 10⁹.
+Limit = Annotated[PrivacyLoss, AsLoss(LimitFields)]
+#: What one query may cost: 10⁻⁶ ≤ ε ≤ 10⁶.
+QueryLoss = Annotated[PrivacyLoss, AsLoss(QueryLossFields)]

@@ -1,0 +1,92 @@
+"""Attributes of a table as their owner describes them: closed lists and bounded numbers."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, Strict, StringConstraints, model_validator
+
+from app.contract.models import Body, Name
+from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
+
+#: Levels of one attribute, its missing value included.
+MAX_LEVELS = 65_535
+#: Public numbers stay where 64-bit floats are exact to a millionth.
+MAX_NUMBER = 1e9
+
+Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+CellText = Annotated[str, StringConstraints(max_length=256)]
+
+
+class Categorical(Body):
+    """A closed list of texts; ``missing`` is the text of a missing cell, one more value."""
+
+    name: Name
+    kind: Literal["categorical"]
+    values: tuple[CellText, ...] = Field(min_length=1, max_length=MAX_LEVELS - 1)
+    missing: CellText | None = None
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError("a value is repeated")
+        return self
+
+    def attribute(self) -> Attribute:
+        return CategoricalAttribute(self.name, self.values, self.missing)
+
+
+class Numeric(Body):
+    """A number inside ``bounds``; ``bins``: a count (equal width) or all edges, ascending."""
+
+    name: Name
+    kind: Literal["numeric"]
+    bounds: tuple[Number, Number]
+    bins: (
+        Annotated[int, Strict(), Field(ge=1, lt=MAX_LEVELS)]
+        | Annotated[tuple[Number, ...], Field(min_length=2, max_length=MAX_LEVELS)]
+        | None
+    ) = None
+    missing: CellText | None = None
+    clamp: bool = False
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        lower, upper = self.bounds
+        if not lower < upper:
+            raise ValueError("the lower bound is below the upper bound")
+        edges = self.edges()
+        if any(high <= low for low, high in pairwise(edges)):
+            raise ValueError("bins have ascending edges, far enough apart to be told from another")
+        if (edges[0], edges[-1]) != (lower, upper):
+            raise ValueError("the first and the last edge are the bounds")
+        if self.missing is not None and _is_number(self.missing):
+            raise ValueError("the text of a missing cell is not a number")
+        return self
+
+    def edges(self) -> tuple[float, ...]:
+        """All edges of the bins; without ``bins`` one bin holds everything."""
+        lower, upper = self.bounds
+        if isinstance(self.bins, tuple):
+            return tuple(float(edge) for edge in self.bins)
+        count = self.bins or 1
+        inner = (lower + (upper - lower) * i / count for i in range(1, count))
+        return (float(lower), *inner, float(upper))
+
+    def attribute(self) -> Attribute:
+        lower, upper = self.bounds
+        return NumericAttribute(
+            self.name, float(lower), float(upper), self.edges(), self.missing, self.clamp
+        )
+
+
+AttributeIn = Annotated[Categorical | Numeric, Field(discriminator="kind")]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,239 @@
+"""The public description of a dataset, as its owner registers it.
+
+Everything in it is public and fixed before the records are seen: it is what analysts read, what
+prices are made of, and what the records must fit.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
+
+from app.contract.amounts import Limit
+from app.contract.attributes import AttributeIn, Number, Numeric
+from app.contract.models import Body, Name
+from mechanisms.model.domains import (
+    Domain,
+    GraphDomain,
+    NeighbouringRelation,
+    PrefixDomain,
+    TableDomain,
+)
+
+#: Sizes that a description may have: what one machine can hold, prepared.
+MAX_NODES = 50_000_000
+MAX_ROWS = 100_000_000
+MAX_ATTRIBUTES = 1_000
+#: Node ids inside the registration itself; longer lists come by the nodes upload.
+MAX_INLINE_NODES = 1_000_000
+
+NodeText = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+NodeNumber = Annotated[int, Strict(), Field(ge=-(2**63), lt=2**63)]
+
+
+class NodeCount(Body):
+    """The nodes 0 … count − 1."""
+
+    count: int = Field(ge=1, le=MAX_NODES)
+
+
+class NodeIds(Body):
+    """The nodes by name: integers or strings, returned in the same type."""
+
+    ids: tuple[NodeNumber, ...] | tuple[NodeText, ...] = Field(
+        min_length=1, max_length=MAX_INLINE_NODES
+    )
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.ids)) != len(self.ids):
+            raise ValueError("a node id is repeated")
+        return self
+
+
+class _Common(Body):
+    name: Name
+    cap: Limit
+    description: str = Field(default="", max_length=4_000)
+    records_per_person: int = Field(default=1, ge=1, le=1_000_000)
+
+
+class GraphRegistration(_Common):
+    """A graph on public nodes. Without ``nodes`` their list is uploaded before the records."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "github",
+                    "kind": "graph",
+                    "neighbouring": "edge",
+                    "nodes": {"count": 37700},
+                    "max_degree": 10000,
+                    "cap": {"epsilon": "50", "delta": "0.00001"},
+                    "description": "developers who follow each other",
+                }
+            ]
+        }
+    )
+
+    kind: Literal["graph"]
+    neighbouring: Literal["edge"] = "edge"
+    nodes: NodeCount | NodeIds | None = None
+    max_degree: int | None = Field(default=None, ge=0, lt=MAX_NODES)
+
+    @model_validator(mode="after")
+    def _degree_below_count(self) -> Self:
+        count = self.count()
+        if count is not None and self.max_degree is not None and self.max_degree >= count:
+            raise ValueError("max_degree is at most the number of nodes less one")
+        return self
+
+    def count(self) -> int | None:
+        """How many nodes there are, or None while their list is still to come."""
+        if self.nodes is None:
+            return None
+        return self.nodes.count if isinstance(self.nodes, NodeCount) else len(self.nodes.ids)
+
+    def labels(self) -> tuple[int, ...] | tuple[str, ...] | None:
+        return self.nodes.ids if isinstance(self.nodes, NodeIds) else None
+
+    def domain(self) -> Domain | None:
+        count = self.count()
+        if count is None:
+            return None
+        degree = count - 1 if self.max_degree is None else self.max_degree
+        return GraphDomain(nodes=count, max_degree=degree, labels=self.labels())
+
+
+class TableRegistration(_Common):
+    """A table of public attributes.
+
+    ``add_remove`` needs ``max_rows``; ``replace`` takes ``rows``, or the first accepted upload
+    fixes it for ever.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "adult",
+                    "kind": "table",
+                    "neighbouring": "add_remove",
+                    "max_rows": 100000,
+                    "attributes": [
+                        {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
+                        {"name": "age", "kind": "numeric", "bounds": [0, 120], "bins": 10},
+                        {"name": "income", "kind": "categorical", "values": ["<=50K", ">50K"]},
+                    ],
+                    "class_attribute": "income",
+                    "cap": {"epsilon": "20", "delta": "0"},
+                }
+            ]
+        }
+    )
+
+    kind: Literal["table"]
+    neighbouring: Literal["add_remove", "replace"]
+    attributes: tuple[AttributeIn, ...] = Field(min_length=1, max_length=MAX_ATTRIBUTES)
+    class_attribute: Name | None = None
+    rows: int | None = Field(default=None, ge=1, le=MAX_ROWS)
+    max_rows: int | None = Field(default=None, ge=1, le=MAX_ROWS)
+    min_rows: int | None = Field(default=None, ge=0, le=MAX_ROWS)
+
+    @model_validator(mode="after")
+    def _rows_fit_the_relation(self) -> Self:
+        if self.neighbouring == "add_remove":
+            if self.max_rows is None:
+                raise ValueError("add_remove needs max_rows")
+            if self.rows is not None:
+                raise ValueError("rows is for replace; add_remove takes max_rows and min_rows")
+            if (self.min_rows or 0) > self.max_rows:
+                raise ValueError("min_rows is at most max_rows")
+        elif self.max_rows is not None or self.min_rows is not None:
+            raise ValueError("max_rows and min_rows are for add_remove; replace takes rows")
+        return self
+
+    @model_validator(mode="after")
+    def _attributes_fit(self) -> Self:
+        by_name = {attribute.name: attribute for attribute in self.attributes}
+        if len(by_name) != len(self.attributes):
+            raise ValueError("the name of an attribute is repeated")
+        if self.class_attribute is not None:
+            attribute = by_name.get(self.class_attribute)
+            if attribute is None:
+                raise ValueError("class_attribute is not among the attributes")
+            if isinstance(attribute, Numeric) and attribute.bins is None:
+                raise ValueError("a numeric class_attribute needs bins")
+        return self
+
+    def labels(self) -> None:
+        return None
+
+    def domain(self) -> Domain | None:
+        return TableDomain(
+            attributes=tuple(attribute.attribute() for attribute in self.attributes),
+            class_attribute=self.class_attribute,
+            rows=self.rows,
+            max_rows=self.max_rows,
+            min_rows=self.min_rows or 0,
+        )
+
+
+class PrefixRegistration(_Common):
+    """A sorted public list of which the first k apply; only the cut-off k is protected."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "steps",
+                    "kind": "prefix",
+                    "neighbouring": "prefix",
+                    "public_values": [0, 10, 20, 50],
+                    "cap": {"epsilon": "5"},
+                }
+            ]
+        }
+    )
+
+    kind: Literal["prefix"]
+    neighbouring: Literal["prefix"] = "prefix"
+    public_values: tuple[Number, ...] = Field(min_length=1, max_length=1_000_000)
+
+    @model_validator(mode="after")
+    def _sorted(self) -> Self:
+        values = self.public_values
+        if any(high < low for low, high in pairwise(values)):
+            raise ValueError("public_values are sorted, smallest first")
+        return self
+
+    def labels(self) -> None:
+        return None
+
+    def domain(self) -> Domain | None:
+        return PrefixDomain(tuple(float(value) for value in self.public_values))
+
+
+Registration = Annotated[
+    GraphRegistration | TableRegistration | PrefixRegistration, Field(discriminator="kind")
+]
+
+
+def described(registration: GraphRegistration | TableRegistration | PrefixRegistration) -> Any:
+    """The registration as it is served: what was sent with its defaults, without node lists."""
+    description = registration.model_dump(
+        mode="json", exclude={"name", "cap", "nodes"}, exclude_none=True
+    )
+    if isinstance(registration, GraphRegistration):
+        count = registration.count()
+        description["nodes"] = None if count is None else {"count": count}
+    return description
+
+
+def relation(
+    registration: GraphRegistration | TableRegistration | PrefixRegistration,
+) -> NeighbouringRelation:
+    return NeighbouringRelation(registration.neighbouring)

@@ -1,0 +1,37 @@
+"""The base of every body: strict, frozen, and closed to unknown fields.
+
+Bodies are validated from their JSON text (``app.http.routing``), so that ``tuple`` fields take
+arrays and enumerations take their text while ``true`` is never 1 and ``"5"`` is never 5.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,100}$"
+
+#: Names of users, datasets and attributes: safe in paths, headers, logs and on every database.
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+
+Item = TypeVar("Item")
+
+
+class Body(BaseModel):
+    """What a client sends."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Reply(BaseModel):
+    """What a client receives."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class Listing(Reply, Generic[Item]):
+    """One page, newest first; ``next`` is the cursor of the page after it, or null."""
+
+    items: list[Item]
+    next: str | None

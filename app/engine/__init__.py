@@ -1,0 +1,1 @@
+"""When and where work runs: answering, deadlines, waiting, threads, uploads, repeated work."""

@@ -1,0 +1,102 @@
+"""The bodies of a query and of a quote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.amounts import QueryEpsilon
+from app.contract.models import Body, Name
+from app.queries import AnyQuery
+from mechanisms.model.domains import Dataset
+from storage.ledger.requests import Reservation
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+#: Where queries are sent to; part of what a key stands for.
+PATH = "/v1/queries"
+
+
+def written(value: Any) -> str:
+    """Compact JSON; ValueError for what JSON has no number for."""
+    return _ENCODER.encode(value)
+
+
+class QueryRequest(Body):
+    """One query of one dataset; ``epsilon`` is exactly what it will be charged."""
+
+    dataset: Name
+    epsilon: QueryEpsilon
+    query: AnyQuery
+
+    def priced(self, dataset: Dataset) -> Priced:
+        """What the request means for ``dataset``; of the same one it is worked out once.
+
+        Raises: UnsupportedQuery.
+        """
+        known: Priced | None = self.__dict__.get("_priced")
+        if known is None or known.dataset is not dataset:
+            known = self.__dict__["_priced"] = Priced(self, dataset)
+        return known
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """The request in one fixed form: what its hash and its history are made of."""
+        return json.dumps(
+            self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True
+        ).encode()
+
+    @cached_property
+    def body_hash(self) -> bytes:
+        """What two requests under one key must have in common."""
+        return sha256(b"POST " + PATH.encode() + b"\n" + self.canonical).digest()
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss(self.epsilon, self.query.delta_atto())
+
+
+class Priced:
+    """A request with its price for one dataset, and what of its reply is known by then."""
+
+    def __init__(self, request: QueryRequest, dataset: Dataset) -> None:
+        loss = request.loss
+        price = request.query.price(dataset, loss)
+        # The ledger is charged what was asked for: a price that differs is a bug, no rebate.
+        assert price.total() == loss
+        self.dataset = dataset
+        charge = {**loss.as_dict(), "neighbouring": dataset.neighbouring.value}
+        self._named = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
+        query = request.query.model_dump(mode="json")
+        self._charged = f',"query":{written(query)},"charge":{written(charge)},"remaining":'
+        self._spent = f',"steps":{written([step.as_dict() for step in price.steps])},"answer":'
+
+    def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
+        """The body of the reply, compact JSON."""
+        return (
+            f'{{"id":"{reservation.query_id}",{self._named}{reservation.version}{self._charged}'
+            f"{written(reservation.remaining.as_dict())}{self._spent}{written(answer)},"
+            f'"receipt":"{reservation.receipt.hex()}"}}'
+        ).encode()
+
+
+class QuoteRequest(Body):
+    """The body of a query, or the same with an accuracy ``target`` in place of ``epsilon``."""
+
+    dataset: Name
+    epsilon: QueryEpsilon | None = None
+    target: dict[str, Annotated[float, Field(gt=0, le=1e12)]] | None = Field(
+        default=None, min_length=1, max_length=4
+    )
+    query: AnyQuery
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Any:
+        if (self.epsilon is None) == (self.target is None):
+            raise ValueError("exactly one of epsilon and target is required")
+        return self

@@ -1,0 +1,1 @@
+"""The protocol: access, strict JSON, the order of checks, problem replies, OpenAPI."""

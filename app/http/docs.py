@@ -1,0 +1,44 @@
+"""The interactive documentation, from files of this package: it needs no internet.
+
+Its page runs under the same strict policy as everything else: no inline script, nothing from
+another origin. Swagger UI is vendored under ``static/swagger`` with its licence.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from starlette.staticfiles import StaticFiles
+
+from app.http.access import anyone
+from app.http.routing import router
+
+STATIC = Path(__file__).parent / "static"
+
+pages = router(include_in_schema=False)
+
+
+@pages.get("/openapi.json", dependencies=[anyone])
+async def openapi_document(request: Request) -> JSONResponse:
+    """The OpenAPI document."""
+    return JSONResponse(request.app.openapi())
+
+
+@pages.get("/docs", dependencies=[anyone], response_class=HTMLResponse)
+async def interactive() -> FileResponse:
+    """The page that loads Swagger UI."""
+    return FileResponse(STATIC / "docs.html", media_type="text/html")
+
+
+@pages.get("/", dependencies=[anyone], response_class=RedirectResponse)
+async def front_door() -> RedirectResponse:
+    """Whoever opens the bare address in a browser wants to see something."""
+    return RedirectResponse("/docs")
+
+
+def mount(app: FastAPI) -> None:
+    """Serve the documentation's page and files."""
+    app.include_router(pages)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -1,0 +1,107 @@
+"""Around every request: its id, the headers every reply carries, one log line, one count.
+
+The outermost layer, so that no exception gets past it: a traceback quotes values, and values may
+be records. An unexpected failure is one fixed reply, and in the log the class of the exception.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.contract.ids import random_bytes
+from app.contract.problems import INTERNAL, response
+from app.telemetry import logs
+from app.telemetry.metrics import Metrics
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+#: Over them, of all that is not JSON: a browser may show it as a page.
+OF_PAGES = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def _encoded(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.lower().encode(): value.encode() for name, value in headers.items()}
+
+
+#: The same as ASGI carries them, encoded once.
+FIXED, FIXED_OF_PAGES = _encoded(HEADERS), _encoded(HEADERS | OF_PAGES)
+JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
+#: Pages may let their own forms say where they come from, and no more than that.
+ADMITTED = (b"referrer-policy", b"same-origin")
+
+
+class Observed:
+    """Names, guards, counts and logs every request.
+
+    ``straight``, by method and path, are served past everything that lies further in.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, straight: Mapping[tuple[str, str], ASGIApp]
+    ) -> None:
+        self._app, self._metrics, self._straight = app, metrics, straight
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = scope["method"]
+        if method == "HEAD":
+            # The answer to GET without its content, which the server leaves out (RFC 9110, 9.3.2).
+            scope = {**scope, "method": "GET"}
+        request_id = random_bytes(8).hex()
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = time.perf_counter()
+        status: int | None = None
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = guarded(message["headers"], request_id)
+            await send(message)
+
+        serve = self._straight.get((method, scope["path"]), self._app)
+        try:
+            await serve(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            pass  # nobody is left to answer
+        except Exception as error:
+            logs.ready.error("failed", request_id=request_id, error=type(error).__qualname__)
+            if status is None:
+                await response(INTERNAL, request_id)(scope, receive, send_with_headers)
+        finally:
+            # The template of the path, never the path: that one carries names.
+            route = getattr(scope.get("route"), "path", "(none)")
+            self._metrics.observe(method, route, status, time.perf_counter() - started)
+            logs.ready.info(
+                "request", request_id=request_id, method=method, route=route, status=status
+            )
+
+
+def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a reply: its own, and over them those that every reply carries."""
+    fixed = FIXED_OF_PAGES if JSON.isdisjoint(own) else FIXED
+    if ADMITTED in own:
+        fixed = fixed | dict([ADMITTED])
+    headers = [pair for pair in own if pair[0] not in fixed]
+    if all(name != b"cache-control" for name, _ in headers):
+        headers.append((b"cache-control", b"no-store"))
+    return [*headers, *fixed.items(), (b"x-request-id", request_id.encode())]

@@ -1,0 +1,93 @@
+"""The OpenAPI document: what FastAPI derives, and what it cannot know.
+
+Added here: the schema of problems, the key every protected route needs, the roles it admits, and
+no 422 of FastAPI's own shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from app.http.access import ROLES
+from app.http.routing import Route
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "title": "Problem",
+    "description": "RFC 9457. `type` is a path of this service that explains the problem.",
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "format": "uri-reference"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "loc": {"type": "array", "items": {"type": ["string", "integer"]}},
+                    "type": {"type": "string"},
+                    "msg": {"type": "string"},
+                },
+                "required": ["loc", "type", "msg"],
+            },
+        },
+    },
+    "required": ["type", "title", "status"],
+    "additionalProperties": True,
+}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The document of ``app``, made once."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _made(app)
+    return app.openapi_schema
+
+
+def routes_of(app: FastAPI) -> list[Route]:
+    """Every route of this project that ``app`` serves."""
+    found = (context.original_route for context in iter_route_contexts(app.routes))
+    return [route for route in found if isinstance(route, Route)]
+
+
+def _made(app: FastAPI) -> dict[str, Any]:
+    made = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version="3.1.0",
+        summary=app.summary,
+        routes=app.routes,
+    )
+    components = made.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+    components["securitySchemes"] = {
+        "key": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A key, `pp_<id>_<secret>`, shown once when it was issued; or an access "
+            "token of the OpenID provider, where one is configured.",
+        }
+    }
+    for route in routes_of(app):
+        if not route.include_in_schema:
+            continue
+        for method in route.methods or ():
+            _describe_access(made["paths"][route.path_format][method.lower()], route)
+    return made
+
+
+def _describe_access(operation: dict[str, Any], route: Route) -> None:
+    assert isinstance(route, APIRoute)
+    if route.access.public:
+        return
+    operation["security"] = [{"key": []}]
+    operation["x-roles"] = sorted(route.access.roles)
+    who = "any key" if route.access.roles == ROLES else ", ".join(sorted(route.access.roles))
+    text = operation.get("description", "")
+    operation["description"] = f"{text}\n\nWho: {who}.".strip()

@@ -1,0 +1,1 @@
+"""Who is asking: keys, tokens and the signing keys of the OpenID provider."""

@@ -1,0 +1,148 @@
+"""The public keys of an OpenID provider: fetched at most once a minute, whatever tokens name.
+
+PyJWT reads the keys. Its own client is not used: it waits for a minute after a success alone, reads
+replies of any length and makes every caller a thread that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+import jwt
+import structlog
+
+from app.config.openid import is_safe
+
+log = structlog.get_logger("privypurse.identity")
+
+#: Seconds between two attempts to fetch the keys, successful or not.
+BETWEEN = 60.0
+#: Seconds after which the keys are fetched again: what was withdrawn stops working then.
+FRESH = 600.0
+#: Seconds after which keys are no longer believed when the provider cannot be reached.
+BELIEVED = 3600.0
+#: Seconds for one whole reply.
+PATIENCE = 5.0
+LARGEST_REPLY = 256 * 1024
+MOST_KEYS = 100
+
+Keys = Mapping[tuple[str, str], jwt.PyJWK]
+
+
+class Unfetched(Exception):
+    """The provider did not answer, or not with what it should have."""
+
+
+class SigningKeys:
+    """The keys of one provider, by key id and algorithm; belongs to one event loop.
+
+    Args:
+        issuer: where the provider describes itself when ``jwks_url`` is None.
+        algorithms: those for which keys are taken; a key that names another one is left out.
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        jwks_url: str | None,
+        algorithms: Sequence[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._issuer, self._jwks_url = issuer, jwks_url
+        self._algorithms, self._clock = tuple(algorithms), clock
+        self._keys: Keys = {}
+        self._fetched = self._tried = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
+
+    async def find(self, key_id: str, algorithm: str) -> jwt.PyJWK | None:
+        """The key of that id for that algorithm; None when the provider has none, or is away."""
+        if (key_id, algorithm) not in self._keys or self._age() > FRESH:
+            await self._refresh()
+        if self._age() > BELIEVED:
+            return None
+        return self._keys.get((key_id, algorithm))
+
+    def _age(self) -> float:
+        return self._clock() - self._fetched
+
+    async def _refresh(self) -> None:
+        """Fetch, unless that was tried within the minute; whoever comes meanwhile waits too."""
+        if self._fetching is None:
+            if self._clock() - self._tried < BETWEEN:
+                return
+            self._tried = self._clock()
+            self._fetching = asyncio.create_task(self._fetch())
+        # A caller who goes away must not take the fetch of all others along.
+        await asyncio.shield(self._fetching)
+
+    async def _fetch(self) -> None:
+        try:
+            # Off the event loop: reading keys is arithmetic on numbers that somebody else chose.
+            self._keys = await asyncio.to_thread(self._keys_now)
+            self._fetched = self._clock()
+        except Exception as error:
+            log.warning(
+                "the keys of the identity provider were not fetched",
+                error=type(error).__qualname__,
+            )
+        finally:
+            self._fetching = None
+
+    def _keys_now(self) -> Keys:
+        url = self._jwks_url
+        if url is None:
+            told = _fetched(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+            url = told.get("jwks_uri")
+            if told.get("issuer") != self._issuer or not isinstance(url, str) or not is_safe(url):
+                raise Unfetched
+        described = _fetched(url).get("keys")
+        if not isinstance(described, list):
+            raise Unfetched
+        found: dict[tuple[str, str], jwt.PyJWK] = {}
+        for key in described[:MOST_KEYS]:
+            if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+                continue
+            key_id = key.get("kid")
+            for algorithm in self._algorithms:
+                if isinstance(key_id, str) and key.get("alg", algorithm) == algorithm:
+                    made = _made(key, algorithm)
+                    if made is not None:
+                        found.setdefault((key_id, algorithm), made)
+        return found
+
+
+def _made(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
+    """The key for that algorithm; None when it is of another kind."""
+    if key.get("kty") not in ("RSA", "EC", "OKP"):
+        return None  # a shared secret verifies what anybody who has it signed
+    public = {name: value for name, value in key.items() if name != "d"}
+    try:
+        return jwt.PyJWK(public, algorithm)
+    except Exception:
+        return None  # whatever a reader of keys chokes on is no key
+
+
+def _fetched(url: str) -> dict[str, Any]:
+    """The JSON object at ``url``: no redirection, a bounded time, a bounded size."""
+    end = time.monotonic() + PATIENCE
+    content = bytearray()
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    with (
+        httpx.Client(timeout=PATIENCE, follow_redirects=False, trust_env=False) as client,
+        client.stream("GET", url, headers=headers) as reply,
+    ):
+        if reply.status_code != 200:
+            raise Unfetched
+        for chunk in reply.iter_raw():
+            content += chunk
+            if len(content) > LARGEST_REPLY or time.monotonic() > end:
+                raise Unfetched
+    value = json.loads(content)
+    if not isinstance(value, dict):
+        raise Unfetched
+    return value

@@ -1,0 +1,112 @@
+"""Access tokens of an OpenID provider: what must hold before a claim of one is believed.
+
+The keys come from the provider's own address and the algorithms from the settings; nothing that a
+token says about either (``jku``, ``x5u``, ``jwk``) is followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from app.config.openid import OpenID
+from app.identity.signing_keys import SigningKeys
+
+#: Longer tokens are not looked at.
+MAX_TOKEN_LENGTH = 16 * 1024
+#: Seconds by which the clocks of provider and service may differ.
+LEEWAY = 30
+#: Providers that do not follow RFC 9068 write ``JWT`` or nothing. Other types are other tokens.
+TYPES = frozenset({"at+jwt", "jwt"})
+REQUIRED = ["iss", "aud", "sub", "exp", "iat"]
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a verified token says: who, in which roles of this service, as of when (seconds)."""
+
+    issuer: str
+    subject: str
+    roles: frozenset[str]
+    issued: int
+
+
+def looks_like_a_token(text: str) -> bool:
+    """Three parts with dots between them; a key of this service has no dot."""
+    return len(text) <= MAX_TOKEN_LENGTH and _TOKEN.fullmatch(text) is not None
+
+
+class Tokens:
+    """Verifies the tokens of one provider."""
+
+    def __init__(self, openid: OpenID, keys: SigningKeys | None = None) -> None:
+        self._openid = openid
+        self._keys = keys or SigningKeys(openid.issuer, openid.jwks_url, openid.algorithms)
+
+    async def verified(self, token: str) -> Claims | None:
+        """What the token says; None for every token that is not to be believed."""
+        try:
+            header = jwt.get_unverified_header(token)
+            key_id, algorithm = header.get("kid"), header.get("alg")
+            # An extension that has to be understood (RFC 7515, 4.1.11): none is understood here.
+            if "crit" in header or not isinstance(key_id, str):
+                return None
+            if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
+                return None
+        except Exception:
+            return None  # whatever a parser chokes on is no token
+        key = await self._keys.find(key_id, algorithm)
+        return None if key is None else await asyncio.to_thread(self._read, token, key, algorithm)
+
+    def _read(self, token: str, key: jwt.PyJWK, algorithm: str) -> Claims | None:
+        openid = self._openid
+        try:
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                issuer=openid.issuer,
+                audience=openid.audience,
+                leeway=LEEWAY,
+                options={"require": REQUIRED},
+            )
+            subject, issued = claims["sub"], int(claims["iat"])
+            # OpenID Connect Core, 2: at most 255 ASCII characters.
+            if not (0 < len(subject) <= 255 and subject.isascii() and subject.isprintable()):
+                return None
+            if issued < 0:
+                return None
+            listed = _listed(claims, openid.roles_claim)
+            roles = frozenset(openid.roles[name] for name in listed if name in openid.roles)
+            return Claims(openid.issuer, subject, roles, issued)
+        except Exception:
+            return None  # whatever a parser chokes on is no token
+
+
+def _is_for_access(kind: object) -> bool:
+    """Whether ``typ`` is that of access tokens (RFC 9068, 2.1), or tells nothing, as most do."""
+    if kind is None:
+        return True
+    return isinstance(kind, str) and kind.lower().removeprefix("application/") in TYPES
+
+
+def _listed(claims: Mapping[str, Any], name: str) -> list[str]:
+    """What the claim ``name`` lists; a name with a ``/`` in it is no path.
+
+    Raises: ValueError when there is no such list: then the provider has said nothing about roles,
+    and not that there are none.
+    """
+    value: Any = claims
+    for part in [name] if "/" in name else name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, str):
+        value = value.split()
+    if not isinstance(value, list):
+        raise ValueError("the token lists no roles")
+    return [item for item in value if isinstance(item, str)]

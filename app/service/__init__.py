@@ -1,0 +1,1 @@
+"""Wiring: start-up, stores, published heads, compiled kernels."""

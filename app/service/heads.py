@@ -1,0 +1,67 @@
+"""Watching the ledger against its published heads while the service runs.
+
+The first look comes before the first request, so that a restored ledger is frozen from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from app.engine.background import Repeated
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.database.database import Database
+from storage.errors import UnusableDatabase
+
+log = structlog.get_logger("privypurse.heads")
+
+
+@contextmanager
+def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[None]:
+    """Compare and publish now, every ``seconds``, when a connection is lost, and at the end.
+
+    Raises: UnusableDatabase when the heads cannot be written down.
+    """
+    publisher = Publisher(database, heads)
+
+    def look() -> bool:
+        frozen = publisher.look()
+        if frozen:
+            log.critical("the ledger went backwards: accounts are frozen", accounts=len(frozen))
+        return bool(frozen)
+
+    try:
+        if not look() and publisher.any_frozen():
+            # A restored backup is frozen in itself, so that nothing has gone backwards.
+            log.error("accounts are frozen: their charges are refused until accept-rollback")
+    except OSError as error:
+        raise UnusableDatabase(
+            f"cannot write the published heads to {heads.path}: {error.strerror}"
+        ) from error
+    if heads.damaged:
+        log.error("the published heads have damaged lines", lines=heads.damaged)
+    looking = Repeated("heads", seconds, look)
+    publisher.on_disconnect(looking.wake)
+    looking.start()
+    try:
+        yield
+    finally:
+        looking.close()
+
+
+def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
+    """Say that a constraint of the ledger has fired, and that these accounts are frozen for it.
+
+    The published heads go on, so they can say what was charged when an operator ends the freeze.
+    """
+    log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
+    if accounts:
+        try:
+            # A reader of its own: the other one belongs to the thread that looks.
+            HeadsLog(heads.path).mark({at_us})
+        except OSError:
+            # The accounts are frozen; whoever was charged in the same batch must hear of it.
+            log.error("the published heads do not know of the freeze")

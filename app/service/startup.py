@@ -1,0 +1,135 @@
+"""How the parts of one service are made, in the order in which they stand on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import structlog
+
+from app import __version__
+from app.config.settings import Settings
+from app.contract.problems import query_failed_body
+from app.engine.admission import InFlight, Rate
+from app.engine.answering import Answering
+from app.engine.background import Repeated
+from app.engine.execution import Execution
+from app.engine.places import Places
+from app.engine.uploads import Uploads
+from app.identity.tokens import Tokens
+from app.service.heads import alarmed, watched
+from app.service.store import opened_files
+from app.telemetry.metrics import Metrics
+from app.usecases.services import Services
+from mechanisms.model.executor import Executor
+from mechanisms.noise.keystream import SystemRandomness
+from storage.assurance.heads import HeadsLog
+from storage.assurance.refusals import Refusals
+from storage.catalogue.datasets import Datasets
+from storage.database.database import Database
+from storage.files.shared import Shared
+from storage.ledger.ledger import Ledger
+from storage.people.identities import Identities
+from storage.people.sessions import Sessions
+from storage.people.users import Users
+from storage.queries.history import Queries
+
+log = structlog.get_logger("privypurse.startup")
+
+#: Seconds between two writes of what was refused.
+REFUSALS_SECONDS = 10.0
+
+
+@contextmanager
+def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
+    """The services on one data folder; the first start makes the first admin and its key."""
+    with ExitStack() as closing:
+        files = closing.enter_context(opened_files(settings, settings.data.absolute()))
+        database = Database.open(settings.url(), settings.data.absolute())
+        closing.callback(database.close)
+        heads = HeadsLog(settings.heads_file())
+        closing.enter_context(watched(database, heads, settings.heads_interval))
+        users = Users(database)
+        users.bootstrap(settings.bootstrap_key_file)
+        datasets = Datasets(database, files)
+        datasets.claim_files()
+        datasets.sweep()
+        ledger = Ledger(
+            database,
+            failure_body=query_failed_body,
+            lease_us=round(settings.lease * 1e6),
+            on_alarm=partial(alarmed, heads),
+        )
+        queries = Queries(database)
+        places = settings.places_in_effect()
+        elsewhere = closing.enter_context(_cluster(settings, files.shared))
+        execution = Execution(settings.kernel_threads(), places, elsewhere)
+        closing.callback(execution.close)
+        answering = Answering(
+            database=database,
+            ledger=ledger,
+            datasets=datasets,
+            queries=queries,
+            execution=execution,
+            randomness=SystemRandomness(),
+            interval=settings.release_interval,
+            lease=settings.lease,
+            in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
+            places=Places(places, settings.release_interval),
+            limit=settings.query_limit,
+        )
+        openid = settings.openid()
+        refusals = Refusals(database)
+        counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
+        counting.start()
+        closing.callback(counting.close)
+        uploads = Uploads(
+            settings=settings, files=files, datasets=datasets, users=users, execution=execution
+        )
+        log.info("started", version=__version__)
+        yield Services(
+            settings=settings,
+            database=database,
+            users=users,
+            identities=Identities(database),
+            tokens=None if openid is None else Tokens(openid),
+            sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
+            files=files,
+            datasets=datasets,
+            ledger=ledger,
+            queries=queries,
+            execution=execution,
+            answering=answering,
+            uploads=uploads,
+            refusals=refusals,
+            rate=Rate(settings.rate_limit),
+            metrics=metrics,
+        )
+
+
+@contextmanager
+def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor], Executor]]:
+    """What adds the cluster to threads, where there is one; only then is its library loaded."""
+    if settings.cluster is None:
+        yield lambda threads: threads
+        return
+    from app.cluster.executor import ClusterExecutor
+    from app.cluster.roles import Certificates
+    from storage.cluster.scratch import Scratch
+
+    certificates = Certificates.of(settings.cluster_files())
+    with ExitStack() as closing:
+
+        def elsewhere(threads: Executor) -> Executor:
+            made = ClusterExecutor(
+                threads,
+                settings.cluster or "",
+                None if certificates is None else certificates.security(),
+                Scratch(shared),
+                settings.cluster_from,
+            )
+            closing.callback(made.close)
+            return made
+
+        yield elsewhere

@@ -1,0 +1,1 @@
+"""Log lines and counters, made of public facts alone."""

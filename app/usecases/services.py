@@ -1,0 +1,47 @@
+"""Everything a route may need, made once when the application starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+# Names only: a route that needs the settings must not load the readers of records for it.
+if TYPE_CHECKING:
+    from app.config.settings import Settings
+    from app.engine.admission import Rate
+    from app.engine.answering import Answering
+    from app.engine.execution import Execution
+    from app.engine.uploads import Uploads
+    from app.identity.tokens import Tokens
+    from app.telemetry.metrics import Metrics
+    from storage.assurance.refusals import Refusals
+    from storage.catalogue.datasets import Datasets
+    from storage.database.database import Database
+    from storage.ledger.ledger import Ledger
+    from storage.people.identities import Identities
+    from storage.people.sessions import Sessions
+    from storage.people.users import Users
+    from storage.queries.history import Queries
+    from storage.records.data_folder import Files
+
+
+@dataclass(frozen=True)
+class Services:
+    """The parts of one running service."""
+
+    settings: Settings
+    database: Database
+    users: Users
+    identities: Identities
+    tokens: Tokens | None
+    sessions: Sessions
+    files: Files
+    datasets: Datasets
+    ledger: Ledger
+    queries: Queries
+    execution: Execution
+    answering: Answering
+    uploads: Uploads
+    refusals: Refusals
+    rate: Rate
+    metrics: Metrics

@@ -1,0 +1,221 @@
+"""δ of information gain and of Gini at every distance, its sums, and the dampened utility.
+
+Both are min(Δ, max over pairs (m, β) of c(M(t), Q(t))), see ``rarest_class``; c is, in steps,
+    information gain   Ψ[M + Q] − Ψ[Q] + 2t + 1   (the slack of rounding Ψ), arguments up to N − 1;
+    Gini               ⌈2^{g+1}·M² / ((M + Q)(M + Q + 1))⌉.
+Beyond the largest β the pair with the largest M decides alone and Q = 0: the rest of a sum over
+t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ taken over runs of equal terms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.model.sensitivity import Integers
+
+
+@compiled
+def gini_step(m: int, q: int, bits: int) -> int:
+    """⌈2^{bits + 1}·m² / ((m + q)(m + q + 1))⌉ for 0 ≤ m + q < 2³⁰, 0 where m = 0.
+
+    The quotient is below 2^{bits + 1} ≤ 2³³: a double is off by less than one, and the remainder,
+    which fits 64 bits although its terms do not, says which way.
+    """
+    if m == 0:
+        return 0
+    below = (m + q) * (m + q + 1)
+    guess = int(float(m) * float(m) / float(below) * float(2 << bits))
+    # Integers wrap around; the true difference is within ±2·below.
+    over = guess * below - ((m * m) << (bits + 1))
+    while over < 0:
+        guess, over = guess + 1, over + below
+    while over >= below:
+        guess, over = guess - 1, over - below
+    return guess
+
+
+@compiled
+def step(
+    phi: Integers,
+    bits: int,
+    replace: bool,
+    others: Integers,
+    rarest: Integers,
+    first: int,
+    last: int,
+    cap: int,
+    t: int,
+) -> int:
+    """δ(t) of one candidate, whose pairs are ``first`` … ``last`` − 1.
+
+    ``phi`` is Φ[0 … N] for information gain and empty for Gini; ``bits`` is used by Gini alone.
+    """
+    top = len(phi) - 2
+    most = 0
+    for pair in range(first, last):
+        beta = rarest[pair]
+        taken = min(t, beta)
+        q = beta - taken
+        m = others[pair] + t if replace else others[pair] + t - taken
+        if top >= 0:
+            end = min(m + q, top)
+            most = max(most, (phi[end + 1] - phi[end]) - (phi[q + 1] - phi[q]) + 2 * t + 1)
+        else:
+            most = max(most, gini_step(m, q, bits))
+        if most >= cap:
+            return cap
+    return max(most, 1)
+
+
+@compiled
+def steps(
+    phi: Integers,
+    bits: int,
+    replace: bool,
+    offsets: Integers,
+    others: Integers,
+    rarest: Integers,
+    cap: int,
+    t: int,
+    candidates: Integers,
+) -> Integers:
+    """δ(t) of the candidates with these numbers."""
+    found = np.empty(len(candidates), np.int64)
+    for i in range(len(candidates)):
+        r = candidates[i]
+        found[i] = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
+    return found
+
+
+@compiled
+def shortfalls(
+    phi: Integers,
+    bits: int,
+    replace: bool,
+    offsets: Integers,
+    others: Integers,
+    rarest: Integers,
+    cap: int,
+    horizon: int,
+) -> Integers:
+    """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then closed."""
+    short = np.zeros(len(offsets) - 1, np.int64)
+    starts = np.zeros(len(offsets) - 1, np.int64)
+    ends = np.zeros(len(offsets) - 1, np.int64)
+    for r in range(len(offsets) - 1):
+        first, last = offsets[r], offsets[r + 1]
+        turn, widest = 0, 0
+        for pair in range(first, last):
+            turn = max(turn, rarest[pair] + 1)
+            widest = max(widest, others[pair] if replace else others[pair] - rarest[pair])
+        t, missing = 0, 1
+        while t < min(turn, horizon) and missing > 0:
+            missing = cap - step(phi, bits, replace, others, rarest, first, last, cap, t)
+            short[r] += missing
+            t += 1
+        if missing > 0 and t < horizon:
+            if len(phi) > 1:
+                short[r] += entropy_tail(phi, widest, cap, t, horizon)
+            else:
+                starts[r], ends[r] = widest + t + 1, widest + horizon
+    add_harmonic_sums(2 << bits, starts, ends, cap, short)
+    return short
+
+
+@compiled
+def add_harmonic_sums(
+    unit: int, starts: Integers, ends: Integers, cap: int, short: Integers
+) -> None:
+    """Add ``harmonic_sum`` of every candidate, those without a tail having 0 as their start.
+
+    Terms fall to nothing before any candidate ends, so the sums differ in their starts alone:
+    from the last start down each goes on where the one before it stopped.
+    """
+    total, begun = 0, 0
+    for r in np.argsort(-starts):
+        if starts[r] == 0:
+            break
+        if unit // (ends[r] + 1) > unit - cap:
+            short[r] += harmonic_sum(unit, starts[r], ends[r], cap)
+            continue
+        total += harmonic_sum(unit, starts[r], begun - 1 if begun else ends[r], cap)
+        begun = starts[r]
+        short[r] += total
+
+
+@compiled
+def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int) -> int:
+    """Σ over start ≤ t < T of max(0, cap − Ψ[widest + t] − 2t − 1)."""
+    top = len(phi) - 2
+    low, high = start, horizon
+    # The first t at the cap: δ grows with t, and at widest + t = N − 1 it is there.
+    while low < high:
+        middle = (low + high) >> 1
+        end = min(widest + middle, top)
+        if phi[end + 1] - phi[end] + 2 * middle + 1 >= cap:
+            high = middle
+        else:
+            low = middle + 1
+    if low == start:
+        return 0
+    sums = phi[widest + low] - phi[widest + start]
+    short: int = (low - start) * cap - sums - (low * low - start * start)
+    return short
+
+
+@compiled
+def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
+    """Σ over first ≤ k ≤ last of max(0, cap − (unit − ⌊unit/k⌋)), by runs of equal terms.
+
+    With k = M + 1 and Q = 0 the term of Gini is unit − ⌊unit/k⌋; there are fewer than
+    2·√unit different ones.
+    """
+    total = 0
+    k = first
+    while k <= last:
+        share = unit // k
+        missing = cap - unit + share
+        if missing <= 0:
+            break
+        end = min(unit // share, last) if share > 0 else last
+        total += (end - k + 1) * missing
+        k = end + 1
+    return total
+
+
+@compiled
+def walk(
+    phi: Integers,
+    bits: int,
+    replace: bool,
+    offsets: Integers,
+    others: Integers,
+    rarest: Integers,
+    cap: int,
+    horizon: int,
+    goals: Integers,
+    order: Integers,
+    found: Integers,
+) -> None:
+    """``WalkedSensitivity`` into ``found`` (3, goals): goal i on the steps of candidate i.
+
+    Where there is one candidate alone all goals, ascending in ``order``, walk on its steps and
+    each goes on where the one before it stopped.
+    """
+    alone = len(offsets) == 2
+    t, passed = 0, 0
+    for i in order:
+        r = 0 if alone else i
+        if not alone:
+            t, passed = 0, 0
+        left, width = goals[i] - passed, cap
+        while t < horizon:
+            width = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
+            if left <= width or width == cap:
+                break
+            passed, left = passed + width, left - width
+            t += 1
+        # From where the cap is reached on every step is as wide.
+        whole = (left - 1) // cap if width == cap and left > cap else 0
+        found[0, i], found[1, i], found[2, i] = t + whole, left - whole * cap, width

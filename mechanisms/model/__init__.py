@@ -1,0 +1,1 @@
+"""What every mechanism speaks of: domains, records, candidates, sensitivity, randomness."""

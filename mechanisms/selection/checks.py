@@ -1,0 +1,38 @@
+"""What every selector refuses, and how it spends its loss; decided by public facts alone."""
+
+from __future__ import annotations
+
+from accounting.composition import Step, repeated
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.noise.rate import Rate, score_bits
+
+
+def one_release(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
+    """The whole loss on one release of k candidates."""
+    at_least_one(k)
+    Rate.of(loss.epsilon_nano, score_bits(k), k)
+    return (Step(what, loss),)
+
+
+def a_release_each(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
+    """Equal shares, one a candidate; the last takes the left-over units."""
+    at_least_one(k)
+    if k > loss.epsilon_nano:
+        raise UnsupportedQuery("the share of one draw is less than the smallest loss, 10⁻⁹")
+    steps = repeated(what, loss, k)
+    for step in steps:
+        Rate.of(step.loss.epsilon_nano, score_bits(k))
+    return steps
+
+
+def enough(k: int, n: int) -> None:
+    """Raise ValueError unless 1 ≤ k ≤ n."""
+    at_least_one(k)
+    if k > n:
+        raise ValueError(f"{k} distinct candidates cannot be drawn from {n}")
+
+
+def at_least_one(k: int) -> None:
+    if k < 1:
+        raise ValueError(f"at least one candidate is drawn, got k = {k}")

@@ -1,0 +1,81 @@
+"""The exponential mechanism, by a race whose work does not depend on the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.race import race
+from mechanisms.noise.rate import Rate
+from mechanisms.selection.accuracy import error_bound, loss_bound
+from mechanisms.selection.checks import enough, one_release
+from mechanisms.selection.laws import (
+    Ordered,
+    exponential_probabilities,
+    peeled_probabilities,
+)
+from mechanisms.selection.selector import Draws
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Implements ``Selector``. One race draws all k in order, whichever ``draws`` is asked: its
+    law is that of k draws without replacement (Plackett–Luce), each at ε/k to the last digit."""
+
+    name: str = "exponential"
+    title: str = "Exponential mechanism"
+    description: str = (
+        "Draws a candidate with probability proportional to exp(ε·score / 2). Several candidates "
+        "come from one race, in order of arrival, which has exactly the law of drawing one after "
+        "another without replacement at equal shares; peeled and one-shot are therefore the same."
+    )
+    source: str = "McSherry and Talwar, Mechanism Design via Differential Privacy, 2007, Theorem 6"
+    noisy_max: str = "The same law as the largest of scores with Gumbel noise of scale 2/ε."
+
+    def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:  # noqa: ARG002
+        return one_release("exponential mechanism", loss, k)
+
+    def top(
+        self,
+        scores: Integers,
+        score_bits: int,
+        loss: PrivacyLoss,
+        k: int,
+        draws: Draws,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Integers:
+        enough(k, scores.size)
+        self.steps(loss, k, draws)
+        rate = Rate.of(loss.epsilon_nano, score_bits, k)
+        return race(scores, k, rate, randomness, executor)
+
+    def probabilities(self, scores: Sequence[int], p: Fraction) -> list[Fraction]:
+        return exponential_probabilities(scores, p)
+
+    def ordered_probabilities(
+        self,
+        scores: Sequence[int],
+        p: Fraction,
+        k: int,
+        draws: Draws,  # noqa: ARG002 - one law for both
+    ) -> Ordered:
+        return peeled_probabilities(exponential_probabilities, scores, p, k)
+
+    def accuracy(self, n: int, loss: PrivacyLoss, k: int, confidence: float) -> float:
+        return error_bound(self._misses(n, k), loss, k, confidence)
+
+    def loss_for(self, n: int, error: float, k: int, confidence: float) -> PrivacyLoss:
+        return loss_bound(self._misses(n, k), error, k, confidence)
+
+    def _misses(self, n: int, k: int) -> Fraction:
+        """A candidate x below the best left is drawn with probability e^(−λx) at most: n − 1 of
+        them, in k draws."""
+        enough(k, n)
+        return Fraction(k * (n - 1))

@@ -1,0 +1,156 @@
+"""Selection of the best k candidates: grid, measure, scores, draws.
+
+``plan`` is all that can be said without records: a price or a quote calls it alone, and
+``select_top`` calls it again before it looks at anything private, so both refuse alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.model.candidates import Candidates
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.noise.rate import score_bits
+from mechanisms.objectives import Objective, Relative, Spread
+from mechanisms.selection import Draws, Selector
+from mechanisms.selection.checks import a_release_each
+from mechanisms.selection.dampening import score_bound, scores
+from mechanisms.utilities.utility import Grid
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Public: the grids of utilities and scores, and how many candidates there are.
+
+    One step of a score is 2^−score_bits of its sensitivity, and one unit of the utility is
+    2^grid.bits / grid.cap of it under ``global``.
+    """
+
+    grid: Grid
+    score_bits: int
+    count: int
+
+
+def plan(
+    dataset: Dataset,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+    k: int,
+) -> Plan:
+    """The plan of a selection of ``k`` candidates, from public facts alone.
+
+    Raises: UnsupportedQuery when the dataset's relation or kind of candidates is not the
+        objective's, when there are fewer than k candidates, or when no grid keeps utilities,
+        sums and scores inside 64 bits.
+    """
+    if dataset.neighbouring not in objective.relations:
+        raise UnsupportedQuery(
+            f"the objective is private under another relation than {dataset.neighbouring}",
+            supported={"neighbouring": sorted(objective.relations)},
+        )
+    if candidates.kind != objective.candidates:
+        raise UnsupportedQuery(
+            f"the objective does not rank {candidates.kind}",
+            supported={"candidates": objective.candidates},
+        )
+    count = candidates.count(dataset)
+    if not 1 <= k <= count:
+        raise UnsupportedQuery(
+            f"k lies between 1 and the number of candidates, {count}", supported={"k": count}
+        )
+    grid, bits = objective.grid(dataset, candidates, sensitivity), score_bits(k)
+    if max(grid.cap, grid.largest, score_bound(grid, bits)) >= LIMIT:
+        raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
+    return Plan(grid, bits, count)
+
+
+def draw_steps(
+    selector: Selector, objective: Objective, loss: PrivacyLoss, k: int, draws: Draws, rescore: bool
+) -> tuple[Step, ...]:
+    """How ``loss`` is spent on k candidates; draws that are scored anew are k releases.
+
+    Raises: as ``selector.steps``; UnsupportedQuery when the objective scores no candidate by
+        the others, or when draws that are scored anew would come from one noisy vector.
+    """
+    if not rescore:
+        return selector.steps(loss, k, draws)
+    if not isinstance(objective, Relative):
+        raise UnsupportedQuery(
+            "only scores that compare candidates change with those that are left",
+            supported={"objective": "pareto"},
+        )
+    if draws != "peeled":
+        raise UnsupportedQuery(
+            "candidates that are scored anew are drawn one after another",
+            supported={"draws": "peeled"},
+        )
+    (one,) = selector.steps(loss, 1, draws)
+    steps = a_release_each(one.what, loss, k)
+    for step in steps:
+        # Each draw is a selection by itself, whose loss must suit exact arithmetic.
+        selector.steps(step.loss, 1, draws)
+    return steps
+
+
+def select_top(
+    records: Records,
+    dataset: Dataset,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+    selector: Selector,
+    k: int,
+    draws: Draws,
+    loss: PrivacyLoss,
+    randomness: Randomness,
+    executor: Executor,
+    rescore: bool = False,
+) -> Integers:
+    """Indices of k candidates, the first drawn first, shape (k,).
+
+    Args:
+        records: private, prepared; they must lie in the public universe of ``dataset``.
+        selector, draws: how the k are drawn, with equal shares of ``loss`` each.
+        loss: ε of all k draws together.
+        randomness: ``SystemRandomness()`` when answering analysts.
+        rescore: whether an objective that compares candidates compares those that are left only,
+            before each draw.
+
+    Raises: as ``plan`` and ``draw_steps``, before anything private is read.
+    Privacy: ε-DP under ``dataset.neighbouring``; of one candidate nothing is read or spent.
+        With ``rescore`` by adaptive composition: who is left follows from earlier answers alone.
+    Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 1, excluding earlier picks.
+    """
+    public = plan(dataset, candidates, objective, sensitivity, k)
+    if public.count == 1:
+        return np.zeros(1, dtype=np.int64)
+    steps = draw_steps(selector, objective, loss, k, draws, rescore)
+    if isinstance(objective, Spread):
+        objective = objective.on(executor)
+    grid, bits = public.grid, public.score_bits
+    measured = objective.measure(records, dataset, candidates, sensitivity, grid)
+    if not (rescore and isinstance(objective, Relative)):
+        found = scores(measured, grid, sensitivity, bits, objective.direction)
+        return selector.top(found, bits, loss, k, draws, randomness, executor)
+    rest = np.arange(public.count, dtype=np.int64)
+    drawn = np.empty(k, dtype=np.int64)
+    shares = [step.loss for step in steps for _ in range(step.times)]
+    for j, share in enumerate(shares):
+        found = scores(measured, grid, sensitivity, bits, objective.direction)
+        (place,) = selector.top(found, bits, share, 1, draws, randomness, executor)
+        drawn[j] = rest[place]
+        rest = np.delete(rest, place)
+        if j + 1 < k:
+            measured, grid = objective.without(measured, grid, int(place))
+    return drawn

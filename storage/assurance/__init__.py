@@ -1,0 +1,1 @@
+"""Verification, heads, rollback, receipts, backup and counts of refusals."""

@@ -1,0 +1,96 @@
+"""How often queries were refused: per analyst, dataset, type and hour, beside the ledger.
+
+A refusal must cost nothing, so it is counted in memory and written later; a crash loses the counts
+of a few seconds and nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from storage.database.database import Database
+from storage.database.tables import refusal, users
+
+HOUR_US = 3_600 * 1_000_000
+#: Kinds of refusals held in memory at once; further ones are not counted before the next write.
+MOST = 10_000
+
+_r = refusal.c
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalRow:
+    """``refusals`` of one ``type`` within the hour that began at ``hour_us``."""
+
+    analyst: str
+    dataset: str
+    type: str
+    hour_us: int
+    refusals: int
+
+
+class Refusals:
+    """The counters of one process; safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counts: Counter[tuple[int, str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def count(self, analyst_id: int, dataset: str, type: str) -> None:
+        """Note one refusal; ``dataset`` is "" for what the analyst may not see."""
+        key = (analyst_id, dataset, type)
+        with self._lock:
+            if len(self._counts) < MOST or key in self._counts:
+                self._counts[key] += 1
+
+    def write(self) -> None:
+        """Add what was counted since the last time. Raises: Busy; the counts are kept then."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if not counts:
+            return
+        try:
+            hour_us = self._database.now_us() // HOUR_US * HOUR_US
+            self._database.write(lambda connection: _add(connection, counts, hour_us))
+        except BaseException:
+            with self._lock:
+                self._counts.update(counts)
+            raise
+
+    def since(self, hour_us: int) -> list[RefusalRow]:
+        """What was counted in the hours from ``hour_us`` on, the latest first."""
+        wanted = (
+            select(users.c.name, _r.dataset, _r.type, _r.hour_us, _r.refusals)
+            .join_from(refusal, users, users.c.id == _r.analyst_id)
+            .where(_r.hour_us >= hour_us)
+            .order_by(_r.hour_us.desc(), users.c.name, _r.dataset, _r.type)
+        )
+        with self._database.read() as connection:
+            return [RefusalRow(*row) for row in connection.execute(wanted)]
+
+
+def _add(connection: Connection, counts: Counter[tuple[int, str, str]], hour_us: int) -> None:
+    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    added = make(refusal)
+    key = ["analyst_id", "dataset", "type", "hour_us"]
+    more = {"refusals": _r.refusals + added.excluded.refusals}
+    statement = added.on_conflict_do_update(index_elements=key, set_=more)
+    # In the order of the key: two processes that count alike never wait for each other in turn.
+    for analyst_id, dataset, type in sorted(counts):
+        number = counts[analyst_id, dataset, type]
+        connection.execute(
+            statement,
+            {
+                "analyst_id": analyst_id,
+                "dataset": dataset,
+                "type": type,
+                "hour_us": hour_us,
+                "refusals": number,
+            },
+        )

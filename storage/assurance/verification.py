@@ -1,0 +1,100 @@
+"""Recomputing the ledger: every chain, every sum, every query against its charges and its answer.
+
+The chain of an account binds its entries; the subjects in them bind whom the account is for and
+which request each charge paid for; the digest of a settlement binds how its query ended. What is
+left unbound is a running query's working state: its attempt from the second on, its lease, and
+which published version it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import ColumnElement, or_, select
+
+from storage.assurance.heads import Published
+from storage.assurance.verify_chains import Bad, Chains, check_chains
+from storage.assurance.verify_queries import check_queries
+from storage.database.database import Database
+from storage.database.expressions import now_us
+from storage.database.snapshot import snapshot
+from storage.database.tables import budget_account, dataset, query
+
+__all__ = ["Bad", "Verification", "verify"]
+
+_a = budget_account.c
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found. ``head`` stands for the heads of all accounts that were looked at.
+
+    ``first_bad`` is the first row that contradicts the rest, None when the ledger is valid.
+    """
+
+    accounts: int
+    entries: int
+    head: bytes
+    first_bad: Bad | None
+
+    @property
+    def valid(self) -> bool:
+        return self.first_bad is None
+
+
+def verify(
+    database: Database,
+    *,
+    analyst_id: int | None = None,
+    owner_id: int | None = None,
+    heads: Mapping[int, Published] | None = None,
+    released_only: bool = False,
+) -> Verification:
+    """Recompute the accounts of an analyst and of an owner's datasets; all when neither is given.
+
+    Args:
+        heads: what was published outside the database; the chains must go through them.
+        released_only: take for running what is to be seen later only, so that neither the result
+            nor the time taken tells of an answer before its release instant.
+    """
+    concerned, asked = _scope(analyst_id, owner_id)
+    with snapshot(database) as connection:
+        accounts = select(budget_account).order_by(_a.id)
+        if concerned is not None:
+            accounts = accounts.where(concerned)
+        rows = {row.id: row for row in connection.execute(accounts)}
+        chains = Chains(rows, concerned)
+        bad = check_chains(connection, chains, heads)
+        if bad is None:
+            now = connection.execute(select(now_us())).scalar_one() if released_only else None
+            bad = check_queries(connection, chains, asked, now)
+        return Verification(len(rows), chains.entries, _head(chains), bad)
+
+
+Condition = ColumnElement[bool]
+
+
+def _scope(
+    analyst_id: int | None, owner_id: int | None
+) -> tuple[Condition | None, Condition | None]:
+    """The accounts and the queries that somebody may look at; None for all of them."""
+    accounts: list[Condition] = []
+    queries: list[Condition] = []
+    if analyst_id is not None:
+        accounts.append(_a.analyst_id == analyst_id)
+        queries.append(query.c.analyst_id == analyst_id)
+    if owner_id is not None:
+        owned = select(dataset.c.id).where(dataset.c.owner_id == owner_id)
+        # An analyst's account over all datasets is no owner's business.
+        accounts.append(_a.dataset_id.in_(owned))
+        queries.append(query.c.dataset_id.in_(owned))
+    return (or_(*accounts), or_(*queries)) if accounts else (None, None)
+
+
+def _head(chains: Chains) -> bytes:
+    whole = sha256()
+    for id, row in sorted(chains.rows.items()):
+        whole.update(id.to_bytes(8, "big") + row.seq.to_bytes(8, "big") + row.head)
+    return whole.digest()

@@ -1,0 +1,1 @@
+"""Datasets, their descriptions and versions, and the files that they name."""

@@ -1,0 +1,117 @@
+"""A dataset as it is read: one row, and what of it never changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sqlalchemy import BindParameter, Row, Select, and_, func, select
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.domains import Dataset
+from storage.catalogue import versions
+from storage.database.expressions import now_us
+from storage.database.tables import budget_account, dataset, upload, users
+from storage.files.labels import DistantLabels
+
+
+@dataclass(frozen=True, slots=True)
+class UploadState:
+    """The latest upload as its owner sees it; none of it is for anyone else.
+
+    ``detail``: what the uploader reported last: progress while ``preparing``, the errors of
+    ``InvalidRecords`` (or what else went wrong) when ``refused``.
+    """
+
+    id: int
+    status: Literal["preparing", "refused"]
+    detail: dict[str, Any]
+    started_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDataset:
+    """A dataset as stored. ``public`` is None until the node list has been uploaded.
+
+    ``version`` is the one queries read, 0 when there is none; ``description`` is the registration
+    as served; ``upload`` is for the owner alone.
+    """
+
+    id: int
+    name: str
+    owner_id: int
+    owner: str
+    description: dict[str, Any]
+    public: Dataset | None
+    cap: PrivacyLoss
+    version: int
+    status: Literal["empty", "ready"]
+    upload: UploadState | None
+    created_us: int
+    names: DistantLabels | None = field(default=None, compare=False)
+    """The names of its nodes, where they have to be fetched from a store."""
+
+
+_d, _u, _cap = dataset.c, upload.c, budget_account.c
+_latest = (
+    select(_u.id)
+    .where(_u.dataset_id == _d.id)
+    .order_by(_u.id.desc())
+    .limit(1)
+    .scalar_subquery()
+    .correlate(dataset)
+)
+#: What a query needs to know. The texts may be megabytes, so a process reads them once
+#: (``Datasets.facts``), not with every row.
+FACTS = (
+    _d.id,
+    _d.name,
+    _d.owner_id,
+    # A graph's domain is there later than its row, and changes once, when its nodes get names.
+    func.coalesce(func.length(_d.domain), 0).label("domain_length"),
+    _d.fixed_rows,
+    _d.version,
+)
+COLUMNS = (
+    *FACTS,
+    users.c.name.label("owner"),
+    _d.created_us,
+    _cap.lim_eps_n,
+    _cap.lim_delta_a,
+    _u.id.label("upload_id"),
+    _u.state,
+    _u.started_us,
+    _u.lease_until,
+    _u.detail,
+    now_us().label("now"),
+)
+WITH_CAP = dataset.join(
+    budget_account,
+    and_(_cap.rank == int(AccountRank.DATASET), _cap.dataset_id == _d.id, _cap.analyst_id == 0),
+)
+DATASETS: Select[Any] = select(*COLUMNS).select_from(
+    WITH_CAP.join(users, users.c.id == _d.owner_id).outerjoin(upload, _u.id == _latest)
+)
+
+
+granted = budget_account.alias("granted").c
+
+
+def granted_to(analyst_id: int | BindParameter[int]) -> Select[Any]:
+    """The ids of datasets the analyst has an account for."""
+    return select(granted.dataset_id).where(
+        granted.rank == int(AccountRank.ANALYST_ON_DATASET), granted.analyst_id == analyst_id
+    )
+
+
+def upload_state(row: Row[Any]) -> UploadState | None:
+    if row.upload_id is None or row.state == versions.PUBLISHED:
+        return None
+    if row.state == versions.PREPARING and row.lease_until <= row.now:
+        return UploadState(row.upload_id, "refused", dict(versions.INTERRUPTED), row.started_us)
+    status: Literal["preparing", "refused"] = (
+        "preparing" if row.state == versions.PREPARING else "refused"
+    )
+    return UploadState(row.upload_id, status, json.loads(row.detail), row.started_us)

@@ -1,0 +1,1 @@
+"""Jobs that other machines read; an optional part of the service."""

@@ -1,0 +1,1 @@
+"""The engine of either database, transactions, tables, compiled statements and migrations."""

@@ -1,0 +1,91 @@
+"""The SQL the two databases spell differently, under one name each."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, Table, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+
+class now_us(FunctionElement[int]):
+    """Microseconds since 1970 by the clock of the database, not of the transaction."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+class chained(FunctionElement[bytes]):
+    """``chained(head, digest)`` = SHA-256(head ‖ digest), worked out inside the statement."""
+
+    type = LargeBinary()
+    inherit_cache = True
+
+
+class uuid_bytes(FunctionElement[bytes]):
+    """The 16 bytes of a UUID column: making objects of millions of them takes longer than SQL."""
+
+    type = LargeBinary()
+    inherit_cache = True
+
+
+@compiles(uuid_bytes, "sqlite")
+def _bytes_sqlite(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(uuid_bytes, "postgresql")
+def _bytes_postgresql(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
+    return f"uuid_send({compiler.process(element.clauses, **options)})"
+
+
+@compiles(now_us, "sqlite")
+def _now_sqlite(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "now_us()"  # registered on every connection, see storage.database.sqlite
+
+
+@compiles(now_us, "postgresql")
+def _now_postgresql(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+
+@compiles(chained, "sqlite")
+def _chained_sqlite(element: chained, compiler: SQLCompiler, **options: Any) -> str:
+    # A registered function: SQLite has no SHA-256, and its || would make text of the bytes.
+    return f"chain({compiler.process(element.clauses, **options)})"
+
+
+@compiles(chained, "postgresql")
+def _chained_postgresql(element: chained, compiler: SQLCompiler, **options: Any) -> str:
+    head, digest = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"sha256({head} || {digest})"
+
+
+@cache
+def insert_once(
+    dialect: str, table: Table, *conflict: str, where: ColumnElement[bool] | None = None
+) -> postgresql.Insert | sqlite.Insert:
+    """INSERT that does nothing, and returns no row, when the columns ``conflict`` are taken.
+
+    ``where`` is the condition of the unique index, when it is a partial one.
+    """
+    make = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return make(table).on_conflict_do_nothing(index_elements=list(conflict), index_where=where)
+
+
+#: Advisory locks of PostgreSQL, one number a purpose.
+MIGRATION_LOCK = 0x70757273_0001
+USERS_LOCK = 0x70757273_0002
+
+
+def lock_for_transaction(connection: Connection, number: int) -> None:
+    """Make transactions that name the same number wait for each other until they end.
+
+    On SQLite nothing is to be done: its write transactions never overlap.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})

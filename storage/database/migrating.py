@@ -1,0 +1,71 @@
+"""Bringing the schema up to date at start, under a lock, all or nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Engine, text
+
+from storage.database.expressions import MIGRATION_LOCK, lock_for_transaction
+from storage.errors import UnusableDatabase
+
+SCRIPTS = Path(__file__).parents[1] / "migrations"
+
+
+def migrate(engine: Engine, lock_folder: Path) -> None:
+    """Run what the database is missing, in one transaction.
+
+    Several processes may start at once: on SQLite they wait for each other on a lock file (its
+    change to a write-ahead log cannot wait inside the database), on PostgreSQL on an advisory
+    lock. Raises: UnusableDatabase when the schema is newer than this code.
+    """
+    if engine.dialect.name == "sqlite":
+        with _file_lock(lock_folder / "migration.lock"):
+            _upgrade(engine)
+    else:
+        _upgrade(engine)
+
+
+def _upgrade(engine: Engine) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    known = ScriptDirectory.from_config(config)
+    with engine.execution_options(writing=True).begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # Another process may migrate for longer than any other statement may take.
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+        lock_for_transaction(connection, MIGRATION_LOCK)
+        current = MigrationContext.configure(connection).get_current_revision()
+        _refuse_newer(current, {script.revision for script in known.walk_revisions()})
+        if current != known.get_current_head():
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+def _refuse_newer(current: str | None, known: set[str]) -> None:
+    if current is not None and current not in known:
+        raise UnusableDatabase(
+            f"the database has schema {current}, which is newer than this version knows; "
+            "start the version that wrote it, or a later one"
+        )
+
+
+@contextmanager
+def _file_lock(path: Path) -> Iterator[None]:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

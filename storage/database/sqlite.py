@@ -1,0 +1,81 @@
+"""An engine on one SQLite file: write-ahead log, every commit on disk before it is answered."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import QueuePool
+
+from storage.errors import UnusableDatabase
+from storage.journal.layouts import next_head
+
+#: Only other processes are waited for this way; threads of one process queue on a lock.
+BUSY_SECONDS = 5.0
+OLDEST = (3, 37, 0)  # STRICT tables
+
+REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+def sqlite_engine(url: URL) -> Engine:
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise UnusableDatabase(f"SQLite {sqlite3.sqlite_version} is too old: 3.37 is needed")
+    if not url.database or url.database == ":memory:":
+        raise UnusableDatabase("a ledger in memory forgets what was spent: name a file")
+    _create_private(Path(url.database))
+    engine = create_engine(
+        url.set(drivername="sqlite+pysqlite"),
+        poolclass=QueuePool,
+        pool_size=16,
+        max_overflow=112,
+        hide_parameters=True,
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def check_settings(connection: Connection) -> None:
+    """Refuse a file system or build on which the promises of the ledger do not hold."""
+    for pragma, wanted in REQUIRED.items():
+        found = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
+        if found != wanted:
+            raise UnusableDatabase(
+                f"SQLite answers {pragma} = {found!r} where {wanted!r} is needed; "
+                "the data folder must lie on a local file system"
+            )
+
+
+def clock_us() -> int:
+    """The clock of the database, which on SQLite is that of its host: microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+    # Transactions are begun by _begin: the driver's own rules would start them too late.
+    connection.isolation_level = None
+    connection.create_function("chain", 2, next_head, deterministic=True)
+    connection.create_function("now_us", 0, clock_us)
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    # A write transaction takes its lock at once: one that reads first and writes later can be
+    # refused in the middle, and would decide on what it read before others wrote.
+    options = connection.get_execution_options()
+    if options.get("begun", False):
+        return  # by ``Database.begin``, on the driver's own connection
+    writing = options.get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _create_private(path: Path) -> None:
+    """Make the file 0600 before SQLite would make it readable; its log files inherit the mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,0 +1,281 @@
+"""Every table, as the statements see it; the migrations are what creates them.
+
+Times are microseconds of the database's clock. Amounts are nano-epsilons and atto-deltas. What
+triggers enforce (entries, settlements and audit lines never change; an ended query never changes)
+stands in the migrations alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    text,
+)
+
+from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+STRICT: Any = {"sqlite_strict": True}
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Big, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("disabled", Small, nullable=False, server_default=text("0")),
+    Column("created_us", Big, nullable=False),
+    **STRICT,
+)
+
+user_role = Table(
+    "user_role",
+    metadata,
+    Column("user_id", Big, ForeignKey("users.id"), nullable=False),
+    Column("role", String, nullable=False),
+    PrimaryKeyConstraint("user_id", "role"),
+    CheckConstraint("role IN ('admin', 'owner', 'analyst', 'auditor')", name="role"),
+    **STRICT,
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("user_id", Big, ForeignKey("users.id"), nullable=False, index=True),
+    Column("secret_hash", Bytes, nullable=False),
+    Column("created_us", Big, nullable=False),
+    Column("last_used_us", Big),
+    Column("revoked_us", Big),
+    CheckConstraint("length(secret_hash) = 32", name="hash"),
+    **STRICT,
+)
+
+# Who comes with tokens of an OpenID provider.
+identity = Table(
+    "identity",
+    metadata,
+    Column("user_id", Big, ForeignKey("users.id"), primary_key=True, autoincrement=False),
+    Column("issuer", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("issued_s", Big, nullable=False),  # of the token whose roles are kept in user_role
+    UniqueConstraint("issuer", "subject", name="uq_identity_issuer_subject"),
+    **STRICT,
+)
+
+# Who is signed in at the dashboard. A row ends when it expires, at sign-out, and with its key.
+web_session = Table(
+    "web_session",
+    metadata,
+    Column("token_hash", Bytes, primary_key=True),
+    Column("key_id", String, ForeignKey("api_key.id"), nullable=False, index=True),
+    Column("expires_us", Big, nullable=False),
+    CheckConstraint("length(token_hash) = 32", name="hash"),
+    **STRICT,
+)
+
+dataset = Table(
+    "dataset",
+    metadata,
+    Column("id", Big, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("owner_id", Big, ForeignKey("users.id"), nullable=False, index=True),
+    # The registration as served, and its parsed form: JSON texts that never change, but for the
+    # domain of a graph whose node list comes later.
+    Column("description", String, nullable=False),
+    Column("domain", String),
+    Column("neighbouring", String, nullable=False),
+    Column("records_per_person", Int, nullable=False),
+    # The row count of a `replace` table, public for ever from the first accepted upload on.
+    Column("fixed_rows", Big),
+    Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0: none
+    Column("versions", Int, nullable=False, server_default=text("0")),  # given so far
+    Column("created_us", Big, nullable=False),
+    Column("nodes_folder", String),  # of the names of its nodes in a store; null elsewhere
+    CheckConstraint("version = 0 OR version = versions", name="version"),
+    CheckConstraint("records_per_person >= 1", name="records_per_person"),
+    **STRICT,
+)
+
+dataset_version = Table(
+    "dataset_version",
+    metadata,
+    Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
+    Column("version", Int, nullable=False),
+    Column("published_us", Big, nullable=False),
+    Column("removed_us", Big),  # when its arrays were deleted
+    Column("folder", String),  # of its arrays in a store (``storage.s3.remote``); null elsewhere
+    PrimaryKeyConstraint("dataset_id", "version"),
+    **STRICT,
+)
+
+upload = Table(
+    "upload",
+    metadata,
+    Column("id", Big, primary_key=True),
+    Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
+    Column("state", Small, nullable=False),  # 0 preparing, 1 refused, 2 published
+    Column("started_us", Big, nullable=False),
+    Column("lease_until", Big, nullable=False),
+    Column("detail", String, nullable=False),
+    Index("ix_upload_dataset_id", "dataset_id", "id"),
+    **STRICT,
+)
+Index(
+    "upload_preparing",
+    upload.c.dataset_id,
+    unique=True,
+    sqlite_where=text("state = 0"),
+    postgresql_where=text("state = 0"),
+)
+
+budget_account = Table(
+    "budget_account",
+    metadata,
+    Column("id", Big, primary_key=True),
+    Column("rank", Small, nullable=False),  # AccountRank; locks are taken in order (rank, id)
+    # 0 where the account ranges over all: unlike NULL it makes the combination unique.
+    Column("dataset_id", Big, nullable=False),
+    Column("analyst_id", Big, nullable=False),
+    Column("lim_eps_n", Big, nullable=False),
+    Column("charged_eps_n", Big, nullable=False, server_default=text("0")),
+    Column("lim_delta_a", Big, nullable=False),
+    Column("charged_delta_a", Big, nullable=False, server_default=text("0")),
+    Column("frozen", Small, nullable=False, server_default=text("0")),
+    Column("seq", Big, nullable=False, server_default=text("0")),
+    Column("head", Bytes, nullable=False),
+    UniqueConstraint("rank", "dataset_id", "analyst_id"),
+    CheckConstraint("charged_eps_n BETWEEN 0 AND lim_eps_n", name="epsilon"),
+    CheckConstraint("charged_delta_a BETWEEN 0 AND lim_delta_a", name="delta"),
+    CheckConstraint("frozen IN (0, 1)", name="frozen"),
+    CheckConstraint("length(head) = 32", name="head"),
+    CheckConstraint(
+        "(rank = 0 AND dataset_id > 0 AND analyst_id > 0)"
+        " OR (rank = 1 AND dataset_id = 0 AND analyst_id > 0)"
+        " OR (rank = 2 AND dataset_id > 0 AND analyst_id = 0)",
+        name="range",
+    ),
+    Index("ix_budget_account_analyst_id", "analyst_id"),
+    Index("ix_budget_account_dataset_id", "dataset_id"),
+    postgresql_with={"fillfactor": 50},  # hot rows are updated in place
+    **STRICT,
+)
+
+query = Table(
+    "query",
+    metadata,
+    Column("id", UuidBytes, primary_key=True),
+    Column("analyst_id", Big, nullable=False),
+    Column("dataset_id", Big, nullable=False),
+    Column("dataset_version", Int, nullable=False),
+    Column("idem_key", String, nullable=False),
+    Column("body_hash", Bytes, nullable=False),
+    Column("request", Bytes, nullable=False),
+    Column("eps_n", Big, nullable=False),
+    Column("delta_a", Big, nullable=False),
+    Column("state", Small, nullable=False),  # 0 running, 1 settled, 2 released, 3 abandoned
+    Column("attempt", Int, nullable=False, server_default="1"),
+    Column("attempt_us", Big, nullable=False),  # when the current attempt began
+    Column("lease_until", Big, nullable=False),
+    Column("answer", Bytes),
+    Column("answer_hash", Bytes),
+    Column("answer_status", Small),
+    Column("created_us", Big, nullable=False),
+    Column("settled_us", Big),
+    Column("release_us", Big),
+    UniqueConstraint("analyst_id", "idem_key"),
+    CheckConstraint("(state = 1) = (answer IS NOT NULL)", name="answer"),
+    CheckConstraint("length(body_hash) = 32", name="body_hash"),
+    CheckConstraint("answer_hash IS NULL OR length(answer_hash) = 32", name="answer_hash"),
+    CheckConstraint("state BETWEEN 0 AND 3", name="state"),
+    Index("ix_query_analyst_id", "analyst_id", "created_us"),
+    Index("ix_query_dataset_id", "dataset_id", "created_us"),
+    **STRICT,
+)
+Index(
+    "query_open",
+    query.c.lease_until,
+    sqlite_where=text("state = 0"),
+    postgresql_where=text("state = 0"),
+)
+
+entry = Table(
+    "entry",
+    metadata,
+    Column("account_id", Big, nullable=False),
+    Column("seq", Big, nullable=False),
+    Column("kind", Small, nullable=False),  # storage.journal.layouts.EntryKind
+    Column("query_id", UuidBytes),
+    Column("actor", Big, nullable=False),
+    Column("d_eps_n", Big, nullable=False),
+    Column("d_delta_a", Big, nullable=False),
+    Column("at_us", Big, nullable=False),
+    Column("digest", Bytes, nullable=False),
+    Column("head", Bytes, nullable=False),
+    # What the digest covers beside these columns; null in most kinds, and before schema 0003.
+    Column("subject", Bytes),
+    PrimaryKeyConstraint("account_id", "seq"),
+    # A second charge or release of one query is impossible; the query comes first so that its
+    # entries are found by it.
+    UniqueConstraint("query_id", "account_id", "kind"),
+    CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
+    CheckConstraint("subject IS NULL OR length(subject) = 32", name="subject"),
+    CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
+    Index("ix_entry_at_us", "at_us"),
+    **STRICT,
+)
+
+settlement = Table(
+    "settlement",
+    metadata,
+    Column("query_id", UuidBytes, primary_key=True),
+    Column("attempt", Int, nullable=False),
+    Column("answer_hash", Bytes, nullable=False),
+    Column("at_us", Big, nullable=False),
+    Column("digest", Bytes),  # storage.journal.layouts.ending_digest; null before schema 0003
+    CheckConstraint("length(answer_hash) = 32", name="hash"),
+    CheckConstraint("digest IS NULL OR length(digest) = 32", name="digest"),
+    **STRICT,
+)
+
+# Counted beside the ledger: a refusal costs nothing and leaves nothing in it.
+refusal = Table(
+    "refusal",
+    metadata,
+    Column("analyst_id", Big, nullable=False),
+    Column("dataset", String, nullable=False),  # as named in the request; "" where none was read
+    Column("type", String, nullable=False),  # the last part of the problem's type
+    Column("hour_us", Big, nullable=False),  # when the hour began
+    Column("refusals", Big, nullable=False),
+    PrimaryKeyConstraint("analyst_id", "dataset", "type", "hour_us"),
+    CheckConstraint("refusals > 0", name="refusals"),
+    **STRICT,
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Big, primary_key=True),
+    Column("at_us", Big, nullable=False),
+    Column("actor_id", Big, nullable=False),
+    Column("action", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("detail", String, nullable=False),
+    **STRICT,
+)

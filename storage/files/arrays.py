@@ -1,0 +1,97 @@
+"""A folder of arrays: written once, whole or not at all, and then memory-mapped read-only.
+
+``manifest.json`` names the arrays, because a name (an attribute's, say) need not be a file name;
+it also holds their types and lengths, so that a damaged folder is noticed when it is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.files.folders import create_file, make_folder, sync_folder
+
+FORMAT = 2
+MANIFEST = "manifest.json"
+
+
+class DamagedFolder(RuntimeError):
+    """A folder of arrays does not hold what its manifest says, or is in a later format."""
+
+
+def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write one-dimensional arrays to the new ``folder``; FileExistsError when it exists.
+
+    Everything is on the disk before the folder gets its name.
+    """
+    if folder.exists():
+        raise FileExistsError(folder)
+    partial = folder.with_name(f".{token_hex(16)}")
+    make_folder(partial)
+    try:
+        entries = []
+        for number, (name, array) in enumerate(arrays.items()):
+            file = f"{number}.npy"
+            _write(partial / file, array)
+            entries.append(
+                {"name": name, "file": file, "dtype": array.dtype.str, "length": len(array)}
+            )
+        manifest = {"format": FORMAT, "kind": kind, "arrays": entries}
+        with create_file(partial / MANIFEST) as out:
+            out.write(json.dumps(manifest, ensure_ascii=True, indent=1).encode())
+            out.flush()
+            os.fsync(out.fileno())
+        sync_folder(partial)
+        os.rename(partial, folder)
+        sync_folder(folder.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def open_arrays(folder: Path, *kinds: str) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Which of ``kinds`` a folder is, and its arrays, memory-mapped and read-only.
+
+    Raises FileNotFoundError when there is no such folder, DamagedFolder when it is not whole.
+    """
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    if manifest["format"] != FORMAT or manifest["kind"] not in kinds:
+        raise DamagedFolder(f"not a folder of {' or '.join(kinds)} in format {FORMAT}")
+    arrays = {}
+    for entry in manifest["arrays"]:
+        array = _open(folder / entry["file"])
+        if (array.dtype.str, array.shape) != (entry["dtype"], (entry["length"],)):
+            raise DamagedFolder("an array differs from its manifest")
+        arrays[entry["name"]] = array
+    return manifest["kind"], arrays
+
+
+def files_of(folder: Path) -> list[str]:
+    """The files that a manifest names beside itself."""
+    return [entry["file"] for entry in json.loads((folder / MANIFEST).read_bytes())["arrays"]]
+
+
+def _write(path: Path, array: NDArray[Any]) -> None:
+    if array.ndim != 1:
+        raise ValueError("arrays in a folder have one dimension")
+    with create_file(path) as out:
+        np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _open(path: Path) -> NDArray[Any]:
+    try:
+        mapped = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError) as error:  # a cut file, or a header that is none
+        raise DamagedFolder("an array cannot be mapped") from error
+    # A plain array over the mapping: kernels are compiled for arrays, not for their subclasses.
+    return np.asarray(mapped)

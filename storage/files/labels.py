@@ -1,0 +1,249 @@
+"""The public names of a graph's nodes, in the order of its candidates.
+
+A list may have a million names, so it is kept as arrays in a folder and memory-mapped: integers
+as they are, texts as UTF-8 bytes with offsets. Names keep the type they were registered with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.files.arrays import open_arrays, write_arrays
+
+DECIMAL = re.compile(r"-?[0-9]{1,40}")
+
+
+class NodeIndex(Protocol):
+    """Finds nodes by what the records call them."""
+
+    def codes(self, names: Any) -> NDArray[np.int32]:
+        """The number of each node in an Arrow array of integers or strings; −1 for no node."""
+        ...
+
+
+class NodeNumbers:
+    """Nodes without names: the numbers 0 … count − 1."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def codes(self, names: Any) -> NDArray[np.int32]:
+        numbers, known = as_integers(names)
+        known &= (numbers >= 0) & (numbers < self._count)
+        return np.where(known, numbers, -1).astype(np.int32)
+
+
+class IntegerLabels(Sequence[int]):
+    """Node names that are distinct integers of 64 bits.
+
+    ``order``: the positions of ``values`` in ascending order of their values, int32.
+    """
+
+    kind: ClassVar = "integer_labels"
+
+    def __init__(self, values: NDArray[np.int64], order: NDArray[np.int32]) -> None:
+        self._values, self._order = values, order
+
+    @classmethod
+    def of(cls, labels: Iterable[int]) -> IntegerLabels:
+        """Labels in memory; ValueError for a repeated or non-integer one."""
+        listed = labels if isinstance(labels, np.ndarray) else list(labels)
+        if not isinstance(listed, np.ndarray) and any(type(label) is not int for label in listed):
+            raise ValueError("node labels are all integers or all strings")
+        try:
+            values = np.asarray(listed, np.int64)
+        except OverflowError:
+            raise ValueError("integer node labels have at most 64 bits") from None
+        order = np.argsort(values, kind="stable").astype(np.int32)
+        if np.any(np.diff(values[order]) == 0):
+            raise ValueError("a node label is listed twice")
+        return cls(values, order)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"values": self._values, "order": self._order}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            return [int(value) for value in self._values[index]]
+        return int(self._values[index])
+
+    def codes(self, names: Any) -> NDArray[np.int32]:
+        numbers, known = as_integers(names)
+        if not len(self):
+            return np.full(len(numbers), -1, np.int32)
+        place = np.searchsorted(self._values, numbers, sorter=self._order)
+        found = self._order[np.minimum(place, len(self) - 1)]
+        known &= self._values[found] == numbers
+        return np.where(known, found, np.int32(-1)).astype(np.int32)
+
+
+class TextLabels(Sequence[str]):
+    """Node names that are distinct strings: ``text`` holds them as UTF-8, end to end.
+
+    Label i is ``text[offsets[i]:offsets[i + 1]]``; ``offsets`` int64 (n + 1,).
+    """
+
+    kind: ClassVar = "text_labels"
+
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        self._text, self._offsets = text, offsets
+
+    @classmethod
+    def of(cls, labels: Iterable[str]) -> TextLabels:
+        """Labels in memory; ValueError for a repeated or non-text one."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            array = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.large_string())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+            raise ValueError("node labels are all integers or all strings") from None
+        array = array.cast(pa.large_string())
+        if array.null_count:
+            raise ValueError("node labels are all integers or all strings")
+        if pc.count_distinct(array).as_py() != len(array):
+            raise ValueError("a node label is listed twice")
+        if array.offset or not len(array):
+            array = pa.concat_arrays([array, pa.array([], pa.large_string())])
+        _, offsets, text = array.buffers()
+        ends = np.zeros(1, np.int64)
+        if len(array):
+            ends = np.frombuffer(offsets, np.int64)[: len(array) + 1]
+        # An Arrow buffer may be absent where there is no text, or longer than the text.
+        content = np.frombuffer(text, np.uint8) if text else np.zeros(0, np.uint8)
+        return cls(content[: ends[-1]], ends)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"text": self._text, "offsets": self._offsets}
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._label(i) for i in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError("no such node")
+        return self._label(place)
+
+    def codes(self, names: Any) -> NDArray[np.int32]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        labels = pa.LargeStringArray.from_buffers(
+            len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
+        )
+        found = pc.index_in(names.cast(pa.large_string()), value_set=labels)
+        # A null is no name; were it let through it could meet no label either.
+        codes: NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
+
+    def _label(self, place: int) -> str:
+        return bytes(self._text[self._offsets[place] : self._offsets[place + 1]]).decode()
+
+
+NodeLabels = IntegerLabels | TextLabels
+Labels = Sequence[int] | Sequence[str]
+
+
+class DistantLabels(Sequence[Any]):
+    """The names of nodes whose list lies in a store: the length is known, names are fetched late.
+
+    Reading a name may wait for the store and may raise StoreFailed. The next reader tries again.
+    """
+
+    def __init__(self, length: int, fetch: Callable[[], NodeLabels]) -> None:
+        self._length, self._fetch = length, fetch
+        self._here: NodeLabels | None = None
+        self._lock = Lock()
+
+    @property
+    def at_hand(self) -> bool:
+        """True if reading a name does not wait."""
+        return self._here is not None
+
+    def here(self) -> NodeLabels:
+        """The list itself. Raises: StoreFailed."""
+        if self._here is None:
+            with self._lock:
+                if self._here is None:
+                    self._here = self._fetch()
+        return self._here
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> int | str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int] | list[str]: ...
+    def __getitem__(self, index: int | slice) -> int | str | list[int] | list[str]:
+        return self.here()[index]
+
+
+def node_labels(labels: Labels) -> NodeLabels:
+    """A list of names in the form that finds nodes quickly.
+
+    Raises: ValueError when names are repeated, or are neither all integers nor all strings.
+    """
+    if isinstance(labels, DistantLabels):
+        return labels.here()
+    if isinstance(labels, IntegerLabels | TextLabels):
+        return labels
+    if len(labels) and isinstance(labels[0], str):
+        return TextLabels.of(labels)  # type: ignore[arg-type]  # checked by Arrow, name by name
+    return IntegerLabels.of(labels)  # type: ignore[arg-type]  # checked there, name by name
+
+
+def node_index(nodes: int, labels: Labels | None) -> NodeIndex:
+    """What finds the nodes of a graph domain: by number, or by name where they have names."""
+    return NodeNumbers(nodes) if labels is None else node_labels(labels)
+
+
+def write_labels(folder: Path, labels: Labels) -> None:
+    """Write names to the new ``folder``; ValueError as ``node_labels``, FileExistsError."""
+    known = node_labels(labels)
+    write_arrays(folder, known.kind, known.arrays())
+
+
+def open_labels(folder: Path) -> NodeLabels:
+    """The names in a folder, memory-mapped; FileNotFoundError when there is no such folder."""
+    kind, arrays = open_arrays(folder, IntegerLabels.kind, TextLabels.kind)
+    return IntegerLabels(**arrays) if kind == IntegerLabels.kind else TextLabels(**arrays)
+
+
+def as_integers(names: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Names as 64-bit integers, and which of them are such; the others are 0."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(names.type):
+        if pa.types.is_uint64(names.type):  # the upper half is no label, and must not wrap
+            names = names.cast(pa.decimal128(20, 0)).cast(pa.string())
+        else:
+            known = np.asarray(names.is_valid())
+            return names.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False), known
+    numbers = np.zeros(len(names), np.int64)
+    known = np.zeros(len(names), np.bool_)
+    for i, text in enumerate(names.to_pylist()):
+        if text is not None and DECIMAL.fullmatch(text) and -(2**63) <= int(text) < 2**63:
+            numbers[i], known[i] = int(text), True
+    return numbers, known

@@ -1,0 +1,75 @@
+"""The audit trail: who changed people, keys, grants, uploads and limits, and when.
+
+A line is written in the transaction of what it records: neither stands without the other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, insert, select
+
+from storage.database.database import Database
+from storage.database.expressions import now_us
+from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.tables import audit, users
+
+#: Whose name stands where nobody's key was used: the operator, at the command line.
+OPERATOR_NAME = "(operator)"
+#: Lines whose moment says how long records took to prepare: they are for nobody to read.
+UNTOLD = ("records.publish",)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One line; ``detail`` holds public facts."""
+
+    id: int
+    at_us: int
+    actor: str
+    action: str
+    subject: str
+    detail: dict[str, Any]
+
+
+def record(
+    connection: Connection, actor_id: int, action: str, subject: str, detail: dict[str, Any]
+) -> None:
+    """Add one line, such as ``record(connection, 1, "user.create", "ada", {"roles": […]})``.
+
+    ``detail`` holds public facts: nothing taken from records, no secret.
+    """
+    text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    line = {"actor_id": actor_id, "action": action, "subject": subject, "detail": text}
+    connection.execute(insert(audit).values(at_us=now_us(), **line))
+
+
+_c = audit.c
+_LINES: Select[Any] = (
+    select(*_c, users.c.name)
+    .select_from(audit.outerjoin(users, users.c.id == _c.actor_id))
+    .where(_c.action.not_in(UNTOLD))
+)
+
+
+def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> Page[AuditRow]:
+    """Lines of the trail, newest first."""
+    wanted = _LINES
+    if cursor is not None:
+        wanted = wanted.where(_c.id < decode_cursor(cursor, int)[0])
+    with database.read() as connection:
+        rows = connection.execute(wanted.order_by(_c.id.desc()).limit(limit + 1)).all()
+    return page_of(rows, limit, _line, lambda row: (row.id,))
+
+
+def _line(row: Row[Any]) -> AuditRow:
+    return AuditRow(
+        id=row.id,
+        at_us=row.at_us,
+        actor=row.name or OPERATOR_NAME,
+        action=row.action,
+        subject=row.subject,
+        detail=json.loads(row.detail),
+    )

@@ -1,0 +1,1 @@
+"""Accounts, charges, settlements and replays."""

@@ -1,0 +1,320 @@
+"""The budget ledger: charge first, answer once, forget nothing.
+
+Reserving a query *is* charging it. Settling stores the answer and touches no account; releasing,
+possible only before the records were opened, is the only way a charge is given back. A crash
+therefore needs no repair: a query that was abandoned is already charged, and a retry under its key
+runs again under that charge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import PrivacyLoss
+from storage.catalogue.datasets import StoredDataset
+from storage.database.database import Database
+from storage.database.pages import Page
+from storage.database.tables import budget_account, settlement
+from storage.errors import CommitUnknown, LedgerAlarm, NotFound
+from storage.journal import audit
+from storage.journal.loop_writer import LoopWriter
+from storage.journal.writer import Failed, Writer
+from storage.ledger import alarms, batch, replay, settling
+from storage.ledger.accounts import AccountRow, account_row, select_accounts
+from storage.ledger.entry_pages import EntryRow, page_of_entries
+from storage.ledger.limits import find_account, set_limit
+from storage.ledger.overall import set_overall
+from storage.ledger.requests import Replay, Reservation, Reserve, Settle
+from storage.people.users import User
+
+__all__ = ["AccountRow", "EntryRow", "Ledger", "Replay", "Reservation", "Reserve"]
+
+#: After such a silence of its holder anybody with the key may run a query again.
+LEASE_US = 600 * 1_000_000
+
+
+class Ledger:
+    """The accounts and queries of one database; safe to share between threads.
+
+    Args:
+        failure_body: the fixed reply, of status 500, to a query that failed after its records
+            were opened; it may name the query's id and nothing else.
+        lease_us: how long an attempt has the query to itself without renewing its lease.
+        on_alarm: is told which accounts were frozen, and when, after a constraint has fired.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        failure_body: Callable[[UUID], bytes],
+        lease_us: int = LEASE_US,
+        on_alarm: alarms.Tell = lambda _accounts, _at_us: None,
+    ) -> None:
+        self._database = database
+        self.failure_body = failure_body
+        self._lease_us = lease_us
+        self._alarms = alarms.Alarms(database, on_alarm)
+        self._writer: Writer[batch.Member, batch.Outcome] = Writer(self._commit)
+        database.on_close(self._writer.close)
+        self._run_async = self._writer.run_async
+        if database.embedded:
+            on_loop = LoopWriter(self._begin, self._writer.outcomes)
+            self._run_async = on_loop.run_async
+            database.on_close(on_loop.close)
+
+    # ---------------------------------------------------------------- accounts
+
+    def grant(
+        self,
+        dataset: StoredDataset,
+        analyst: User,
+        limit: PrivacyLoss,
+        *,
+        actor: User,
+        if_match: str | None = None,
+    ) -> AccountRow:
+        """Set the analyst's allowance for the dataset, opening the account at need.
+
+        Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
+        """
+
+        def work(connection: Connection) -> AccountRow:
+            account = set_limit(
+                connection,
+                AccountRank.ANALYST_ON_DATASET,
+                dataset.id,
+                analyst.id,
+                limit,
+                actor.id,
+                if_match,
+            )
+            subject = f"{dataset.name}/{analyst.name}"
+            audit.record(connection, actor.id, "budget.set", subject, limit.as_dict())
+            return account
+
+        with self._alarms.watching(alarms.of_pair(dataset.id, analyst.id)):
+            return self._database.write(work)
+
+    def grant_overall(self, analyst: User, limit: PrivacyLoss, *, actor: User) -> AccountRow:
+        """Set what the analyst may learn of all datasets together; opening counts what was charged.
+
+        Raises: BelowSpent.
+        """
+
+        def work(connection: Connection) -> AccountRow:
+            account = set_overall(connection, analyst.id, limit, actor.id)
+            audit.record(connection, actor.id, "budget.overall", analyst.name, limit.as_dict())
+            return account
+
+        with self._alarms.watching(alarms.of_pair(0, analyst.id)):
+            return self._database.write(work)
+
+    def overall(self, analyst_id: int) -> AccountRow | None:
+        """The analyst's account over all datasets, None when there is no such limit."""
+        return self._find(AccountRank.ANALYST, 0, analyst_id)
+
+    def account(self, dataset_id: int, analyst_id: int) -> AccountRow | None:
+        """The analyst's account for the dataset, None when nothing was ever granted."""
+        return self._find(AccountRank.ANALYST_ON_DATASET, dataset_id, analyst_id)
+
+    def cap(self, dataset_id: int) -> AccountRow:
+        """What all analysts together may learn of the dataset; NotFound when it is unknown."""
+        cap = self._find(AccountRank.DATASET, dataset_id, 0)
+        if cap is None:
+            raise NotFound("there is no such dataset")
+        return cap
+
+    def accounts_of(self, dataset_id: int) -> list[AccountRow]:
+        """The analysts' accounts for the dataset, without its cap, by name."""
+        return self._accounts(budget_account.c.dataset_id == dataset_id)
+
+    def accounts_of_analyst(self, analyst_id: int) -> list[AccountRow]:
+        """The analyst's accounts, one a dataset, by name."""
+        return self._accounts(budget_account.c.analyst_id == analyst_id)
+
+    def _find(self, rank: AccountRank, dataset_id: int, analyst_id: int) -> AccountRow | None:
+        with self._database.read() as connection:
+            try:
+                return find_account(connection, rank, dataset_id, analyst_id)
+            except NotFound:
+                return None
+
+    def _accounts(self, whose: ColumnElement[bool]) -> list[AccountRow]:
+        wanted = (
+            select_accounts()
+            .where(budget_account.c.rank == int(AccountRank.ANALYST_ON_DATASET), whose)
+            .order_by("dataset", "analyst")
+        )
+        with self._database.read() as connection:
+            return [account_row(row) for row in connection.execute(wanted)]
+
+    # ---------------------------------------------------------------- queries
+
+    def replay(self, analyst_id: int, key: str, body_hash: bytes) -> Replay | None:
+        """The stored reply under this key; None when ``reserve`` is to be tried.
+
+        Raises: KeyReused; StillRunning, also until the release instant of a reply that is there;
+        QueryReleased.
+        """
+        found = replay.look_up(self._database, analyst_id, key, body_hash, self.failure_body)
+        return found if isinstance(found, Replay) else None
+
+    def reserve(self, request: Reserve) -> Reservation | Replay:
+        """Charge the query, or take it over under its charge, or give its stored reply.
+
+        Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and what
+        ``replay`` raises; nothing is charged or stored then. CommitUnknown: the charge may stand.
+        """
+        outcome = self._writer.run(request)
+        return outcome if isinstance(outcome, Reservation) else self._known(request)
+
+    async def reserve_async(self, request: Reserve) -> Reservation | Replay:
+        """``reserve`` for an event loop: no thread waits for the commit."""
+        outcome = await self._run_async(request)
+        if isinstance(outcome, Reservation):
+            return outcome
+        return await asyncio.to_thread(self._known, request)
+
+    def settle(
+        self, reservation: Reservation, *, status: int, body: bytes, release_us: int
+    ) -> bool:
+        """Store the reply; only after True may it leave, at ``release_us`` or later.
+
+        False: another attempt holds the query or has answered it, and ``body`` must be dropped.
+        Raises: CommitUnknown when not even a second look could tell.
+        """
+        reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
+        try:
+            return bool(self._writer.run(reply))
+        except CommitUnknown:
+            if self._is_settled(reply):
+                return True
+            raise
+
+    async def settle_async(
+        self, reservation: Reservation, *, status: int, body: bytes, release_us: int
+    ) -> bool:
+        """``settle`` for an event loop: no thread waits for the commit."""
+        reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
+        try:
+            return bool(await self._run_async(reply))
+        except CommitUnknown:
+            if await asyncio.to_thread(self._is_settled, reply):
+                return True
+            raise
+
+    def renew(self, *held: Reservation) -> bool:
+        """Show a sign of life: each query stays its attempt's for another whole lease.
+
+        False when one of them is over or another attempt holds it by now; that one is not changed.
+        """
+        # In the order of their ids: two processes never wait for each other in turn.
+        ordered = sorted(held, key=lambda one: one.query_id)
+
+        def work(connection: Connection) -> bool:
+            kept = [
+                settling.renew(connection, one.query_id, one.attempt, self._lease_us)
+                for one in ordered
+            ]
+            return all(kept)
+
+        with self._alarms.watching(alarms.of_query(*(one.query_id for one in ordered))):
+            return self._database.write(work)
+
+    def release(self, reservation: Reservation) -> bool:
+        """Give the charge back; for the holder alone, before it has opened the records.
+
+        False, and nothing changed, when this is not the first attempt or it is over.
+        """
+        if reservation.attempt != 1:
+            return False
+        with self._alarms.watching(alarms.of_query(reservation.query_id)):
+            return self._database.write(
+                lambda connection: settling.release(connection, reservation.query_id)
+            )
+
+    def _known(self, request: Reserve) -> Reservation | Replay:
+        """What a key stands for that the guard of a new query has found taken."""
+        key = (request.analyst_id, request.stored_key, request.body_hash)
+        stored = self.replay(*key)
+        if stored is not None:
+            return stored
+
+        def work(connection: Connection) -> Reservation | Replay:
+            found = replay.find(connection, *key, self.failure_body)
+            if isinstance(found, replay.Lapsed):
+                return replay.take_over(connection, found, self._lease_us, self.failure_body)
+            assert found is not None, "a key that is taken has a query"
+            return found
+
+        with self._alarms.watching(_concerned(request)):
+            return self._database.write(work)
+
+    def _commit(self, members: Sequence[batch.Member]) -> batch.Outcomes:
+        try:
+            outcomes = self._database.write(partial(self._run, members))
+        except LedgerAlarm:
+            if len(members) == 1:  # of more, the writer has each run by itself
+                self._alarms.ring(_concerned(members[0]))
+            raise
+        return self._heard(members, outcomes)
+
+    def _begin(self, members: Sequence[batch.Member]) -> Callable[[], batch.Outcomes] | None:
+        commit = self._database.begin(partial(self._run, members))
+        return None if commit is None else lambda: self._heard(members, commit())
+
+    def _run(self, members: Sequence[batch.Member], connection: Connection) -> batch.Outcomes:
+        return batch.run(connection, members, self._lease_us)
+
+    def _heard(self, members: Sequence[batch.Member], outcomes: batch.Outcomes) -> batch.Outcomes:
+        for member, outcome in zip(members, outcomes, strict=True):
+            if isinstance(outcome, Failed) and isinstance(outcome.error, LedgerAlarm):
+                self._alarms.ring(_concerned(member))
+        return outcomes
+
+    def _is_settled(self, reply: Settle) -> bool:
+        s = settlement.c
+        stored = select(s.query_id).where(
+            s.query_id == reply.query_id,
+            s.attempt == reply.attempt,
+            s.answer_hash == sha256(reply.body).digest(),
+        )
+        with self._database.read() as connection:
+            return connection.execute(stored).one_or_none() is not None
+
+    # ---------------------------------------------------------------- history
+
+    def entries(
+        self,
+        *,
+        analyst_id: int | None = None,
+        owner_id: int | None = None,
+        dataset: str | None = None,
+        kind: str | None = None,
+        analyst: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[EntryRow]:
+        """Entries, newest first: of one analyst's accounts, of one owner's datasets, or all.
+
+        ``dataset``, ``kind`` and ``analyst`` narrow them down by name.
+        """
+        with self._database.read() as connection:
+            return page_of_entries(
+                connection, analyst_id, owner_id, dataset, limit, cursor, kind, analyst
+            )
+
+
+def _concerned(member: batch.Member) -> ColumnElement[bool]:
+    """The accounts of what was asked."""
+    if isinstance(member, Reserve):
+        return alarms.of_pair(member.dataset_id, member.analyst_id)
+    return alarms.of_query(member.query_id)

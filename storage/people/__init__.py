@@ -1,0 +1,1 @@
+"""Users, roles, keys, sessions and identities."""

@@ -1,0 +1,1 @@
+"""The data folder: prepared versions on disk, opened versions, tickets of uploads, retention."""

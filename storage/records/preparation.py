@@ -1,0 +1,184 @@
+"""From an uploaded file to a prepared version: arrays in a folder, opened by memory mapping.
+
+Done once at upload, so that a query is arithmetic on ready arrays and its time hardly depends on
+records. Nothing under the final name exists until all of it is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.memory import most_parts, preparation_memory
+from mechanisms.model.domains import (
+    Dataset,
+    Domain,
+    GraphDomain,
+    NeighbouringRelation,
+    PrefixDomain,
+)
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
+from storage.files.arrays import open_arrays, write_arrays
+from storage.files.growing import sorted_copy
+from storage.ingest import (
+    Coded,
+    CodedGraph,
+    CodedTable,
+    UploadLimits,
+    read_records,
+    release_memory,
+)
+from storage.ingest.refusals import WHOLE, refuse
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, from 0 to 1; what it raises stops the work."""
+
+GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
+
+
+@dataclass(frozen=True)
+class PreparedVersion:
+    """A version that can be published. ``rows``: of a ``replace`` table, where they are public."""
+
+    folder: Path
+    rows: int | None
+
+
+def prepare_upload(
+    path: Path,
+    *,
+    media_type: str,
+    gzipped: bool,
+    dataset: Dataset,
+    folder: Path,
+    executor: Executor,
+    limits: UploadLimits | None = None,
+    progress: Progress | None = None,
+) -> PreparedVersion:
+    """Read, check, prepare and write the records in a file to the new ``folder``.
+
+    Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner alone); then nothing is
+        left behind. ``path`` is left to the caller.
+    """
+    limits = limits or UploadLimits()
+    if isinstance(dataset.domain, GraphDomain):
+        # However few edges there are: it need not be read.
+        _parts_within(limits.memory_bytes, dataset.domain.nodes, 0, executor)
+    try:
+        coded = read_records(
+            path,
+            media_type=media_type,
+            gzipped=gzipped,
+            domain=dataset.domain,
+            limits=limits,
+            scratch=folder.parent,
+            # How far the reading has come is not known: it counts for nothing.
+            between=lambda: progress(0.0) if progress is not None else None,
+        )
+    finally:
+        release_memory()
+    prepare(
+        coded,
+        folder,
+        executor,
+        work_limit=limits.preparation_work,
+        memory_limit=limits.memory_bytes,
+        progress=progress,
+    )
+    public = dataset.neighbouring is NeighbouringRelation.REPLACE
+    rows = coded.rows if public and isinstance(coded, CodedTable) else None
+    return PreparedVersion(folder, rows)
+
+
+def prepare(
+    coded: Coded,
+    folder: Path,
+    executor: Executor,
+    *,
+    work_limit: int,
+    memory_limit: int = UploadLimits.memory_bytes,
+    progress: Progress | None = None,
+) -> None:
+    """Write coded records, and what is worked out once from them, to the new ``folder``.
+
+    Raises: InvalidRecords of type ``preparation_limit`` when that is above ``work_limit`` steps,
+        of type ``memory_limit`` when it does not fit into so many bytes beside mapped files.
+    """
+    if isinstance(coded, CodedGraph):
+        nodes, edges = len(coded.indptr) - 1, len(coded.indices) // 2
+        parts = _parts_within(memory_limit, nodes, edges, executor)
+        write_arrays(folder, GRAPH, _graph_arrays(coded, executor, work_limit, parts, progress))
+    elif isinstance(coded, CodedTable):
+        write_arrays(folder, TABLE, _table_arrays(coded, folder.parent))
+    else:
+        write_arrays(folder, PREFIX, {"cutoff": np.array([coded.cutoff], np.int64)})
+    if progress is not None:
+        progress(1.0)
+
+
+def open_records(folder: Path, domain: Domain) -> Records:
+    """The records of a prepared version, memory-mapped and read-only.
+
+    Raises: FileNotFoundError, or DamagedFolder when the folder does not fit the domain.
+    """
+    if isinstance(domain, GraphDomain):
+        _, arrays = open_arrays(folder, GRAPH)
+        indptr, indices = arrays.pop("indptr"), arrays.pop("indices")
+        return GraphRecords(indptr, indices, _under("column", arrays), _under("total", arrays))
+    if isinstance(domain, PrefixDomain):
+        _, arrays = open_arrays(folder, PREFIX)
+        return PrefixRecords(int(arrays["cutoff"][0]))
+    _, arrays = open_arrays(folder, TABLE)
+    return TableRecords(*(_under(part, arrays) for part in ("codes", "values", "ordered")))
+
+
+def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
+    """How many parts a graph may be prepared in; InvalidRecords when one is too many."""
+    parts = most_parts(nodes, edges, executor.workers, memory)
+    if parts == 0:
+        needed = preparation_memory(nodes, edges, executor.workers, 1)
+        refuse(
+            WHOLE,
+            "memory_limit",
+            f"preparing this graph takes {needed} bytes of memory, and memory_limit is {memory}",
+        )
+    return parts
+
+
+def _graph_arrays(
+    graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
+) -> dict[str, NDArray[Any]]:
+    # Imported here: their kernels are loaded at the first upload, not at the start.
+    from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
+
+    if preparation_work(graph.indptr, graph.indices, work_limit) > work_limit:
+        refuse(
+            WHOLE,
+            "preparation_limit",
+            f"preparing this graph takes more than the {work_limit} steps of preparation_limit",
+        )
+    columns = prepare_graph(graph.indptr, graph.indices, executor, progress, parts)
+    totals = prepare_totals(graph.indptr, graph.indices, columns["co_degree"], executor, parts)
+    named = {f"column:{name}": column for name, column in columns.items()}
+    named |= {f"total:{name}": total for name, total in totals.items()}
+    return {"indptr": graph.indptr, "indices": graph.indices, **named}
+
+
+def _table_arrays(table: CodedTable, scratch: Path) -> dict[str, NDArray[Any]]:
+    codes = {f"codes:{name}": array for name, array in table.codes.items()}
+    values = {f"values:{name}": array for name, array in table.values.items()}
+    ordered = {
+        f"ordered:{name}": sorted_copy(array, scratch) for name, array in table.values.items()
+    }
+    return {**codes, **values, **ordered}
+
+
+def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    start = prefix + ":"
+    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}

@@ -1,0 +1,1 @@
+"""Files shared through an object store; an optional part of the service."""

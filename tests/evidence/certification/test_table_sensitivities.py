@@ -1,0 +1,288 @@
+"""δ of information gain, Gini and rates on every table of larger universes, one attribute each.
+
+u and δ of an attribute depend on its own counts alone, so every table of a universe is measured
+as one candidate of a long list. The shared contract tests do the same from records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction, WalkedSensitivity
+from mechanisms.selection.dampening import (
+    dampened_scores,
+    flattened_scores,
+    global_scores,
+    shifted_scores,
+)
+from mechanisms.utilities.gini import Gini
+from mechanisms.utilities.information_gain import InformationGain
+from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.utility import Grid, Measured
+from tests.evidence.certification import checks, tables
+from tests.evidence.certification.checks import Array
+from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
+
+Relation = NeighbouringRelation
+Shape = tuple[int, int, int]  # levels, classes, rows
+
+#: All tables of at most, or exactly, eight records; and one level with very many.
+SHAPES: list[Shape] = [(1, 2, 1), (1, 2, 2), (2, 2, 8), (3, 2, 8), (2, 3, 8), (3, 3, 5), (1, 2, 45)]
+SLOW: list[Shape] = [(3, 3, 8), (1, 2, 120), (2, 2, 14), (1, 4, 14)]
+
+every_relation = pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+every_shape = pytest.mark.parametrize(
+    "shape", [*SHAPES, *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW)], ids=str
+)
+every_grid = pytest.mark.parametrize("bits", [0, 1, 2, 5, 32])
+
+
+def dataset_of(relation: Relation, rows: int) -> Dataset:
+    return Dataset("table", relation, TableDomain((), rows=rows, max_rows=rows))
+
+
+@cache
+def universe(relation: Relation, shape: Shape) -> tuple[list[tables.Table], Array]:
+    levels, classes, rows = shape
+    listed = tables.members(relation, levels * classes, rows)
+    return listed, tables.neighbour_pairs(relation, listed)
+
+
+@dataclass(frozen=True)
+class Measures:
+    measured: Measured
+    grid: Grid
+    pairs: Array
+
+    @property
+    def utilities(self) -> Array:
+        return self.measured.utilities[:, None]
+
+    @property
+    def delta(self) -> Array:
+        everyone = np.arange(len(self.utilities))
+        distances = range(self.grid.horizon + 2)
+        return np.stack([self.measured.delta.at(t, everyone) for t in distances], axis=1)[..., None]
+
+
+@cache
+def measures(
+    utility: InformationGain | Gini, relation: Relation, shape: Shape, bits: int
+) -> Measures:
+    levels, classes, rows = shape
+    listed, pairs = universe(relation, shape)
+    grid = utility.table_grid(rows).coarser(bits)
+    counts = [np.array(table).reshape(levels, classes) for table in listed]
+    measured = utility.of_tables(counts, dataset_of(relation, rows), Sensitivity.LOCAL, grid)
+    return Measures(measured, grid, pairs)
+
+
+UTILITIES = (InformationGain(), Gini())
+FORMULAS = {"information_gain": tables.information_gain, "gini": tables.gini}
+
+
+@pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
+@every_relation
+@every_grid
+@every_shape
+def test_delta_is_admissible(
+    utility: InformationGain | Gini, relation: Relation, bits: int, shape: Shape
+) -> None:
+    found = measures(utility, relation, shape, bits)
+    delta, grid = found.delta, found.grid
+    assert checks.admissibility_breach(found.utilities, delta, found.pairs) is None
+    assert checks.shape_breach(delta[..., 0], grid.cap, grid.horizon) is None
+    missing = (grid.cap - delta[:, : grid.horizon, 0]).sum(axis=1)
+    assert (found.measured.delta.shortfall() == missing).all()
+    assert np.abs(found.utilities).max() <= grid.largest
+    attained = checks.largest_change(found.utilities, found.pairs)
+    if bits == 32:
+        assert attained == grid.cap or (attained == 0 and grid.cap == 1)
+    else:
+        assert attained <= grid.cap
+
+
+@pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
+@every_relation
+@every_grid
+@every_shape
+def test_scores_move_by_one_unit_at_most(
+    utility: InformationGain | Gini, relation: Relation, bits: int, shape: Shape
+) -> None:
+    found = measures(utility, relation, shape, bits)
+    u, delta, grid = found.measured.utilities, found.measured.delta, found.grid
+    for q in (0, 3, 20):
+        for scores in (
+            global_scores(u, grid.cap, q),
+            dampened_scores(u, delta, q),
+            shifted_scores(u, delta, q, 1),
+            shifted_scores(u, delta, q, -1),
+        ):
+            assert checks.largest_change(scores, found.pairs) <= 1 << q
+
+
+@pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
+@every_relation
+@pytest.mark.parametrize("shape", SHAPES[:5], ids=str)
+def test_utilities_follow_their_definition(
+    utility: InformationGain | Gini, relation: Relation, shape: Shape
+) -> None:
+    listed, _ = universe(relation, shape)
+    for bits in (0, 3, 32):
+        found = measures(utility, relation, shape, bits).measured.utilities
+        wanted = [
+            FORMULAS[utility.name](np.array(table).reshape(shape[:2]).tolist(), bits)
+            for table in listed
+        ]
+        assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
+@every_relation
+def test_a_node_of_a_tree_keeps_the_public_bound(
+    utility: InformationGain | Gini, relation: Relation
+) -> None:
+    """Its own records are some of N: a replacement may add one there, remove one, or both."""
+    rows = 7
+    listed = tables.members(ADD_REMOVE, 4, rows)
+    pairs = np.concatenate([tables.neighbour_pairs(r, listed) for r in {ADD_REMOVE, relation}])
+    for bits in (1, 32):
+        grid = utility.table_grid(rows).coarser(bits)
+        counts = [np.array(table).reshape(2, 2) for table in listed]
+        measured = utility.of_tables(counts, dataset_of(relation, rows), Sensitivity.LOCAL, grid)
+        found = Measures(measured, grid, pairs)
+        assert checks.admissibility_breach(found.utilities, found.delta, pairs) is None
+
+
+def exact_local_sensitivities(utilities: Array, pairs: Array, horizon: int) -> Array:
+    """LS(x, t): the largest change between neighbours within distance t of x, (datasets, t)."""
+    here = np.zeros(len(utilities), dtype=np.int64)
+    change = np.abs(utilities[pairs[:, 0]] - utilities[pairs[:, 1]])
+    for side in (0, 1):
+        np.maximum.at(here, pairs[:, side], change)
+    found = [here]
+    for _ in range(horizon):
+        wider = found[-1].copy()
+        for a, b in ((0, 1), (1, 0)):
+            np.maximum.at(wider, pairs[:, a], found[-1][pairs[:, b]])
+        found.append(wider)
+    return np.stack(found, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 16), (2, 2, 8), (1, 3, 9), (2, 3, 6)], ids=str)
+def test_information_gain_is_exact_under_add_remove(shape: Shape) -> None:
+    """As long as the bound on rows is not in reach δ is the local sensitivity, up to rounding."""
+    found = measures(InformationGain(), ADD_REMOVE, shape, 32)
+    listed, pairs = universe(ADD_REMOVE, shape)
+    horizon = shape[2] - 2
+    exact = exact_local_sensitivities(found.measured.utilities, pairs, horizon)
+    rows = np.array([sum(table) for table in listed])
+    for t in range(horizon):
+        inside = rows + t < shape[2]
+        excess = found.delta[inside, t, 0] - exact[inside, t]
+        assert (excess >= 0).all()
+        assert (excess <= 2 * t + 3).all()
+
+
+def test_gini_is_exact_at_distance_zero_for_two_classes() -> None:
+    found = measures(Gini(), ADD_REMOVE, (2, 2, 8), 32)
+    listed, pairs = universe(ADD_REMOVE, (2, 2, 8))
+    exact = exact_local_sensitivities(found.measured.utilities, pairs, 0)[:, 0]
+    inside = np.array([sum(table) < 8 for table in listed])
+    assert np.abs(found.delta[inside, 0, 0] - exact[inside]).max() <= 1
+
+
+# Rates: a dataset is (hits, misses, others), others being the rest of the records.
+
+
+@dataclass(frozen=True)
+class RateMeasures(Measures):
+    states: Array
+
+
+@cache
+def rate_measures(relation: Relation, rows: int, bits: int) -> RateMeasures:
+    listed = tables.members(relation, 3, rows)
+    pairs = tables.neighbour_pairs(relation, listed)
+    states = np.array(listed)
+    replaced = relation is REPLACE
+    grid = Grid(32, 1 << 32 if replaced else 1 << 31, rows if replaced else rows + 1, 1 << 32)
+    grid = grid.coarser(bits)
+    hits, totals = states[:, 0], states[:, 0] + states[:, 1]
+    measured = TruePositiveRate().of_counts(
+        hits, totals, dataset_of(relation, rows), Sensitivity.LOCAL, grid
+    )
+    return RateMeasures(measured, grid, pairs, states)
+
+
+@every_relation
+@every_grid
+@pytest.mark.parametrize("rows", [1, 2, 5, 16, pytest.param(40, marks=pytest.mark.slow)])
+def test_rates_are_admissible(relation: Relation, rows: int, bits: int) -> None:
+    found = rate_measures(relation, rows, bits)
+    delta, grid = found.delta, found.grid
+    assert checks.admissibility_breach(found.utilities, delta, found.pairs) is None
+    assert checks.shape_breach(delta[..., 0], grid.cap, grid.horizon) is None
+    missing = (grid.cap - delta[:, : grid.horizon, 0]).sum(axis=1)
+    assert (found.measured.delta.shortfall() == missing).all()
+    u = found.measured.utilities
+    assert u.tolist() == [tables.rate(h, h + m, bits) for h, m, _ in found.states.tolist()]
+    if bits:
+        assert checks.largest_change(found.utilities, found.pairs) == grid.cap
+    for q in (0, 3, 20):
+        for scores in (
+            global_scores(u, grid.cap, q),
+            dampened_scores(u, found.measured.delta, q),
+            shifted_scores(u, found.measured.delta, q, 1),
+            shifted_scores(u, found.measured.delta, q, -1),
+        ):
+            assert checks.largest_change(scores, found.pairs) <= 1 << q
+
+
+@every_relation
+def test_rates_are_exact(relation: Relation) -> None:
+    """δ is the local sensitivity at every distance; under replace but at an empty class."""
+    rows, bits = 16, 32
+    found = rate_measures(relation, rows, bits)
+    exact = exact_local_sensitivities(found.measured.utilities, found.pairs, rows)
+    positives = found.states[:, :2].sum(axis=1)
+    full = found.states.sum(axis=1)
+    for t in range(rows):
+        # A table at its bound takes one change more; without positives the value is 1, not 1/2.
+        inside = full + t < rows if relation is ADD_REMOVE else positives > 0
+        excess = found.delta[inside, t, 0] - exact[inside, t]
+        assert (np.abs(excess) <= 1).all()
+
+
+class Plain:
+    """The same δ without its own walk: the scores then ask for one distance after the other."""
+
+    def __init__(self, delta: SensitivityFunction) -> None:
+        self.cap, self.horizon, self.at = delta.cap, delta.horizon, delta.at
+        self.largest, self.shortfall = delta.largest, delta.shortfall
+
+
+@every_relation
+@pytest.mark.parametrize("bits", [0, 2, 32])
+def test_walked_steps_are_those_of_delta(relation: Relation, bits: int) -> None:
+    found: list[Measured] = [
+        measures(utility, relation, shape, bits).measured
+        for utility in UTILITIES
+        for shape in [(1, 2, 1), (2, 2, 8), (1, 2, 45)]
+    ]
+    found += [rate_measures(relation, rows, bits).measured for rows in (1, 5, 16)]
+    for measured in found:
+        walked, plain = measured.delta, Plain(measured.delta)
+        assert isinstance(walked, WalkedSensitivity)
+        assert not isinstance(plain, WalkedSensitivity)
+        for scale in (1, 7, -30):
+            u = measured.utilities * scale
+            for score in (dampened_scores, flattened_scores):
+                assert (score(u, walked, 9) == score(u, plain, 9)).all()
+        one = np.zeros(1, dtype=np.int64)
+        assert (walked.passed(np.repeat(one, len(measured.utilities)))[:2] == 0).all()

@@ -1,0 +1,168 @@
+"""The law of a whole private tree of depth one stays within e^ε on all neighbouring tables.
+
+All tables of up to five records, two attributes of two levels and two classes: 1,287 of them. As in
+``test_laws`` scores are on a coarse grid and p = e^−λ of the selection is a rational, so that one
+share is e^−ε = p², the count and the class counts have that base, and a tree costs three.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+from math import exp
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.noise.discrete_laplace import discrete_laplace_probability
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
+from mechanisms.trees.id3 import Id3, grow
+from mechanisms.trees.id3.law import (
+    Outcome,
+    at_least_probability,
+    depth_one_probabilities,
+    difference_at_least,
+)
+from mechanisms.trees.id3.splitting import CRITERIA
+from mechanisms.trees.id3.stopping import least_count
+from mechanisms.trees.task import Task
+from tests.evidence.certification.table_universes import table_universe
+from tests.evidence.certification.tables import ADD_REMOVE
+from tests.support.randomness import SeededRandomness
+from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
+
+ROWS = 5
+UNIVERSE = table_universe("attributes", ADD_REMOVE, ROWS, 2, 2, 2)
+#: Both bases that certification uses elsewhere: a large and a small loss.
+P = [Fraction(1, 3), Fraction(9, 10)]
+#: e^−ε of one share is p^SHARE: scores of sensitivity one at q = 0.
+SHARE = 2
+
+
+@cache
+def all_scores(criterion: str, sensitivity: Sensitivity) -> np.ndarray:
+    """Scores of both attributes in every table, q = 0."""
+    chosen = CRITERIA[criterion]
+    grid = chosen.table_grid(ROWS)
+    found = []
+    for member in UNIVERSE.members:
+        tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
+        measured = chosen.of_tables(tables, UNIVERSE.dataset, sensitivity, grid)
+        found.append(scores(measured, grid, sensitivity, 0, chosen.direction))
+    return np.stack(found)
+
+
+def laws(
+    criterion: str, sensitivity: Sensitivity, selector: str, least: int, p: Fraction
+) -> list[dict[Outcome, Fraction]]:
+    drawn = cache(lambda row: SELECTORS[selector].probabilities(row, p))
+    whole = cache(lambda tables, row: depth_one_probabilities(tables, drawn(row), least, p**SHARE))
+    found = []
+    for member, row in zip(UNIVERSE.members, all_scores(criterion, sensitivity), strict=True):
+        tables = tuple(tuple(map(tuple, member.counts(v))) for v in range(2))
+        low = int(row.min())
+        found.append(whole(tables, tuple(int(score) - low for score in row)))
+    return found
+
+
+def breach(found: list[dict[Outcome, Fraction]], bound: Fraction) -> tuple[int, int] | None:
+    """Neighbours with an outcome whose probabilities differ by more than 1 / bound."""
+    for x, y in UNIVERSE.pairs:
+        for outcome, left in found[x].items():
+            right = found[y][outcome]
+            if left * bound > right or right * bound > left:
+                return int(x), int(y)
+    return None
+
+
+@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("sensitivity", list(Sensitivity))
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_whole_tree_is_private(
+    criterion: str, sensitivity: Sensitivity, selector: str, p: Fraction
+) -> None:
+    found = laws(criterion, sensitivity, selector, 3, p)
+    assert all(sum(law.values()) == 1 for law in found[::50])
+    assert breach(found, p ** (3 * SHARE)) is None
+
+
+@pytest.mark.parametrize("least", [1, 2, 6])
+def test_wherever_the_stop_rule_lies(least: int) -> None:
+    found = laws("information_gain", Sensitivity.SHIFTED, "permute_and_flip", least, P[0])
+    assert breach(found, P[0] ** (3 * SHARE)) is None
+
+
+def test_less_than_is_spent_is_not_enough() -> None:
+    """The judge has teeth: labels alone show more than one of the three shares."""
+    found = laws("max", Sensitivity.GLOBAL, "permute_and_flip", 3, P[0])
+    assert breach(found, P[0] ** SHARE) is not None
+
+
+def test_a_leaf_that_spends_more_than_is_left_is_caught() -> None:
+    """Four shares on the class counts of a root that stops, in place of two."""
+    p, r = P[0], P[0] ** SHARE
+    found = []
+    for member in UNIVERSE.members:
+        totals = [sum(column) for column in zip(*member.counts(0), strict=True)]
+        stops = 1 - at_least_probability(6 - sum(totals), r)
+        found.append({("leaf", 0): stops * difference_at_least(totals[1] - totals[0], r**4)})
+    assert breach(found, p ** (3 * SHARE)) is not None
+
+
+@pytest.mark.parametrize("p", P)
+def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
+    mass = [discrete_laplace_probability(k, p) for k in range(-400, 401)]
+    for least in range(-6, 7):
+        single = sum(mass[least + 400 :])
+        assert abs(at_least_probability(least, p) - single) < Fraction(1, 10**15)
+    floats = np.array([float(share) for share in mass])
+    differences = np.convolve(floats, floats)  # of X − Y, from −800 on
+    for least in range(-6, 7):
+        expected = differences[800 + least :].sum()
+        assert float(difference_at_least(least, p)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_grown_trees_follow_the_law() -> None:
+    """By Max the fine scores are the coarse ones, so the law of production is known exactly."""
+    share = 3 * NANO // 2
+    member = UNIVERSE.members[-200]
+    records = UNIVERSE.records[-200]
+    tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
+    criterion = CRITERIA["max"]
+    grid = criterion.table_grid(ROWS)
+    measured = criterion.of_tables(tables, UNIVERSE.dataset, Sensitivity.GLOBAL, grid)
+    row = scores(measured, grid, Sensitivity.GLOBAL, 0, 1).tolist()
+    p = Fraction(exp(-share / NANO / 2))
+    selection = SELECTORS["permute_and_flip"].probabilities(row, p)
+    law = depth_one_probabilities(
+        [table.tolist() for table in tables], selection, least_count(share, 2, 2), p**SHARE
+    )
+    task = Task.of(UNIVERSE.dataset, ("A", "B"), "C")
+    asked = Id3(task, 1, "max", Sensitivity.GLOBAL, SELECTORS["permute_and_flip"], False)
+    randomness, seen = SeededRandomness(11), Counter[Outcome]()
+    for _ in range(4000):
+        tree = grow(records, UNIVERSE.dataset, asked, PrivacyLoss(3 * share), randomness, Inline())
+        if "label" in tree:
+            seen["leaf", int(tree["label"])] += 1
+        else:
+            labels = (int(tree["branches"][level]["label"]) for level in ("0", "1"))
+            seen["AB".index(tree["attribute"]), *labels] += 1
+    assert seen.keys() <= law.keys()
+    counts = np.array([seen[outcome] for outcome in law])
+    shares = [float(share) for share in law.values()]
+    # Rare outcomes are one bin together: the chi-square wants five of each.
+    rare = [i for i, share in enumerate(shares) if share * 4000 < 10]
+    common = [i for i in range(len(shares)) if i not in rare]
+    assert len(common) >= 5
+    observed = [*counts[common], counts[rare].sum()]
+    expected = [*(shares[i] for i in common), sum(shares[i] for i in rare)]
+    if expected[-1] * 4000 < 5:
+        observed[-2:] = [sum(observed[-2:])]
+        expected[-2:] = [sum(expected[-2:])]
+    assert p_value(np.array(observed), expected) > FALSE_ALARM

@@ -1,0 +1,139 @@
+"""Selection inside the evolutionary search stays within its ε, in rationals.
+
+The search releases ordered draws without replacement from fixed scores: they are judged as such, on
+all small tables and their neighbours, for every objective and sensitivity that it offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
+from mechanisms.trees.evolutionary import Search
+from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
+from mechanisms.trees.evolutionary.flattening import flattened
+from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.task import Task
+from tests.evidence.certification import checks
+from tests.evidence.certification.family import Universe
+from tests.evidence.certification.table_universes import hits, table_universe
+from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
+
+P = [Fraction(1, 3), Fraction(9, 10)]
+WEIGHTS = {"true_positive_rate": Decimal(3), "true_negative_rate": Decimal(2)}
+Objective = Literal["pareto", "weighted_sum"]
+
+every_relation = pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+every_objective = pytest.mark.parametrize("objective", ["pareto", "weighted_sum"])
+every_sensitivity = pytest.mark.parametrize("sensitivity", SENSITIVITIES)
+every_selector = pytest.mark.parametrize("selector", SELECTORS)
+
+
+def scores(
+    universe: Universe, objective: Objective, sensitivity: Sensitivity, score_bits: int
+) -> Any:
+    """Scores of four trees that the search may propose, and of one of them twice."""
+    fitness = Fitness(objective, WEIGHTS, sensitivity)
+    pool = [0, 1, 2, 3, 1]
+    found = []
+    for member in universe.members:
+        counted = [[hits(member, tree, side) for tree in pool] for side in (True, False)]
+        counts = Confusion(
+            np.array([hit for hit, _ in counted[0]]),
+            np.array([hit for hit, _ in counted[1]]),
+            counted[0][0][1],
+            counted[1][0][1],
+        )
+        found.append(fitness.scores(counts, universe.dataset, score_bits, Inline()))
+    return np.stack(found)
+
+
+@every_relation
+@every_objective
+@every_sensitivity
+@pytest.mark.parametrize("rows", [2, 4, 5])
+def test_scores_move_by_one_step_of_the_sensitivity(
+    relation: NeighbouringRelation, objective: Objective, sensitivity: Sensitivity, rows: int
+) -> None:
+    universe = table_universe("trees", relation, rows, 2, 1, 2)
+    for score_bits in (0, 2, 20):
+        found = scores(universe, objective, sensitivity, score_bits)
+        assert checks.largest_change(found, universe.pairs) <= 1 << score_bits
+
+
+@every_relation
+@every_objective
+@every_sensitivity
+@every_selector
+def test_the_draws_of_a_generation_are_private(
+    relation: NeighbouringRelation, objective: Objective, sensitivity: Sensitivity, selector: str
+) -> None:
+    universe = table_universe("trees", relation, 4, 2, 1, 2)
+    found = scores(universe, objective, sensitivity, 0)
+
+    def law(row: Sequence[int], p: Fraction) -> list[Fraction]:
+        answers = SELECTORS[selector].ordered_probabilities(row, p, 2, "peeled")
+        return [answers[answer] for answer in sorted(answers)]
+
+    for p in P:
+        # Each of two draws has its own share: e^ε of both is p^(−2 · 2).
+        assert checks.privacy_breach(found, universe.pairs, law, p, 4) is None
+
+
+def test_borrowed_sensitivity_is_caught() -> None:
+    """Scores of three times the sensitivity must not pass: the judge has teeth."""
+    universe = table_universe("trees", ADD_REMOVE, 4, 2, 1, 2)
+    found = scores(universe, "weighted_sum", Sensitivity.LOCAL, 0)
+    law = SELECTORS["exponential"].probabilities
+    assert checks.privacy_breach(3 * found, universe.pairs, law, Fraction(1, 10), 2) is not None
+
+
+def test_the_trees_of_the_universe_are_what_the_search_counts() -> None:
+    universe = table_universe("trees", ADD_REMOVE, 4, 2, 1, 2)
+    questions = Questions(Task.of(universe.dataset, ("A",), "C"))
+    trees = [((0, 0), yes == "0", no == "0") for yes, no in product("01", repeat=2)]
+    forest = flattened(trees, questions, 0)
+    for member, records in zip(universe.members[::20], universe.records[::20], strict=True):
+        found = confusion(records, forest)  # type: ignore[arg-type]
+        for tree in range(4):
+            assert (int(found.true_positives[tree]), found.positives) == hits(member, tree, True)
+            assert (int(found.true_negatives[tree]), found.negatives) == hits(member, tree, False)
+
+
+@pytest.mark.parametrize(
+    "generations, selected, outputs, draws, calls", [(3, 3, 3, 12, 4), (2, 20, 1, 41, 3)]
+)
+def test_the_printed_budget_would_be_spent_many_times(
+    generations: int, selected: int, outputs: int, draws: int, calls: int
+) -> None:
+    """As printed every draw, or every call, has all of ε; here all of them together have it."""
+    universe = table_universe("trees", ADD_REMOVE, 2, 2, 1, 2)
+    asked = Search(
+        task=Task.of(universe.dataset, ("A",), "C"),
+        fitness=Fitness("pareto", WEIGHTS, Sensitivity.LOCAL),
+        selector=SELECTORS["permute_and_flip"],
+        positive_class="0",
+        population=30,
+        generations=generations,
+        selected=selected,
+        outputs=outputs,
+        initial_depth=1,
+        max_depth=1,
+    )
+    loss = PrivacyLoss(10**9 + 7)
+    assert (sum(asked.draws), len(asked.losses(loss))) == (draws, calls)
+    assert sum(asked.losses(loss), PrivacyLoss(0)) == loss
+    printed = [loss * drawn for drawn in asked.draws]
+    assert sum(printed, PrivacyLoss(0)) == loss * draws

@@ -1,0 +1,61 @@
+"""Killed between any two statements and at random: nothing overspent, forgotten or answered twice.
+
+On SQLite alone more than 200 kills; ``benchmarks.ledger_crashes`` makes 2,000 on each database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.support import scenes
+from tests.support.scenes import Scene
+from tests.support.victims import Nursery
+from tests.support.world import World
+
+#: Kills at random, by database.
+RANDOM_KILLS = {"sqlite": 120, "postgresql": 40}
+#: Kills before a step, at least, by database and attempt.
+STEP_KILLS = {"sqlite": {1: 30, 2: 20, 3: 30}, "postgresql": {1: 15, 2: 15, 3: 20}}
+
+
+def test_there_are_two_hundred_kills_on_sqlite_alone() -> None:
+    assert RANDOM_KILLS["sqlite"] + sum(STEP_KILLS["sqlite"].values()) >= 200
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def scene(world: World, url: str, tmp_path: Path) -> Scene:
+    return Scene(world, url, tmp_path)
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 3])
+def test_a_kill_before_any_step(scene: Scene, nursery: Nursery, kind: str, attempt: int) -> None:
+    kills = scenes.kill_before_every_step(scene, nursery, attempt)
+    assert kills >= STEP_KILLS[kind][attempt]
+
+
+def test_kills_at_random(scene: Scene, nursery: Nursery, kind: str) -> None:
+    kills = scenes.kill_at_random(scene, nursery, Random(2024), RANDOM_KILLS[kind])
+    assert kills == RANDOM_KILLS[kind]
+
+
+class TestPostgresql:
+    """The other end of the connection dies."""
+
+    pytestmark = pytest.mark.postgres
+
+    @pytest.fixture
+    def kind(self) -> str:
+        return "postgresql"
+
+    def test_backends_are_killed(self, scene: Scene, nursery: Nursery) -> None:
+        assert scenes.kill_backends(scene, nursery, Random(7), 120, least=21) > 20

@@ -1,0 +1,293 @@
+"""Values planted in the records are in nothing that anybody is told: replies, pages, logs, metrics.
+
+A canary is a text that stands in records alone, a count of them, the size or a hash of a file.
+Every GET route is walked as every role, over a graph and a table; so are quotes, refused uploads
+and queries that fail. Answers name public candidates, so no canary is one by chance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from pydantic import SecretStr
+
+from app.config.settings import Settings
+from app.dashboard.pages import Page
+from app.engine import answering
+from app.http.openapi import routes_of
+from app.queries.selection import Selection
+from app.routes import quotes
+from app.telemetry import logs
+from app.usecases.services import Services
+from tests.support.browser import Browser
+from tests.support.service import Service
+
+PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
+TOKEN = "let me see"
+
+NODES, HUB, EDGES = [f"n{i:04}" for i in range(3000)], 1777, 2311
+ROWS, MARKED = 3119, 1283
+#: A cell that is clamped when it is read, and cells that are refused.
+CELL, REFUSED_CELL, REFUSED_NODE = "48213.577125", "CANARY-cell", "CANARY-node"
+
+
+def graph_file() -> bytes:
+    """A hub with ``HUB`` neighbours, and as many other edges as make ``EDGES``."""
+    pairs = [(0, i) for i in range(1, HUB + 1)]
+    pairs += [(i, i + 1) for i in range(1, EDGES - HUB + 1)]
+    return b"source,target\n" + b"".join(f"{NODES[a]},{NODES[b]}\n".encode() for a, b in pairs)
+
+
+def table_file() -> bytes:
+    rows = ["yes,3"] * MARKED + ["no,4"] * (ROWS - MARKED - 1) + [f"no,{CELL}"]
+    return ("marked,age\n" + "".join(f"{row}\n" for row in rows)).encode()
+
+
+FILES = {"ring": graph_file(), "people": table_file()}
+DESCRIPTIONS: dict[str, dict[str, Any]] = {
+    "ring": {"nodes": {"ids": NODES}, "max_degree": 2900},
+    "people": {
+        "kind": "table",
+        "neighbouring": "add_remove",
+        "nodes": None,
+        "max_degree": None,
+        "max_rows": 5000,
+        "attributes": [
+            {"name": "marked", "kind": "categorical", "values": ["yes", "no"]},
+            {"name": "age", "kind": "numeric", "bounds": [0, 100], "bins": 10, "clamp": True},
+        ],
+    },
+}
+NODE_QUERY = {
+    "kind": "selection",
+    "candidates": {"nodes": "all"},
+    "utilities": [{"name": "degree"}],
+}
+VALUE_QUERY = {
+    "kind": "selection",
+    "candidates": {"values_of": "marked"},
+    "utilities": [{"name": "count"}],
+}
+QUERIES = {"ring": NODE_QUERY, "people": VALUE_QUERY}
+
+
+def canaries() -> dict[str, re.Pattern[str]]:
+    """Name → what would betray it; a number counts as one when it stands by itself."""
+    numbers = {"degree": HUB, "edges": EDGES, "rows": ROWS, "marked": MARKED}
+    numbers |= {"unmarked": ROWS - MARKED, "nodes met": HUB + 1}
+    for name, content in FILES.items():
+        numbers[f"size of {name}"] = len(content)
+    patterns = {
+        # 2311, 2,311 and 2311.0; not a part of a longer number, of a date or of an id.
+        what: re.compile(rf"(?<![\w.,-]){n // 1000},?{n % 1000:03}(?:\.0)?(?![\w:-]|[.,]\d)")
+        for what, n in numbers.items()
+    }
+    texts = [CELL, CELL.split(".")[0], REFUSED_CELL, REFUSED_NODE]
+    texts += [sha256(content).hexdigest()[:12] for content in FILES.values()]
+    return patterns | {text: re.compile(re.escape(text), re.IGNORECASE) for text in texts}
+
+
+CANARIES = canaries()
+
+
+def sung(text: str) -> set[str]:
+    """The canaries in a text."""
+    return {name for name, pattern in CANARIES.items() if pattern.search(text)}
+
+
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def settings(settings: Settings, capsys: Shown) -> Settings:
+    del capsys  # what is logged goes where standard error is when the service starts
+    return settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
+
+
+Told = dict[str, str]
+
+
+@pytest.fixture
+def planted(people: Service) -> Service:
+    """Both datasets with canaries in them, granted, and asked once each by ana."""
+    for name, description in DESCRIPTIONS.items():
+        changes = {"name": name, **description}
+        if changes.get("nodes", 0) is None:
+            body = {"name": name, "cap": {"epsilon": "10", "delta": "0"}}
+            body |= {k: v for k, v in description.items() if v is not None}
+            assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
+            assert people.upload("olga", name, FILES[name]).status_code == 201
+        else:
+            people.dataset("olga", FILES[name], **changes)
+        people.grant("olga", name, "ana", "2")
+        assert asked(people, name).status_code == 201
+    return people
+
+
+def asked(people: Service, name: str) -> Any:
+    body = {"dataset": name, "epsilon": "0.5", "query": QUERIES[name]}
+    return people("ana", "POST", "/v1/queries", json=body)
+
+
+def everything_told(
+    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> Told:
+    """Whatever anybody can be told: where → text."""
+    told: Told = {}
+    logs.configure()  # pytest gives a test another standard error than its fixtures
+
+    def note(where: str, reply: Any) -> None:
+        head = "\n".join(f"{k}: {v}" for k, v in reply.headers.items() if k != "content-length")
+        assert f"{where} {reply.status_code}" not in told
+        told[f"{where} {reply.status_code}"] = f"{head}\n\n{reply.text}"
+
+    for name, content in (
+        ("ring", f"source,target\nn0001,{REFUSED_NODE}\n".encode()),
+        ("ring", FILES["ring"] + b"n0000,n0001\n"),
+        ("people", f"marked,age\n{REFUSED_CELL},3\n".encode()),
+        ("people", f"marked,age\nyes,{REFUSED_CELL}\n".encode()),
+        ("people", b"marked,age\n" + b"yes,3\n" * 5001),
+    ):
+        note(f"refused upload {name} {len(content)}", people.upload("olga", name, content))
+    for name, query in QUERIES.items():
+        body = {"dataset": name, "epsilon": "0.5", "query": query}
+        note(f"quote {name}", people("ana", "POST", "/v1/quotes", json=body))
+        target = {**body, "target": {"score_below_best": 8.0}}
+        del target["epsilon"]
+        note(f"target {name}", people("ana", "POST", "/v1/quotes", json=target))
+        note(f"too dear {name}", people("ana", "POST", "/v1/queries", json=body | {"epsilon": "9"}))
+        with monkeypatch.context() as patch:
+            fail_in_a_query(patch)
+            failed = asked(people, name)
+            assert failed.status_code == 500
+            note(f"failed {name}", failed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(services_of(people).database, "ready", failing)
+        note("unforeseen", people("ana", "GET", "/readyz"))
+    ids = [query["id"] for query in people("ana", "GET", "/v1/queries").json()["items"]]
+    keys = [people.keys[who].split("_")[1] for who in PEOPLE]
+    values = {
+        "name": [*FILES, *PEOPLE],
+        "dataset": [*FILES],
+        "user": ["ana"],
+        "query_id": ids,
+        "id": keys[:1],
+        "slug": ["query-failed"],
+        "path": ["nowhere"],
+    }
+    browsers = {who: Browser(people, people.keys[who]) for who in PEOPLE}
+    for route in routes_of(application):
+        if "GET" not in (route.methods or ()) or route.path == "/metrics":
+            continue
+        names = [*route.param_convertors]
+        for chosen in itertools.product(*(values[name] for name in names)):
+            path = route.path.replace("{path:path}", "{path}").format(
+                **dict(zip(names, chosen, strict=True))
+            )
+            for who in PEOPLE:
+                for query in ("", *variants(route)):
+                    where = f"GET {path}{query} {who}"
+                    if isinstance(route, Page):
+                        note(where, browsers[who].client.get(path + query))
+                    else:
+                        note(where, people(who, "GET", path + query))
+    note("/metrics", people.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}))
+    logged = "".join(capsys.readouterr())
+    told |= {f"log {number}": line for number, line in enumerate(logged.splitlines())}
+    return told
+
+
+def failing(*_: Any, **__: Any) -> Any:
+    raise LookupError(f"{CELL} {REFUSED_NODE} among {ROWS} rows, {EDGES} edges")
+
+
+def services_of(people: Service) -> Services:
+    services: Services = people.client.app.state.services  # type: ignore[attr-defined]
+    return services
+
+
+def variants(route: Any) -> list[str]:
+    formats = [f"?format={name}" for name, _ in getattr(route._formats, "media_types", ())]
+    by = ["?by=day", "?by=kind", "?by=mechanism"] if route.path.endswith("/history") else []
+    return formats + by
+
+
+def fail_in_a_query(patch: pytest.MonkeyPatch) -> None:
+    """The arrays are open, and something goes wrong that quotes a record."""
+    patch.setattr(Selection, "compute", failing)
+
+
+def test_no_canary_is_told(
+    planted: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    told = everything_told(planted, application, monkeypatch, capsys)
+    assert {where: sung(text) for where, text in told.items() if sung(text)} == {}
+    # It was a walk: every role saw pages and replies, and lines were written.
+    for who in PEOPLE:
+        assert sum(f" {who} 200" in where for where in told) > 10, who
+    assert sum(where.startswith("log") for where in told) > 100
+    assert "privypurse_requests_total" in told["/metrics 200"]
+    assert any('"error": "LookupError"' in text for text in told.values())
+
+
+def in_a_description(people: Service, _: pytest.MonkeyPatch) -> None:
+    people.dataset("olga", name="third", description=f"holds {ROWS:,} rows")
+
+
+def in_a_log_line(_: Service, patch: pytest.MonkeyPatch) -> None:
+    def speaking(_: Any, __: str, event: Any) -> Any:
+        return {**event, "edges": EDGES}
+
+    patch.setattr(logs, "only_allowed", speaking)
+    logs.configure()
+
+
+def in_a_metric(people: Service, _: pytest.MonkeyPatch) -> None:
+    services_of(people).metrics.observe("GET", f"/v1/{REFUSED_NODE}", 200, 0.1)
+
+
+def in_a_failure(_: Service, patch: pytest.MonkeyPatch) -> None:
+    def quoting(query_id: Any) -> bytes:
+        return json.dumps({"id": str(query_id), "detail": f"at {CELL}"}).encode()
+
+    patch.setattr(answering, "query_failed_body", quoting)
+
+
+def in_a_quote(_: Service, patch: pytest.MonkeyPatch) -> None:
+    made = quotes.QuoteOut.__init__
+
+    def counting(self: Any, **fields: Any) -> None:
+        made(self, **{**fields, "accuracy": {"rows": ROWS}})
+
+    patch.setattr(quotes.QuoteOut, "__init__", counting)
+
+
+SEEDS = [in_a_description, in_a_log_line, in_a_metric, in_a_failure, in_a_quote]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seeded_leak_is_heard(
+    planted: Service,
+    application: FastAPI,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Shown,
+    seed: Callable[[Service, pytest.MonkeyPatch], None],
+) -> None:
+    seed(planted, monkeypatch)
+    told = everything_told(planted, application, monkeypatch, capsys)
+    assert any(sung(text) for text in told.values())
+
+
+def test_a_number_is_heard_however_it_is_written() -> None:
+    for text in (f"{ROWS} rows", f"({ROWS:,})", f'"rows":{ROWS}', f"{ROWS}.0", f"<b>{ROWS}</b>"):
+        assert sung(text) == {"rows"}, text
+    for text in (f"1{ROWS}", f"0.{ROWS}", f"{ROWS}.5", f"ab{ROWS}", "2026-11-21T20:31:19.003119Z"):
+        assert sung(text) == set(), text

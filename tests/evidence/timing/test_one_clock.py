@@ -1,0 +1,195 @@
+"""A run time that depends on the records shows nowhere; without the clock it shows everywhere.
+
+Two neighbouring tables of a whole service, one of which takes 5 s longer to answer, watched through
+every channel of ``benchmarks.one_clock``, on a time in which waiting takes no time: what lies apart
+by less than half of the difference is alike. Each way in which the clock might be broken is seeded,
+and seen through its channel. ``test_one_clock_over_http.py`` and the benchmark do it in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from app.config.settings import Settings
+from app.engine import answering
+from app.engine.admission import InFlight
+from app.engine.answering import Answering
+from app.engine.deadlines import release_after
+from app.engine.places import Places
+from app.main import create_app
+from app.queries.statistic import StatisticQuery
+from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
+from storage.ledger import replay
+from storage.ledger.requests import Reservation
+from storage.queries import history
+from tests.support.virtual_time import VirtualTime
+
+#: Seconds: the interval of the clock, what every answer takes, and what some take longer.
+INTERVAL, WORK, MORE = 40.0, 10.0, 5.0
+#: Seconds between two looks at a query.
+GAP = 0.5
+ALL = CHANNELS.keys() | ALONE.keys()
+
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture
+def virtual(monkeypatch: Patch) -> VirtualTime:
+    """Virtual time, in which the table with an odd number of rows takes longer."""
+    made = VirtualTime(monkeypatch)
+    compute = StatisticQuery.compute
+
+    def planted(query: StatisticQuery, records: Any, *rest: Any) -> Any:
+        rows = len(next(iter(records.codes.values())))
+        made.sleep(WORK + MORE * (rows % 2))
+        return compute(query, records, *rest)
+
+    monkeypatch.setattr(StatisticQuery, "compute", planted)
+    return made
+
+
+async def differences(folder: Path, interval: float, watched: Collection[str]) -> dict[str, float]:
+    """By channel: seconds by which the longer table is seen later than the shorter."""
+    found = {}
+    for places, in_flight, all_channels in SETTINGS:
+        channels = {name: channel for name, channel in all_channels.items() if name in watched}
+        if not channels:
+            continue
+        settings = Settings(
+            data=folder / str(places),
+            database_url=None,
+            workers=2,
+            release_interval=interval,
+            places=places,
+            in_flight_per_analyst=in_flight,
+            upload_wait=60,
+        )
+        app = create_app(settings)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(
+                transport=httpx.ASGITransport(app), base_url="http://service", timeout=None
+            ) as http,
+        ):
+            root = Lane(http, settings.bootstrap_key_file.read_text().strip())
+            (lane,) = await peopled(http, root, 1, GAP)
+            for name, channel in channels.items():
+                seen = {}
+                for table in ("shorter", "longer"):
+                    seen[table] = await channel(lane, table)
+                    # A broken clock may leave something in flight.
+                    await asyncio.sleep(2 * INTERVAL)
+                found[name] = seen["longer"] - seen["shorter"]
+    return found
+
+
+def told_apart(
+    virtual: VirtualTime,
+    folder: Path,
+    interval: float = INTERVAL,
+    watched: Collection[str] = ALL,
+) -> set[str]:
+    """The channels that tell the tables apart, of those that are watched."""
+    found = virtual.run(differences(folder, interval, watched))
+    assert found.keys() == set(watched)
+    return {name for name, seconds in found.items() if abs(seconds) > MORE / 2}
+
+
+def test_with_the_clock_no_channel_tells_the_tables_apart(
+    virtual: VirtualTime, tmp_path: Path
+) -> None:
+    assert told_apart(virtual, tmp_path) == set()
+
+
+def test_without_it_every_channel_does(virtual: VirtualTime, tmp_path: Path) -> None:
+    assert told_apart(virtual, tmp_path, interval=0) == ALL
+
+
+def _answers_leave_early(patch: Patch) -> None:
+    """Instants are stored and shown, but the reply goes out when it is there."""
+
+    async def at_once(*_: Any) -> None: ...
+
+    patch.setattr(Answering, "_keep_all", at_once)  # which sleeps, too
+    patch.setattr(answering, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": at_once}))
+
+
+def _conflicts_end_early(patch: Patch) -> None:
+    """The stored answer is given in place of 409 as soon as it is stored."""
+    judge = replay.judge
+
+    def early(row: Any, *rest: Any) -> Any:
+        return judge(row._replace(release_us=row.now) if row.query_state == 1 else row, *rest)
+
+    patch.setattr(replay, "judge", early)
+    patch.setattr(
+        Answering, "_replayed", lambda _, found: answering.replayed(found.status, found.body)
+    )
+
+
+def _states_show_early(patch: Patch) -> None:
+    """GET says "answered" as soon as the answer is stored."""
+    patch.setattr(history, "_status", lambda row: ("running", "answered")[row.state])
+    patch.setattr(Answering, "as_seen", lambda _, row: row)
+
+
+def _counts_fall_early(patch: Patch) -> None:
+    """A query is in flight until its work ends."""
+    compute, leave = Answering._compute, InFlight.leave
+
+    def counted(self: Answering, reservation: Reservation, *rest: Any) -> Any:
+        try:
+            return compute(self, reservation, *rest)
+        finally:
+            leave(self._in_flight, self._under_way[reservation.query_id].analyst_id)
+
+    patch.setattr(Answering, "_compute", counted)
+    patch.setattr(InFlight, "leave", lambda *_: None)
+
+
+def _places_are_free_early(patch: Patch) -> None:
+    """The next query begins when the work before it ends."""
+
+    def leave(self: Places, begun: float) -> float:
+        now = time.monotonic()
+        self._pass_on(now)
+        return begun + release_after(now - begun, self._interval)
+
+    patch.setattr(Places, "leave", leave)
+
+
+def _instants_follow_the_work(patch: Patch) -> None:
+    """An answer is released some time after its work, not at an instant of its own."""
+    for module in ("app.engine.answering", "app.engine.places"):
+        patch.setattr(f"{module}.release_after", lambda elapsed, interval: elapsed + interval)
+    patch.setattr("app.engine.answering.next_instant", lambda elapsed, _interval: elapsed)
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [
+        (_answers_leave_early, {"reply"}),
+        (_conflicts_end_early, {"repeating the key"}),
+        (_states_show_early, {"polling"}),
+        (_counts_fall_early, {"in flight"}),
+        (_places_are_free_early, {"cancelling"}),
+        (_instants_follow_the_work, {"reply", "history"}),
+    ],
+)
+def test_a_clock_that_is_broken_is_seen(
+    virtual: VirtualTime,
+    monkeypatch: Patch,
+    tmp_path: Path,
+    fault: Callable[[Patch], None],
+    seen: set[str],
+) -> None:
+    fault(monkeypatch)
+    assert told_apart(virtual, tmp_path, watched=seen) == seen

@@ -1,0 +1,475 @@
+"""Every page of every role in a real browser: light and dark, wide and narrow, also without script.
+
+Each page must be without a violation that axe finds, an error in the console, a request to anywhere
+else, and a width beyond the window.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.demo.service import ServiceProcess
+from tests.architecture.imports import ROOT
+from tests.support.data import FOLDER
+from tests.support.schemas import RealTable
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM, reason="needs chromium: apt-get install chromium"),
+    pytest.mark.slow,
+]
+
+#: Where pictures for the documentation go: ``PURSE_SCREENSHOTS=docs/screenshots pytest …``.
+PICTURES = os.environ.get("PURSE_SCREENSHOTS")
+
+ADULT: dict[str, Any] = {
+    "name": "adult",
+    "kind": "table",
+    "neighbouring": "add_remove",
+    "max_rows": 1000,
+    "attributes": [
+        {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
+        {
+            "name": "work",
+            "kind": "categorical",
+            "values": ["Clerical", "Craft", "Executive", "Farming", "Sales", "Service"],
+        },
+        {
+            "name": "education",
+            "kind": "categorical",
+            "values": ["Primary", "Secondary", "Bachelor", "Master", "Doctorate"],
+        },
+        {"name": "age", "kind": "numeric", "bounds": [0, 120], "bins": 6},
+        {"name": "income", "kind": "categorical", "values": ["<=50K", ">50K"]},
+    ],
+    "class_attribute": "income",
+    "cap": {"epsilon": "200", "delta": "0"},
+    "description": "made up for these pages",
+}
+
+
+def adult(count: int = 400) -> str:
+    """Made-up people: the learned and the executives earn more."""
+    work = ADULT["attributes"][1]["values"]
+    education = ADULT["attributes"][2]["values"]
+    lines = ["sex,work,education,age,income"]
+    for i in range(count):
+        learned, job = i * 7 % 5, (i * 7 % 5 + i % 3) % 6
+        rich = learned >= 3 or (job == 2 and i % 4 > 0)
+        lines.append(
+            f"{'Male' if i % 2 else 'Female'},{work[job]},{education[learned]},"
+            f"{20 + i * 13 % 60},{'>50K' if rich else '<=50K'}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def owners_table() -> tuple[dict[str, Any], bytes]:
+    """Description and records of the real adult where it is, of the one above elsewhere."""
+    if not (FOLDER / "adult.csv.gz").is_file():
+        return ADULT, adult().encode()
+    real = RealTable.read("adult")
+    described = real.registration("add_remove") | {"cap": ADULT["cap"]}
+    return described, gzip.decompress(real.content)
+
+
+@dataclass
+class Shop:
+    """A running service with people of every role and something for each of them to see."""
+
+    url: str
+    keys: dict[str, str]
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def ok(self, who: str, method: str, path: str, **sent: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.keys[who]}", **sent.pop("headers", {})}
+        reply = httpx.request(method, self.url + path, headers=headers, timeout=60, **sent)
+        assert reply.is_success, (method, path, reply.text)
+        return reply.json() if reply.content else None
+
+    def user(self, name: str, *roles: str) -> None:
+        made = self.ok("root", "POST", "/v1/users", json={"name": name, "roles": roles})
+        self.keys[name] = made["key"]
+
+    def ask(self, name: str, dataset: str, epsilon: str, **query: Any) -> None:
+        body = {"dataset": dataset, "epsilon": epsilon, "query": query}
+        self.ids[name] = self.ok("ana", "POST", "/v1/queries", json=body)["id"]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("browser")
+    # Uploads are ready when they are answered, however slow the machine.
+    settings = {"PURSE_RELEASE_INTERVAL": "0.02", "PURSE_UPLOAD_WAIT": "60"}
+    with ServiceProcess(folder / "data", **settings) as service:
+        shop = Shop(service.url, {"root": service.admin_key})
+        for name, role in (
+            ("ada", "admin"),
+            ("olga", "owner"),
+            ("ana", "analyst"),
+            ("otto", "auditor"),
+            ("newcomer", "analyst"),
+            ("novice", "owner"),
+        ):
+            shop.user(name, role)
+        csv = {"headers": {"Content-Type": "text/csv"}}
+        shop.ok("olga", "POST", "/v1/datasets", json=ADULT)
+        shop.ok("olga", "PUT", "/v1/datasets/adult/records", content=adult(), **csv)
+        graph = {
+            "name": "web",
+            "kind": "graph",
+            "neighbouring": "edge",
+            "nodes": {"count": 30},
+            "max_degree": 20,
+            "cap": {"epsilon": "50", "delta": "0"},
+        }
+        shop.ok("olga", "POST", "/v1/datasets", json=graph)
+        star = "source,target\n" + "".join(f"{i % 4},{i + 4}\n" for i in range(26))
+        shop.ok("olga", "PUT", "/v1/datasets/web/records", content=star, **csv)
+        shop.ok("olga", "POST", "/v1/datasets", json={**graph, "name": "empty"})
+        for name, epsilon in (("adult", "100"), ("web", "1")):
+            path = f"/v1/datasets/{name}/budgets/ana"
+            shop.ok("olga", "PUT", path, json={"epsilon": epsilon})
+        degree = [{"name": "degree"}]
+        shop.ask("selection", "web", "0.25", kind="selection", utilities=degree)
+        shop.ask("top_k", "web", "0.75", kind="top_k", k=3, utilities=degree)
+        shop.ask("tree", "adult", "20", kind="tree", max_depth=2)
+        shop.ask("distance", "adult", "20", kind="distance", target="work")
+        shop.ask("clustering", "adult", "5", kind="clustering", clusters=2)
+        shop.ask("statistic", "adult", "0.5", kind="statistic", statistic="count")
+        edges = {"kind": "statistic", "statistic": "edges"}
+        too_much = {"dataset": "web", "epsilon": "9", "query": edges}
+        for _ in range(21):
+            key = {"Authorization": f"Bearer {shop.keys['ana']}"}
+            reply = httpx.post(f"{shop.url}/v1/queries", json=too_much, headers=key)
+            assert reply.status_code == 403
+        yield shop
+
+
+#: Who looks at what; ``{tree}`` is the id of that query.
+PAGES: dict[str, list[str]] = {
+    "": ["/ui/sign-in", "/ui/nothing"],
+    "ana": [
+        "/ui/budgets",
+        "/ui/budgets/web",
+        "/ui/budgets/adult",
+        "/ui/ask",
+        "/ui/ask?dataset=adult&kind=tree",
+        "/ui/ask?dataset=adult&kind=clustering",
+        "/ui/ask?dataset=adult&kind=statistic&form=count",
+        "/ui/ask?dataset=adult&kind=selection&form=attributes",
+        "/ui/queries",
+        "/ui/queries/{selection}",
+        "/ui/queries/{top_k}",
+        "/ui/queries/{tree}",
+        "/ui/queries/{distance}",
+        "/ui/queries/{clustering}",
+        "/ui/queries/{statistic}",
+        "/ui/ledger",
+        "/ui/datasets",
+        "/ui/datasets/adult",
+        "/ui/verification",
+        "/ui/keys",
+    ],
+    "newcomer": ["/ui/budgets", "/ui/ask", "/ui/queries", "/ui/ledger", "/ui/datasets"],
+    "olga": [
+        "/ui/datasets",
+        "/ui/datasets/adult",
+        "/ui/datasets/empty",
+        "/ui/register",
+        "/ui/grants",
+        "/ui/queries",
+        "/ui/queries/{tree}",
+        "/ui/ledger",
+        "/ui/verification",
+        "/ui/keys",
+    ],
+    "novice": ["/ui/datasets", "/ui/grants", "/ui/queries", "/ui/ledger", "/ui/verification"],
+    "otto": [
+        "/ui/verification",
+        "/ui/refusals",
+        "/ui/audit",
+        "/ui/datasets",
+        "/ui/datasets/web",
+        "/ui/grants",
+        "/ui/queries",
+        "/ui/queries/{tree}",
+        "/ui/ledger",
+        "/ui/keys",
+    ],
+    "ada": ["/ui/users", "/ui/users/ana", "/ui/users/olga", "/ui/health", "/ui/keys"],
+}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        # Root has no sandbox in the containers that tests run in.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Seen:
+    """A page of a browser, and what went wrong on it."""
+
+    page: Any
+    url: str
+    errors: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.url + path)
+
+    def sign_in(self, key: str) -> None:
+        self.go("/ui/sign-in")
+        self.page.get_by_label("Your key").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url(lambda url: "sign-in" not in url)
+
+    def is_fit(self) -> list[str]:
+        """What is wrong with the page as it stands."""
+        found = [f"console: {error}" for error in self.errors]
+        found += [f"request: {address}" for address in self.elsewhere]
+        wide = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        if wide[0] > wide[1]:
+            found.append(f"{wide[0]} px wide in {wide[1]}")
+        report = axe.Axe().run(self.page)
+        if report.violations_count:
+            found.append(report.generate_report())
+        self.errors.clear()
+        return found
+
+    def picture(self, name: str) -> None:
+        if PICTURES:
+            folder = ROOT / PICTURES
+            folder.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(chromium: Any, shop: Shop) -> Iterator[Open]:
+    """Opens windows: ``opened("ana", width=375, color_scheme="dark")``."""
+    contexts = []
+
+    def open_one(who: str = "", width: int = 1280, **options: Any) -> Seen:
+        context = chromium.new_context(viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        seen = Seen(page, shop.url)
+        page.on("console", lambda m: m.type in ("error", "warning") and seen.errors.append(m.text))
+        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        page.on(
+            "request",
+            lambda r: r.url.startswith((shop.url, "data:")) or seen.elsewhere.append(r.url),
+        )
+        if who:
+            seen.sign_in(shop.keys[who])
+        return seen
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("who", PAGES)
+def test_every_page_is_fit(opened: Open, shop: Shop, who: str, width: int, scheme: str) -> None:
+    window = opened(who, width, color_scheme=scheme)
+    wrong = {}
+    for path in PAGES[who]:
+        window.go(path.format(**shop.ids))
+        found = window.is_fit()
+        if path == "/ui/nothing":
+            found = [one for one in found if "404" not in one]
+        if found:
+            wrong[path] = found
+    assert not wrong, "\n".join(f"{path}: {found}" for path, found in wrong.items())
+
+
+@pytest.mark.parametrize("who", PAGES)
+def test_every_page_works_without_script(opened: Open, shop: Shop, who: str) -> None:
+    for width, scheme in ((1280, "light"), (375, "dark")):
+        window = opened(who, width, java_script_enabled=False, color_scheme=scheme)
+        for path in PAGES[who]:
+            window.go(path.format(**shop.ids))
+            assert window.page.locator("h1").count() == 1, path
+            assert window.page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+@contextmanager
+def answering(window: Seen) -> Iterator[None]:
+    window.errors.clear()
+    yield
+    assert window.errors == []
+    assert window.elsewhere == []
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_an_analyst_asks_for_a_tree(opened: Open, shop: Shop, script: bool) -> None:
+    window = opened("ana", java_script_enabled=script)
+    page = window.page
+    before = shop.ok("ana", "GET", "/v1/budgets")["items"]
+    left = {one["dataset"]: float(one["remaining"]["epsilon"]) for one in before}["adult"]
+    with answering(window):
+        page.get_by_role("link", name="Ask", exact=True).first.click()
+        page.get_by_label("Dataset").select_option("adult")
+        page.get_by_role("button", name="Show its fields").click()
+        page.get_by_label("Question").select_option("tree")
+        page.get_by_role("button", name="Show its fields").click()
+        page.wait_for_selector("#f-max_depth")
+        page.get_by_label("Max depth").fill("2")
+        page.get_by_label("ε", exact=True).fill("2.5")
+        page.get_by_role("button", name="Quote").click()
+        page.get_by_text("Where the charge goes").wait_for()
+        assert page.get_by_text("leaf count error").count() >= 1
+        if script:
+            assert window.is_fit() == []
+            window.picture("quote")
+        page.get_by_role("button", name="Ask, and spend ε 2.5").click()
+        page.wait_for_url("**/ui/queries/*")
+        page.get_by_role("heading", name="Answer").wait_for()
+        assert page.locator(".tree svg").count() == 1
+        assert page.locator(".tree svg rect").count() > 1
+        now = f"{left - 2.5:g}"
+        assert page.get_by_text(f"ε {now}").count() >= 1
+        if script:
+            assert window.is_fit() == []
+        page.get_by_role("link", name="Your budget", exact=True).click()
+        assert page.get_by_text(f"ε {now} left of 100").count() == 1
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_an_owner_uploads_a_table_and_grants(
+    opened: Open, shop: Shop, script: bool, tmp_path: Path
+) -> None:
+    name = f"adult-{'with' if script else 'without'}-script"
+    described, records = owners_table()
+    rows, wrong = tmp_path / "adult.csv.gz", tmp_path / "wrong.csv"
+    rows.write_bytes(gzip.compress(records))
+    wrong.write_bytes(re.sub(rb",Sales,", b",Astronaut,", records, count=1))
+    window = opened("olga", java_script_enabled=script)
+    page = window.page
+    with answering(window):
+        page.get_by_role("link", name="Register a dataset").click()
+        text = json.dumps({**described, "name": name})
+        page.get_by_label("Public description, as JSON").fill(text)
+        page.get_by_role("button", name="Register it for ever").click()
+        page.get_by_text("none: no records yet").wait_for()
+        page.get_by_label("A file of records").set_input_files(wrong)
+        page.get_by_role("button", name="Upload").click()
+        page.get_by_text("Invalid records").wait_for(timeout=90_000)
+        assert page.get_by_text("Astronaut").count() == 0
+        # Where the answer is a page, browsers write its status down as an error of their own.
+        window.errors[:] = [one for one in window.errors if "422" not in one]
+        if script:
+            assert window.is_fit() == []
+        page.get_by_label("A file of records").set_input_files(rows)
+        page.get_by_role("button", name="Upload").click()
+        page.get_by_role("button", name="Upload version 2").wait_for(timeout=90_000)
+        assert page.get_by_text("queries read it").count() == 1
+        page.get_by_role("link", name="Grant an allowance").click()
+        assert page.get_by_label("Dataset", exact=True).input_value() == name
+        page.get_by_label("Analyst", exact=True).fill("newcomer")
+        page.get_by_label("ε in total").fill("3")
+        page.get_by_role("button", name="What would it buy?").click()
+        page.get_by_text("decision tree of depth 3").wait_for()
+        if script:
+            assert window.is_fit() == []
+            window.picture("grants")
+        page.get_by_role("button", name="Set the allowance").click()
+        page.get_by_text(f"newcomer may now learn ε 3 of {name}").wait_for()
+    accounts = shop.ok("newcomer", "GET", "/v1/budgets")["items"]
+    assert {one["dataset"]: one["allowance"]["epsilon"] for one in accounts}[name] == "3"
+
+
+def test_the_quote_follows_what_is_typed(opened: Open) -> None:
+    window = opened("ana")
+    with answering(window):
+        window.go("/ui/ask?dataset=adult&kind=statistic&form=count")
+        for epsilon in ("0.25", "nonsense", "0.5"):
+            window.page.get_by_label("ε", exact=True).fill(epsilon)
+            window.page.get_by_label("ε", exact=True).blur()
+            if epsilon == "nonsense":
+                window.page.get_by_text("not a decimal number").wait_for()
+            else:
+                window.page.get_by_role("button", name=f"spend ε {epsilon}").wait_for()
+        assert window.is_fit() == []
+
+
+def test_two_browsers_race_for_the_last_of_a_budget(opened: Open, shop: Shop) -> None:
+    shop.user("racer", "analyst")
+    shop.ok("olga", "PUT", "/v1/datasets/web/budgets/racer", json={"epsilon": "1"})
+    first, second = opened("racer"), opened("racer")
+    for window in (first, second):
+        window.go("/ui/ask?dataset=web&kind=selection")
+        window.page.get_by_label("ε", exact=True).fill("0.6")
+        window.page.get_by_role("button", name="Quote").click()
+        window.page.get_by_role("button", name="Ask, and spend ε 0.6").wait_for()
+    first.page.get_by_role("button", name="Ask, and spend ε 0.6").click(no_wait_after=True)
+    second.page.get_by_role("button", name="Ask, and spend ε 0.6").click(no_wait_after=True)
+    outcomes = []
+    for window in (first, second):
+        window.page.locator("h1", has_not_text="Ask a question").wait_for()
+        outcomes.append(window.page.locator("h1").inner_text())
+        assert [one for one in window.is_fit() if "403" not in one] == []
+    assert sorted(outcomes) == ["Privacy budget exhausted", "Selection of web"]
+    loser = first if outcomes[0].startswith("Privacy") else second
+    assert loser.page.get_by_text("A question of at most ε 0.4 still fits").count() == 1
+    path = shop.ok("otto", "GET", "/v1/ledger?analyst=racer&kind=charge")["items"]
+    assert [entry["epsilon"] for entry in path] == ["0.6"]
+
+
+def test_by_keyboard_alone(opened: Open, shop: Shop) -> None:
+    window = opened()
+    window.go("/ui/sign-in")
+    keyboard = window.page.keyboard
+    for _ in range(3):
+        keyboard.press("Tab")
+    assert window.page.evaluate("document.activeElement.id") == "key"
+    keyboard.type(shop.keys["ana"])
+    keyboard.press("Enter")
+    window.page.wait_for_url("**/ui/budgets")
+    keyboard.press("Tab")
+    assert window.page.evaluate("document.activeElement.textContent") == "Skip to content"
+    keyboard.press("Enter")
+    assert window.page.evaluate("document.activeElement.id") == "main"
+
+
+@pytest.mark.skipif(not PICTURES, reason="pictures are made when PURSE_SCREENSHOTS names a folder")
+def test_pictures(opened: Open, shop: Shop) -> None:
+    for name, who, path, options in SHOWN:
+        window = opened(who, **options)
+        window.go(path.format(**shop.ids))
+        window.picture(name)
+        assert (Path(ROOT) / str(PICTURES) / f"{name}.png").stat().st_size > 1000
+
+
+#: What the documentation shows.
+SHOWN: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("budgets", "ana", "/ui/budgets", {}),
+    ("burn-down", "ana", "/ui/budgets/adult", {}),
+    ("tree", "ana", "/ui/queries/{tree}", {}),
+    ("distances-dark", "ana", "/ui/queries/{distance}", {"color_scheme": "dark"}),
+    ("verification", "otto", "/ui/verification", {}),
+    ("budgets-phone", "ana", "/ui/budgets", {"width": 375, "color_scheme": "dark"}),
+]

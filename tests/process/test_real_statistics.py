@@ -1,0 +1,150 @@
+"""Real tables and graphs over HTTP: every statistic by every mechanism, at exact prices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pytest
+
+from app.demo.service import ServiceProcess
+from mechanisms.statistics.validity import VALID
+from tests.process.real_graphs import MAX_DEGREE, read_edges, register
+from tests.process.session import Session
+from tests.support.data import data_file
+
+pytestmark = pytest.mark.data
+
+#: Rows, and a condition that a known number of them meet.
+TABLES: dict[str, tuple[int, dict[str, Any], int]] = {
+    "sf_salaries": (148_654, {"attribute": "TotalPay", "to": 0}, 1),
+    "adult": (
+        45_222,
+        {
+            "all": [
+                {"attribute": "sex", "in": ["Female"]},
+                {"not": {"attribute": "hours-per-week", "from": 40}},
+            ]
+        },
+        5_370,
+    ),
+}
+TRIANGLES = {"github": 523_810, "enron": 727_044, "dblp": 2_224_385, "gowalla": 2_273_138}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    data = tmp_path_factory.mktemp("statistics") / "data"
+    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
+        yield Session.open(service)
+
+
+def ask(session: Session, dataset: str, epsilon: str, **query: Any) -> float:
+    """The released value; its steps must add up to the price that was asked for."""
+    body = {"dataset": dataset, "epsilon": epsilon, "query": {"kind": "statistic", **query}}
+    reply = session.ok("POST", "/v1/queries", session.analyst, json=body)
+    expected = {"epsilon": Decimal(epsilon), "delta": Decimal(query.get("delta", "0"))}
+    for part, amount in expected.items():
+        assert Decimal(reply["charge"][part]) == amount
+        assert sum(Decimal(step[part]) * step["times"] for step in reply["steps"]) == amount
+    value: float = reply["answer"]["value"]
+    return value
+
+
+def every(session: Session, dataset: str, relation: str, **fields: Any) -> dict[str, list[float]]:
+    """Each statistic of a relation by each of its mechanisms, at ε = 1."""
+    found: dict[str, list[float]] = {}
+    for row in VALID:
+        if relation in row.relations:
+            own = {**fields.get(row.statistic, {}), "mechanism": row.mechanism}
+            if row.delta:
+                own["delta"] = "0.000001"
+            value = ask(session, dataset, "1", statistic=row.statistic, **own)
+            found.setdefault(row.statistic, []).append(value)
+    return found
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(session: Session, name: str, relation: str) -> None:
+    file = data_file(f"{name}.csv.gz")
+    schema = json.loads(data_file(f"{name}.schema.json").read_text())
+    rows, where, meeting = TABLES[name]
+    dataset = f"{name}_{relation}"
+    public = {
+        "name": dataset,
+        "kind": "table",
+        "neighbouring": relation,
+        **({"max_rows": 200_000} if relation == "add_remove" else {"rows": rows}),
+        "attributes": [described(attribute) for attribute in schema["attributes"]],
+        "cap": {"epsilon": "1000", "delta": "0.1"},
+    }
+    session.ok("POST", "/v1/datasets", session.owner, json=public)
+    session.upload(dataset, file.read_bytes(), **{"Content-Encoding": "gzip"})
+    limit = {"epsilon": "1000", "delta": "0.1"}
+    session.ok("PUT", f"/v1/datasets/{dataset}/budgets/ada", session.owner, json=limit)
+    # 50 scales of noise at ε = 1: not once in 10²⁰ queries.
+    assert abs(ask(session, dataset, "1", statistic="count") - rows) <= 50
+    columns = [a["name"] for a in schema["attributes"] if a["kind"] == "numeric"]
+    assert len(columns) == {"sf_salaries": 7, "adult": 6}[name]
+    for column in columns:
+        of = {"attribute": column}
+        fields = {"sum": of, "mean": of, "median": of, "quantile": {**of, "quantile": 0.9}}
+        found = every(session, dataset, relation, count={"where": where}, **fields)
+        assert abs(found["count"][0] - meeting) <= 50
+        assert found["median"][0] <= found["quantile"][0]
+        low, high = next(a["domain"] for a in schema["attributes"] if a["name"] == column)
+        # A noisy sum and a noisy mean, each within 50 scales.
+        away = 100 * max(high - low, abs(low), abs(high)) / rows + 1
+        assert abs(found["mean"][0] - found["sum"][0] / rows) <= away
+
+
+def test_the_sum_of_the_smallest_salaries(session: Session) -> None:
+    file = data_file("sf_salaries.csv.gz")
+    column = pyarrow.csv.read_csv(file)["TotalPay"].to_numpy()
+    values = np.sort(np.maximum(column, 0)).tolist()
+    cutoff = 100_000
+    public = {
+        "name": "salaries",
+        "kind": "prefix",
+        "neighbouring": "prefix",
+        "public_values": values,
+        "cap": {"epsilon": "1000", "delta": "0.1"},
+    }
+    session.ok("POST", "/v1/datasets", session.owner, json=public)
+    session.upload("salaries", f"cutoff\n{cutoff}\n".encode())
+    limit = {"epsilon": "1000", "delta": "0.1"}
+    session.ok("PUT", "/v1/datasets/salaries/budgets/ada", session.owner, json=limit)
+    found = every(session, "salaries", "prefix")["smallest_sum"]
+    assert len(found) == 3
+    # Each scale is at most 2·GS.
+    assert all(abs(value - sum(values[:cutoff])) <= 100 * values[-1] for value in found)
+
+
+def described(attribute: dict[str, Any]) -> dict[str, Any]:
+    """A registered attribute from the folder's own description."""
+    numeric = attribute["kind"] == "numeric"
+    own = {"bounds" if numeric else "values": attribute["domain"]}
+    return {"name": attribute["name"], "kind": attribute["kind"], "missing": "", **own}
+
+
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_graphs(session: Session, name: str) -> None:
+    file = data_file(f"{name}.edges.csv.gz")
+    edges = read_edges(file)
+    dataset = f"{name}_counts"
+    register(session, dataset, np.unique(edges), file, MAX_DEGREE[name], delta="0.1")
+    found = every(session, dataset, "edge", stars={"k": 2})
+    for k in (3, 4):
+        for row in VALID:
+            if row.statistic == "stars":
+                own = {"delta": "0.000001"} if row.delta else {}
+                ask(session, dataset, "1", statistic="stars", k=k, mechanism=row.mechanism, **own)
+    assert all(abs(value - len(edges)) <= 100 for value in found["edges"])
+    # At ε = 20 hardly a rung beyond the second is reached, each about as wide as a_max.
+    accurate = ask(session, dataset, "20", statistic="triangles")
+    assert accurate == pytest.approx(TRIANGLES[name], rel=0.05)

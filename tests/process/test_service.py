@@ -1,0 +1,86 @@
+"""The service as a process: it starts, stops, crashes and starts again without losing a charge."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from app.demo.service import ServiceProcess
+from tests.process.session import Session
+
+Start = Callable[[], ServiceProcess]
+
+
+def test_it_answers_within_seconds_and_stops_cleanly(start: Start) -> None:
+    started = time.monotonic()
+    service = start().wait_ready()
+    assert time.monotonic() - started < 60
+    assert httpx.get(service.url + "/healthz").status_code == 200
+    assert service.stop() == 0
+
+
+def test_the_first_start_leaves_one_admin_key_and_says_where(service: ServiceProcess) -> None:
+    file = service.data / "bootstrap-admin.key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    key = file.read_text("utf-8")
+    assert key.strip().startswith("pp_")
+    assert len(key.split()) == 1
+    log = service.log.read_text("utf-8")
+    assert str(file) in log
+    assert key.strip() not in log
+    me = httpx.get(service.url + "/v1/me", headers={"Authorization": f"Bearer {key.strip()}"})
+    assert me.json()["roles"] == ["admin"]
+
+
+def test_a_second_start_makes_no_second_key(start: Start) -> None:
+    service = start().wait_ready()
+    first = service.admin_key
+    assert service.stop() == 0
+    (service.data / "bootstrap-admin.key").unlink()
+    service = start().wait_ready()
+    assert not (service.data / "bootstrap-admin.key").exists()
+    me = httpx.get(service.url + "/v1/me", headers={"Authorization": f"Bearer {first}"})
+    assert me.status_code == 200
+
+
+def test_two_processes_starting_at_once_make_one_admin(start: Start) -> None:
+    one, two = start(), start()
+    one.wait_ready()
+    two.wait_ready()
+    headers = {"Authorization": f"Bearer {one.admin_key}"}
+    for service in (one, two):
+        users = httpx.get(service.url + "/v1/users", headers=headers).json()["items"]
+        assert [user["roles"] for user in users] == [["admin"]]
+        keys = httpx.get(f"{service.url}/v1/users/{users[0]['name']}/keys", headers=headers)
+        assert len(keys.json()["items"]) == 1
+    assert one.stop() == 0
+    assert two.stop() == 0
+
+
+def test_a_crash_forgets_neither_charge_nor_answer(start: Start) -> None:
+    session = Session.open(start().wait_ready())
+    first = session.query("one")
+    assert first.status_code == 201
+    session.service.kill()
+
+    session.service = start().wait_ready()
+    assert session.spent() == "0.5"
+    again = session.query("one")
+    assert (again.status_code, again.content) == (201, first.content)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert session.query("two").status_code == 201
+    assert session.spent() == "1"
+
+
+def test_everything_in_the_data_folder_is_for_its_user_alone(service: ServiceProcess) -> None:
+    Session.open(service).query("one")
+    open_to_others = [
+        path
+        for path in (service.data, *Path(service.data).rglob("*"))
+        if stat.S_IMODE(path.stat().st_mode) & 0o077
+    ]
+    assert open_to_others == []

@@ -1,0 +1,54 @@
+"""The lines that start a service, as the pages have them, start one that is ready and ends well."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.demo.service import free_port
+from tests.process.documents import commands, indented, lines_of
+
+STARTING = {
+    "README.md": lines_of(indented("README.md", 2)[0])[0],
+    "docs/tutorial_operator.md": indented("docs/tutorial_operator.md", 1)[0].strip(),
+}
+
+
+def started(folder: Path, line: str, **variables: str) -> None:
+    """Type ``line`` in ``folder``, wait until its service is ready, and end it."""
+    port = free_port()
+    here = commands(folder) | {"PURSE_PORT": str(port)} | variables
+    with subprocess.Popen(
+        ["sh", "-euc", f"exec env {line}"],
+        cwd=folder,
+        env=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + 120
+        try:
+            while process.poll() is None:
+                try:
+                    if httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.1)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert "Application startup complete" in said
+
+
+@pytest.mark.parametrize("page", STARTING)
+def test_the_line_starts_a_service(tmp_path: Path, page: str) -> None:
+    (tmp_path / "secrets").mkdir(mode=0o700)
+    started(tmp_path, STARTING[page])
+    assert (tmp_path / "data/bootstrap-admin.key").is_file()

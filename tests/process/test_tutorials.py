@@ -1,0 +1,88 @@
+"""The tutorials of the four roles, played one after the other by four people of one service."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.demo.service import ServiceProcess
+from tests.architecture.imports import ROOT
+from tests.process.documents import blocks, indented
+from tests.process.test_documents import run
+
+pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+
+
+def tutorial(role: str, number: int) -> list[str]:
+    """The commands of a role's page: so many blocks."""
+    found = blocks((ROOT / f"docs/tutorial_{role}.md").read_text("utf-8"), "sh")
+    assert len(found) == number
+    return found
+
+
+def says(printed: str, *words: str) -> None:
+    for word in words:
+        assert word in printed, printed
+
+
+def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
+    before, *operating = tutorial("operator", 7)
+    run(tmp_path, before)
+    secrets = tmp_path / "secrets"
+    with ServiceProcess(tmp_path / "data", PURSE_SECRETS=str(secrets)) as service:
+        here = {"PRIVYPURSE_URL": service.url}
+        operator = run(tmp_path, "".join(operating), **here)
+        says(
+            operator,
+            '{"status":"ready"}',
+            "grace\tadmin\tenabled\n",
+            "otto\tauditor\tenabled\n",
+            '"epsilon":"8"',
+            'route="/readyz",status="200"} ',
+            "backed up to backup-of-today",
+        )
+        assert operator.endswith("\nvalid\n")
+        for name in ("grace", "olympe", "ada", "otto", "secrets/purse_metrics_token"):
+            file = tmp_path / (name if "/" in name else f"{name}.key")
+            assert file.stat().st_mode & 0o77 == 0
+
+        owner = run(tmp_path, "".join(tutorial("owner", 4)), **here)
+        says(
+            owner,
+            "refused, as it should be\nsurvey is ready, version 1\n",
+            "ada on survey: ε = 3, remaining ε = 3\n",
+            "survey\ttable\tready\t2\n",
+        )
+
+        analyst = run(tmp_path, "".join(tutorial("analyst", 5)), **here)
+        says(
+            analyst,
+            '"affordable": true',
+            "refused, as it should be\n",
+            "survey\tada\tspent ε = 1.5\tof ε = 3\n",
+        )
+        one, again, telling = re.findall(r'"answer": \{\n? *"\w+": (.+?),?\n', analyst)
+        assert one == again
+        assert abs(float(one) - 300) < 100  # P(noise of scale 2 beyond 100) < e⁻⁴⁹
+        assert telling in ('"town"', '"age"')
+        with (tmp_path / "my-ledger.csv").open(newline="") as file:
+            assert [row["epsilon"] for row in csv.DictReader(file) if row["kind"] == "charge"]
+
+        auditor = run(tmp_path, "".join(tutorial("auditor", 3)), **here)
+        says(
+            auditor,
+            '"valid":true',
+            "survey\tada\tspent ε = 1.5\tof ε = 3\n",
+            '"exposure"',
+            '"user.create"',
+        )
+        with (tmp_path / "ledger.csv").open(newline="") as file:
+            entries = list(csv.DictReader(file))
+        assert {row["kind"] for row in entries} == {"genesis", "charge"}
+        receipt = re.findall(r'"receipt": "([0-9a-f]{64})"', analyst)[-1]
+        [line] = indented("docs/tutorial_auditor.md", 1)
+        assert run(tmp_path, line.replace("HASH", receipt)).endswith("valid\n")

@@ -1,0 +1,109 @@
+"""A pytest plugin: ``--branch-floor=95`` fails a run that covers too few branches of a package.
+
+pytest-cov's own floor counts lines and branches of all packages together, so that many plain
+lines can hide branches that no test takes.
+
+Long tests that take no branch which others leave open are not traced: those of the ledger, whose
+arithmetic has tests of its own, those of whole processes, and an enumeration of thousands of small
+datasets, which takes several times as long when it is traced. What they alone take does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import coverage
+import pytest
+
+#: The beginnings of their names.
+UNTRACED = (
+    "tests/evidence/certification/test_contract.py",
+    "tests/process/",
+    "tests/evidence/ledger/test_crashes.py",
+    "tests/evidence/ledger/test_exactness.py",
+    "tests/evidence/ledger/test_interleavings.py",
+    "tests/evidence/ledger/test_kills.py",
+    "tests/evidence/ledger/test_ledger_machine.py",
+    "tests/evidence/ledger/test_races.py",
+    "tests/unit/storage/ledger/test_reserve.py",
+    "tests/unit/storage/assurance/test_rollback.py",
+    "tests/evidence/ledger/test_seeded_bugs.py",
+    "tests/unit/storage/ledger/test_settle.py",
+    "tests/unit/storage/people/test_users.py",
+    "tests/unit/storage/assurance/test_verification.py",
+)
+
+#: (package, covered branches, all branches, files with open branches) of the run that ended.
+_measured: list[tuple[str, int, int, list[str]]] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--branch-floor", type=float, default=None, metavar="PERCENT")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, bool, bool]:
+    """Trace no test, with its fixtures and the threads that they start, that is not to count."""
+    plugin = item.config.pluginmanager.getplugin("_cov")
+    tracing = plugin and plugin.cov_controller
+    if tracing and tracing.started and item.nodeid.startswith(UNTRACED):
+        tracing.pause()
+    result = yield
+    if tracing and not tracing.started and not (nextitem and nextitem.nodeid.startswith(UNTRACED)):
+        tracing.resume()
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, bool, bool]:
+    """Measure after pytest-cov, the inner wrapper, has joined the data of all workers."""
+    result = yield
+    floor = session.config.getoption("--branch-floor")
+    if floor is not None and not hasattr(session.config, "workerinput"):
+        _measured[:] = measure()
+        if any(100 * covered < floor * total for _, covered, total, _ in _measured):
+            session.testsfailed += 1
+    return result
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    floor = config.getoption("--branch-floor")
+    for package, covered, total, files in _measured:
+        share = 100 * covered / total if total else 100.0
+        low = share < floor
+        terminalreporter.write_line(
+            f"branch coverage of {package}: {share:.1f} % of {total}"
+            + (f", below {floor:g} %" if low else ""),
+            red=low,
+            green=not low,
+        )
+        for line in files if low else ():
+            terminalreporter.write_line(f"  {line}")
+
+
+def measure() -> list[tuple[str, int, int, list[str]]]:
+    """Branches of each measured package, from the data file that the run has just written."""
+    data = coverage.Coverage()
+    data.load()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "coverage.json")
+        data.json_report(outfile=str(report))
+        files = json.loads(report.read_text("utf-8"))["files"]
+    covered: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    gaps: dict[str, list[str]] = {}
+    for name, file in sorted(files.items()):
+        package = Path(name).parts[0]
+        covered[package] += file["summary"]["covered_branches"]
+        total[package] += file["summary"]["num_branches"]
+        if file["missing_branches"]:
+            gaps.setdefault(package, []).append(f"{name}: {file['missing_branches']}")
+    return [(name, covered[name], total[name], gaps.get(name, [])) for name in sorted(total)]

@@ -1,0 +1,115 @@
+"""A scheduler and workers as an operator starts them, over TLS, on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.cluster.certificates import make_certificates
+from app.cluster.executor import ClusterExecutor
+from app.cluster.roles import Certificates
+from app.demo.service import ROOT, free_port
+from app.engine.execution import ThreadExecutor
+from storage.cluster.scratch import Scratch
+from storage.files.shared import MountedFolder
+
+
+class Processes:
+    """The processes of one cluster over one data folder; each can be killed by itself."""
+
+    def __init__(self, folder: Path, store: dict[str, str] | None = None) -> None:
+        """``store``: settings of a store; every process has a data folder of its own then."""
+        self.folder, self.data, self.store = folder, folder / "data", store or {}
+        self.data.mkdir(parents=True, exist_ok=True)
+        self.certificates = folder / "certificates"
+        make_certificates(self.certificates)
+        self.address = f"tls://127.0.0.1:{free_port()}"
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def settings(self, role: str) -> dict[str, str]:
+        """The environment of a process in a role."""
+        files = (("CA", "ca.pem"), ("CERT", f"{role}.pem"), ("KEY", f"{role}.key"))
+        named = {f"PURSE_CLUSTER_{key}": str(self.certificates / file) for key, file in files}
+        return {"PURSE_CLUSTER": self.address, **named, **self.store}
+
+    def start_scheduler(self) -> None:
+        port = self.address.rpartition(":")[2]
+        self.scheduler = self.start("scheduler", "--port", port)
+
+    def start_worker(self, role: str = "worker") -> None:
+        data = self.data
+        if self.store:
+            data = self.folder / f"worker-{len(self.workers)}"
+            data.mkdir()
+        self.workers.append(self.start("worker", "--threads", "1", "--data", str(data), role=role))
+
+    def start(
+        self, command: str, *options: str, role: str | None = None
+    ) -> subprocess.Popen[bytes]:
+        here = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'client'}"}
+        with (self.folder / f"{command}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "app.cli", command, *options],
+                env=os.environ | here | self.settings(role or command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def log(self, command: str) -> str:
+        return (self.folder / f"{command}.log").read_text("utf-8", "replace")
+
+    def wait_for(self, command: str, text: str, times: int = 1) -> None:
+        """Return when a process has logged a text so many times."""
+        deadline = time.monotonic() + 60
+        while self.log(command).count(text) < times:
+            assert time.monotonic() < deadline, self.log("scheduler") + self.log("worker")
+            time.sleep(0.05)
+
+    @contextmanager
+    def executor(self, role: str = "client", **options: Any) -> Iterator[ClusterExecutor]:
+        """A service's executor, for which everything is worth spreading."""
+        of_role = [self.certificates / name for name in ("ca.pem", f"{role}.pem", f"{role}.key")]
+        security = Certificates(*of_role).security()
+        threads = ThreadExecutor(2)
+        made = ClusterExecutor(
+            threads,
+            self.address,
+            security,
+            Scratch(MountedFolder(self.data)),
+            **{"worth": 0} | options,
+        )
+        try:
+            yield made
+        finally:
+            made.close()
+            threads.close()
+
+
+@contextmanager
+def cluster(
+    folder: Path, workers: int = 2, store: dict[str, str] | None = None
+) -> Iterator[Processes]:
+    """A scheduler and so many workers of one thread each, ready."""
+    with ExitStack() as closing:
+        processes = Processes(folder, store)
+        closing.callback(_end, processes)
+        processes.start_scheduler()
+        for _ in range(workers):
+            processes.start_worker()
+        processes.wait_for("scheduler", "Starting worker compute stream", workers)
+        yield processes
+
+
+def _end(processes: Processes) -> None:
+    for process in (*processes.workers, processes.scheduler):
+        if process is not None:
+            process.kill()
+            process.wait()

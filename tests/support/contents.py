@@ -1,0 +1,99 @@
+"""What stands in a ledger in memory: each content has a number, and can be put back.
+
+Two contents are the same when they differ in names, times and hashes only, which decide nothing.
+What must hold of each is checked when it is first seen.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from storage.errors import KeyReused
+from storage.ledger.ledger import Ledger, Replay, Reserve
+from tests.support.memory import copied, driver, put_back
+from tests.support.stepping import SteppedDatabase
+from tests.support.world import BODY_HASH, check_invariants
+
+OTHER_HASH = bytes(32)
+_QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
+_CONTENT = (
+    f"{_QUERIES} FROM query ORDER BY idem_key",
+    "SELECT rank, charged_eps_n, lim_eps_n, frozen FROM budget_account ORDER BY id",
+    "SELECT account_id, kind, idem_key, d_eps_n FROM entry LEFT JOIN query ON id = query_id "
+    "ORDER BY account_id, idem_key, kind",
+    "SELECT idem_key, s.attempt, s.answer_hash FROM settlement s JOIN query ON id = query_id "
+    "ORDER BY idem_key",
+)
+
+
+class Contents:
+    """``asked``: the request of each key. ``ids``: of the queries that are there now, by key.
+
+    ``rows``: by number, the rows of queries, accounts, entries and settlements that tell it.
+    """
+
+    def __init__(
+        self, database: SteppedDatabase, ledger: Ledger, asked: Mapping[str, Reserve]
+    ) -> None:
+        self._driver = driver(database.engine)
+        self._database, self._ledger, self._asked = database, ledger, asked
+        self.ids: dict[str, UUID] = {}
+        self.rows: list[tuple[tuple[tuple[Any, ...], ...], ...]] = []
+        self._copies: list[sqlite3.Connection] = []
+        self._numbers: dict[Any, int] = {}
+        self._lapses: dict[int, list[tuple[str, int]]] = {}
+
+    def put_back(self, number: int) -> None:
+        put_back(self._driver, self._copies[number])
+        self.ids.clear()
+        for key, id in self._driver.execute("SELECT idem_key, id FROM query"):
+            self.ids[key] = UUID(bytes=id)
+
+    def now(self) -> int:
+        """The number of what stands in the database now."""
+        rows = tuple(tuple(map(tuple, self._driver.execute(sql))) for sql in _CONTENT)
+        known = self._numbers.get(rows)
+        if known is None:
+            known = self._numbers[rows] = len(self.rows)
+            self._copies.append(copied(self._driver))
+            self.rows.append(rows)
+            self._check(known)
+        return known
+
+    def lapsed(self, number: int) -> list[tuple[str, int]]:
+        """A lease may run out at any moment, under a holder that lives as well."""
+        known = self._lapses.get(number)
+        if known is None:
+            known = self._lapses[number] = []
+            for key, state, _, alive, *_ in self.rows[number][0]:
+                if state == 0 and alive:
+                    self.put_back(number)
+                    lapse = "UPDATE query SET lease_until = 0 WHERE idem_key = ?"
+                    self._driver.execute(lapse, (key,))
+                    known.append((f"lapse {key}", self.now()))
+        return known
+
+    def _check(self, number: int) -> None:
+        """I1 and I2 and the chains, the answers; then I5 and I6, by asking once more."""
+        with self._database.whole():
+            check_invariants(self._database)
+            for key, state, _, _, answer, status in self.rows[number][0]:
+                if state == 1:
+                    outcome = self._ledger.reserve(self._once_more(key))
+                    assert isinstance(outcome, Replay), "I5: what is settled is replayed"
+                    assert (outcome.status, outcome.body) == (status, answer), "I5"
+                try:
+                    self._ledger.reserve(self._once_more(key, OTHER_HASH))
+                except KeyReused:
+                    pass
+                else:
+                    raise AssertionError("I6: another body under the key was accepted")
+                assert self.now() == number, "I5, I6: nothing changes"
+        put_back(self._driver, self._copies[number])
+
+    def _once_more(self, key: str, body_hash: bytes = BODY_HASH) -> Reserve:
+        return replace(self._asked[key], query_id=uuid4(), body_hash=body_hash)

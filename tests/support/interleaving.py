@@ -1,0 +1,236 @@
+"""Every order in which the real steps of three replicas can run, with crashes and lapsed leases.
+
+A state is what stands in the database, where each replica is, what records were opened and which
+answers have left. Steps are the transactions of ``storage.ledger.ledger``, run by the code that
+serves (``tests.support.stepping``), each only once for all states that agree in the database and
+in the replica that moves. Names, times and hashes that mean nothing are left out of a state; a
+replica's name is too. The search is breadth first, so a violation comes with a shortest path.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from storage.database.database import Database
+from storage.ledger.ledger import Ledger
+from tests.support.contents import Contents
+from tests.support.memory import driver, memory_engine, put_back
+from tests.support.replicas import IDLE, KEYS, At, Replica
+from tests.support.stepping import (
+    LOST_UNKNOWN,
+    STANDS,
+    STANDS_UNKNOWN,
+    Paused,
+    SteppedDatabase,
+    SteppedWriter,
+    commits_of,
+    meaning,
+)
+from tests.support.world import MINUTE, World, failure_body, loss, request
+
+REPLICAS, CRASHES = 3, 2
+#: So long that leases run out in the search alone, however long it takes.
+LEASE = 24 * 60 * MINUTE
+
+
+class Effect(NamedTuple):
+    """What a step does: to the database, the replica, and what leaves the replica."""
+
+    label: str
+    crashes: int
+    content: int
+    at: At
+    event: str = ""
+
+
+class Seen(NamedTuple):
+    """What has happened outside the database: draws of noise by key, answers that have left."""
+
+    draws: tuple[int, ...] = (0,) * len(KEYS)
+    left: frozenset[tuple[str, bytes]] = frozenset()
+
+
+class State(NamedTuple):
+    content: int
+    replicas: tuple[int, ...]
+    seen: Seen
+    crashes: int
+
+
+class Violation(AssertionError):
+    """A state that must not be, and how one gets there."""
+
+
+@dataclass
+class Found:
+    """How much there was to see: states, steps between them, and what the database ever held.
+
+    ``queries``: (key, state, attempt, whether its lease is alive, answer, status) of every query.
+    """
+
+    states: int = 0
+    steps: int = 0
+    run: int = 0
+    queries: set[tuple[Any, ...]] = field(default_factory=set)
+
+
+class Explorer:
+    """``world`` is what seeded bugs are switched on in; ``explore`` visits every state."""
+
+    def __init__(self, folder: Path) -> None:
+        file = Database.open(f"sqlite:///{folder}/start.db", folder)
+        start = World(file, folder)
+        dataset, analyst = start.ready(loss(1), loss(1))
+        file.close()
+        asked = {key: request(dataset, analyst, loss(1), key=key) for key in KEYS}
+        self._database = SteppedDatabase(memory_engine())
+        with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
+            put_back(driver(self._database.engine), saved)
+        ledger = Ledger(self._database, failure_body=failure_body, lease_us=LEASE)
+        ledger._writer = SteppedWriter(self._database, ledger._commit)
+        self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
+        self._contents = Contents(self._database, ledger, asked)
+        self._replica = Replica(ledger, asked, self._contents.ids)
+        self._places: dict[At, int] = {}
+        self._at: list[At] = []
+        self._histories: dict[tuple[Any, ...], list[Any]] = {(): []}
+        self._effects: dict[tuple[int, int], list[Effect]] = {}
+        self._good: set[tuple[int, Seen]] = set()
+        self.found = Found()
+
+    def explore(self, replicas: int = REPLICAS, crashes: int = CRASHES) -> Found:
+        """Visit every state; Violation at the first that must not be."""
+        first = State(self._contents.now(), (self._place(IDLE),) * replicas, Seen(), crashes)
+        came: dict[State, tuple[State, str] | None] = {first: None}
+        waiting = deque([first])
+        with commits_of(self._database):
+            while waiting:
+                state = waiting.popleft()
+                try:
+                    self._check(state)
+                    for label, following in self._following(state):
+                        self.found.steps += 1
+                        if following not in came:
+                            came[following] = state, label
+                            waiting.append(following)
+                except Exception as wrong:
+                    where = extract_tb(wrong.__traceback__)[-1].line
+                    raise Violation(f"{wrong!r} ({where}) after {_path(came, state)}") from wrong
+        self.found.states = len(came)
+        self.found.queries = {query for rows in self._contents.rows for query in rows[0]}
+        return self.found
+
+    def _following(self, state: State) -> Iterator[tuple[str, State]]:
+        for mover in set(state.replicas):
+            others = list(state.replicas)
+            others.remove(mover)
+            at = self._at[mover]
+            for effect in self._effects_of(state.content, mover):
+                if effect.crashes > state.crashes:
+                    continue
+                to, seen = effect.at, state.seen
+                if effect.event == "open":
+                    number = KEYS.index(to.key)
+                    draws = list(seen.draws)
+                    draws[number] += 1
+                    # No two draws of noise are alike.
+                    to = to._replace(body=f"{to.key}{draws[number]}".encode())
+                    seen = seen._replace(draws=tuple(draws))
+                elif effect.event == "leave":
+                    seen = seen._replace(left=seen.left | {(at.key, at.body)})
+                places = tuple(sorted([*others, self._place(to)]))
+                left = state.crashes - effect.crashes
+                yield effect.label, State(effect.content, places, seen, left)
+        for label, content in self._contents.lapsed(state.content):
+            yield label, state._replace(content=content)
+
+    def _effects_of(self, content: int, place: int) -> list[Effect]:
+        known = self._effects.get((content, place))
+        if known is None:
+            known = list(self._run(content, self._at[place]))
+            self._effects[content, place] = known
+        return known
+
+    def _run(self, content: int, at: At) -> Iterator[Effect]:
+        if at.phase == "leaving":
+            yield Effect(f"leave {at.key}", 0, content, IDLE, "leave")
+        if at != IDLE:
+            yield Effect(f"crash in {at.phase} {at.key}", 1, content, IDLE)
+        for choice in self._replica.choices(at):
+            if choice == "leave":
+                continue
+            if choice == "open":
+                yield Effect(f"open {at.key} {at.attempt}", 0, content, _opened(at), "open")
+                continue
+            for fate in (STANDS, STANDS_UNKNOWN, LOST_UNKNOWN):
+                to = self._call(content, at, choice, fate)
+                name = ("", ", unknown", ", undone and unknown")[fate]
+                what = choice if choice.startswith("ask") else f"{choice} {at.key}{at.attempt}"
+                committed = self._database.committed
+                yield Effect(what + name, int(fate != STANDS), self._contents.now(), to)
+                if not committed:
+                    break  # there was no commit that could be lost
+
+    def _call(self, content: int, at: At, choice: str, fate: int) -> At:
+        """Make one step of a call."""
+        self.found.run += 1
+        self._contents.put_back(content)
+        self._database.resume(self._histories[at.told], fate)
+        try:
+            return self._replica.call(at, choice)
+        except Paused:
+            (value,) = self._database.made
+            told = (*at.told, meaning(value))
+            self._histories.setdefault(told, [*self._histories[at.told], value])
+            _, _, key = choice.partition(" ")
+            return At(choice, key or at.key, at.attempt, at.body, told)
+
+    def _place(self, at: At) -> int:
+        known = self._places.get(at)
+        if known is None:
+            known = self._places[at] = len(self._at)
+            self._at.append(at)
+        return known
+
+    def _check(self, state: State) -> None:
+        held = [
+            (at.key, at.attempt)
+            for at in (self._at[place] for place in state.replicas)
+            if at.phase in ("held", "opened")
+        ]
+        assert len(set(held)) == len(held), "an attempt has one holder"
+        queries, _, entries, _ = self._contents.rows[state.content]
+        rows = {row[0]: row for row in queries}
+        assert all(key in rows for key, _ in held), "I3: nothing is charged for who may open"
+        if (state.content, state.seen) in self._good:
+            return
+        for key, draws in zip(KEYS, state.seen.draws, strict=True):
+            if draws:
+                paid = sum(eps for _, _, name, eps in entries if name == key)
+                assert paid > 0, "I3: records were opened, and the charge does not stand"
+                assert rows[key][1] != 2, "I3: records were opened, and the query is released"
+        for key, body in state.seen.left:
+            assert rows[key][1] == 1, "I4: an answer has left and is not stored"
+            assert rows[key][4] == body, "I4: another answer has left than the one that is stored"
+        self._good.add((state.content, state.seen))
+
+
+def _opened(at: At) -> At:
+    return At("opened", at.key, at.attempt)
+
+
+def _path(came: dict[State, tuple[State, str] | None], state: State) -> str:
+    labels: list[str] = []
+    step = came[state]
+    while step is not None:
+        labels.append(step[1])
+        step = came[step[0]]
+    return " → ".join(reversed(labels))

@@ -1,0 +1,63 @@
+"""Ledgers of any size with every kind of entry and every way a query can end."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import update
+
+from storage.database import tables
+from storage.ledger.ledger import Reservation
+from storage.ledger.limits import set_frozen
+from storage.people.users import User
+from tests.support.world import World, loss, request
+
+#: How many requests are written at once: they share their commits.
+AT_ONCE = 64
+
+
+def busy_ledger(world: World, queries: int) -> list[User]:
+    """About two entries a query, over three analysts and two datasets; who the analysts are."""
+    analysts = [world.analyst() for _ in range(3)]
+    datasets = [world.dataset(loss(10**6, "0.9")) for _ in range(2)]
+    for dataset in datasets:
+        for analyst in analysts:
+            world.grant(dataset, analyst, loss(10**5, "0.2"))
+
+    def ask(number: int) -> None:
+        analyst, dataset = analysts[number % 3], datasets[number // 3 % 2]
+        asked = request(dataset, analyst, loss("0.1", "0.000001"), key=f"key {number}")
+        reservation = world.ledger.reserve(asked)
+        assert isinstance(reservation, Reservation)
+        if number % 10 == 3:
+            assert world.ledger.release(reservation)
+        elif number % 10 != 7:
+            status, body = (500, b"failed") if number % 10 == 5 else (201, b"answer %d" % number)
+            assert world.ledger.settle(reservation, status=status, body=body, release_us=number)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(ask, range(queries)))
+    _take_over(world, analysts[1], datasets[0])
+    world.grant(datasets[0], analysts[0], loss(10**5 + 1, "0.3"))
+    account = world.ledger.account(datasets[1].id, analysts[2].id)
+    assert account is not None
+    for frozen in (True, False):
+        world.database.write(
+            lambda connection, frozen=frozen: set_frozen(
+                connection, account.id, frozen, world.admin.id
+            )
+        )
+    return analysts
+
+
+def _take_over(world: World, analyst: User, dataset: object) -> None:
+    """One query that was answered at its second attempt."""
+    asked = request(dataset, analyst, key="lapsed")  # type: ignore[arg-type]
+    first = world.ledger.reserve(asked)
+    assert isinstance(first, Reservation)
+    lapsed = update(tables.query).where(tables.query.c.id == first.query_id).values(lease_until=0)
+    world.database.write(lambda connection: connection.execute(lapsed))
+    second = world.ledger.reserve(asked)
+    assert isinstance(second, Reservation)
+    assert second.attempt == 2
+    assert world.ledger.settle(second, status=201, body=b"late", release_us=1)

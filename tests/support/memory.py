@@ -1,0 +1,43 @@
+"""A ledger in memory that can be put back to where it was: for tests of very many small steps.
+
+The service refuses to run on one (``storage.database.sqlite``): it would forget. All else is the
+same: schema, triggers, functions, statements and transactions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.pool import StaticPool
+
+from storage.database.sqlite import _begin, _prepare
+
+
+def memory_engine() -> Engine:
+    """An engine on one connection, to an empty database."""
+    engine = create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def driver(engine: Engine) -> Any:
+    """The only connection of a ``memory_engine``."""
+    with engine.connect() as connection:
+        return connection.connection.driver_connection
+
+
+def copied(source: sqlite3.Connection) -> sqlite3.Connection:
+    """The same database in a memory of its own."""
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    source.backup(copy)
+    return copy
+
+
+def put_back(target: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    """Make the database what it was when it was ``copied``."""
+    copy.backup(target)

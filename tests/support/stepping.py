@@ -1,0 +1,158 @@
+"""The real calls of a ledger, one transaction at a time.
+
+A client that is stopped between two transactions is nothing but the call it makes and what the
+transactions were told that it has behind it. So a call is resumed by making it anew: what it did
+before is told from that history, the next transaction runs on the database, and before the one
+after that the call is left. No thread, no snapshot of a program, and any order can be tried.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Transaction
+
+from accounting.errors import AccountingError
+from storage.database import database as database_module
+from storage.database.database import Database
+from storage.database.statements import Hot
+from storage.errors import CommitUnknown, StorageError
+from storage.journal.writer import Failed, Writer
+from storage.ledger.requests import Replay, Reservation
+from tests.support.memory import driver
+
+T = TypeVar("T")
+
+#: What becomes of a COMMIT: its reply comes; or it stands, or not, and nobody knows.
+STANDS, STANDS_UNKNOWN, LOST_UNKNOWN = range(3)
+
+
+class Paused(BaseException):
+    """The call would go on with another transaction."""
+
+
+class SteppedDatabase(Database):
+    """Runs one transaction of a call; ``made`` is what it told."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.made: list[Any] = []
+        self.committed = False
+        self._history: Sequence[Any] = ()
+        self._at, self._fate, self._inside = 0, STANDS, False
+
+    def _new_reader(self) -> sqlite3.Connection:
+        return driver(self.engine)  # type: ignore[no-any-return]  # a second one sees other memory
+
+    def resume(self, history: Sequence[Any], fate: int) -> None:
+        """Be ready for a call that has ``history`` behind it and whose next commit has ``fate``."""
+        self._history, self._at, self._fate = history, 0, fate
+        self.made, self.committed = [], False
+
+    def step(self, run: Callable[[], T]) -> T:
+        """Run the outermost of nested transactions, or tell what it told before."""
+        if self._inside:
+            return run()
+        if self._at < len(self._history):
+            value = self._history[self._at]
+            self._at += 1
+        elif self.made:
+            raise Paused
+        else:
+            value = self._first(run)
+        if isinstance(value, Failed):
+            raise value.error
+        return value  # type: ignore[no-any-return]
+
+    def _first(self, run: Callable[[], Any]) -> Any:
+        self._inside = True
+        try:
+            value = run()
+        except (StorageError, AccountingError) as error:
+            value = Failed(error)
+        finally:
+            self._inside = False
+        self.made.append(value)
+        return value
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        return self.step(lambda: Database.write(self, work))
+
+    def look_up(self, statement: Hot, **values: Any) -> list[Any]:
+        return self.step(lambda: Database.look_up(self, statement, **values))
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Run what is called in the block to its end."""
+        self.resume((), STANDS)
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        if not self._inside:
+            assert self._at == len(self._history), "what was read before cannot be told again"
+            if self.made:
+                raise Paused
+            self.made.append(None)
+        with super().read() as connection:
+            yield connection
+
+    def commit(self, transaction: Transaction) -> None:
+        """In place of ``storage.database.database._commit``."""
+        fate, self._fate, self.committed = self._fate, STANDS, True
+        if fate == LOST_UNKNOWN:
+            transaction.rollback()
+        else:
+            transaction.commit()
+        if fate != STANDS:
+            raise CommitUnknown("the connection was lost")
+
+
+class SteppedWriter(Writer[Any, Any]):
+    """The writer without its thread: every batch has one member."""
+
+    def __init__(self, database: SteppedDatabase, commit: Any) -> None:
+        super().__init__(commit)
+        self._database = database
+
+    def run(self, member: Any) -> Any:
+        def one() -> Any:
+            (outcome,) = self.outcomes([member])
+            return outcome
+
+        return self._database.step(one)
+
+
+@contextmanager
+def commits_of(database: SteppedDatabase) -> Iterator[None]:
+    """Let ``database`` decide what becomes of every COMMIT."""
+    before = database_module._commit
+    database_module._commit = database.commit
+    try:
+        yield
+    finally:
+        database_module._commit = before
+
+
+def meaning(value: Any) -> Any:
+    """What a transaction told, without the names and times that mean nothing."""
+    if isinstance(value, Failed):
+        return type(value.error).__name__
+    if isinstance(value, Reservation):
+        return value.attempt
+    if isinstance(value, Replay):
+        return value.body
+    if isinstance(value, list):
+        return tuple(map(meaning, value))
+    if hasattr(value, "query_lease_until"):
+        lapsed = value.query_lease_until <= value.now
+        return value.query_state, value.attempt, lapsed, value.answer
+    assert value is None or isinstance(value, bool), value
+    return value

@@ -1,0 +1,162 @@
+"""Processes that use the ledger until they are killed, and what they said before.
+
+A nursery is a process of one thread that has imported everything; it forks a victim for each job,
+so that hundreds of crashes take seconds. A victim writes a line to its journal *after* the ledger
+told it something: what stands there has left the process and must never be taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+from accounting.errors import BudgetExhausted
+from accounting.privacy_loss import PrivacyLoss
+from storage.database.database import Database, _engine
+from storage.errors import Busy, CommitUnknown, QueryReleased, StillRunning
+from storage.ledger.ledger import Ledger, Replay, Reserve
+from tests.support import failpoints
+from tests.support.world import BODY_HASH, MINUTE, failure_body
+
+ROOT = Path(__file__).resolve().parents[2]
+CHARGE = PrivacyLoss(10**6)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one victim does: every key is asked once, or until it is killed.
+
+    Keys that end in ``-`` are released before their records would be opened. ``failpoint`` is what
+    ``tests.support.failpoints`` reads; ``seconds`` is when the nursery kills it, 0 for
+    never; so many clients ask at once.
+    """
+
+    url: str
+    journal: str
+    dataset: int
+    analyst: int
+    keys: tuple[str, ...]
+    clients: int = 1
+    failpoint: str = ""
+    seconds: float = 0.0
+
+
+class Nursery:
+    """Runs jobs in forked processes, one after the other."""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.victims"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+    def run(self, job: Job) -> bool:
+        """Run the job; True when the victim was killed, False when it came to its end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asdict(job)) + "\n")
+        self._process.stdin.flush()
+        status = int(self._process.stdout.readline())
+        assert status in (0, -signal.SIGKILL), f"a victim failed by itself: {status}"
+        return status != 0
+
+
+def main() -> None:
+    """The nursery: a job a line, an exit status a line."""
+    for line in sys.stdin:
+        job = Job(**json.loads(line))
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_live(job))
+        if job.seconds:
+            time.sleep(job.seconds)
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _live(job: Job) -> int:
+    try:
+        os.environ["FAILPOINT"] = job.failpoint
+        database = Database(_engine(job.url))
+        failpoints.install(database)
+        asyncio.run(_Victim(job, database).work())
+        database.close()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+class _Victim:
+    def __init__(self, job: Job, database: Database) -> None:
+        self._job = job
+        self._ledger = Ledger(database, failure_body=failure_body, lease_us=MINUTE)
+        self._journal = os.open(job.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._keys = list(reversed(job.keys))
+
+    async def work(self) -> None:
+        await asyncio.gather(*(self._client() for _ in range(self._job.clients)))
+
+    async def _client(self) -> None:
+        while self._keys or self._job.seconds:
+            if not self._keys:
+                self._keys = list(reversed(self._job.keys))  # until the end comes from outside
+            key = self._keys.pop()
+            try:
+                await self._ask(key)
+            except (StillRunning, QueryReleased, BudgetExhausted, Busy, CommitUnknown):
+                continue  # a client is told so, and comes again with the same key
+
+    async def _ask(self, key: str) -> None:
+        held = await self._ledger.reserve_async(self._request(key))
+        if isinstance(held, Replay):
+            self._say("left", key, held.body)
+            return
+        if key.endswith("-") and held.attempt == 1:
+            if await asyncio.to_thread(self._ledger.release, held):
+                self._say("released", key)
+            return
+        self._say("opened", key)
+        # No two attempts ever draw the same noise.
+        body = f"{key} {held.attempt} {uuid4().hex}".encode()
+        if await self._ledger.settle_async(held, status=201, body=body, release_us=0):
+            self._say("left", key, body)
+
+    def _request(self, key: str) -> Reserve:
+        job = self._job
+        return Reserve(uuid4(), job.analyst, job.dataset, 1, key, BODY_HASH, CHARGE, b"{}")
+
+    def _say(self, what: str, key: str, body: bytes = b"") -> None:
+        os.write(self._journal, f"{json.dumps([what, key, body.hex()])}\n".encode())
+
+
+def said(journal: Path) -> list[list[Any]]:
+    """The lines of a journal: what, key, body."""
+    if not journal.exists():
+        return []
+    return [json.loads(line) for line in journal.read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    main()

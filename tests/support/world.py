@@ -1,0 +1,195 @@
+"""A small service without HTTP: people, one dataset, a ledger, and the laws they must obey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, func, select, update
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.model.domains import GraphDomain, NeighbouringRelation
+from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.database import tables
+from storage.database.database import Database
+from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
+from storage.ledger.ledger import Ledger, Reserve
+from storage.people.users import User, Users
+from storage.queries.history import Queries
+from storage.records.data_folder import Files
+
+MINUTE = 60 * 1_000_000
+BODY_HASH = sha256(b"a body").digest()
+
+
+def loss(epsilon: int | str, delta: int | str = 0) -> PrivacyLoss:
+    return PrivacyLoss.parse(epsilon, delta)
+
+
+def failure_body(query_id: UUID) -> bytes:
+    return b'{"type":"query-failed","id":"%s"}' % str(query_id).encode()
+
+
+class World:
+    """One admin, one owner, as many analysts and datasets as a test asks for."""
+
+    def __init__(self, database: Database, folder: Path, lease_us: int = MINUTE) -> None:
+        self.database = database
+        self.files = Files(folder / "data")
+        self.users, self.queries = Users(database), Queries(database)
+        self.datasets = Datasets(database, self.files)
+        self.ledger = Ledger(database, failure_body=failure_body, lease_us=lease_us)
+        self._numbers = count(1)
+        key_file = folder / "admin.key"
+        self.users.bootstrap(key_file)
+        admin = self.users.authenticate(key_file.read_text())
+        assert admin is not None
+        self.admin = admin
+        self.owner = self.users.create("olga", ["owner"], actor=admin)[0]
+
+    def analyst(self) -> User:
+        return self.users.create(f"analyst{next(self._numbers)}", ["analyst"], actor=self.admin)[0]
+
+    def dataset(self, cap: PrivacyLoss | None = None, *, ready: bool = True) -> StoredDataset:
+        name = f"dataset{next(self._numbers)}"
+        stored = self.datasets.register(
+            name,
+            owner=self.owner,
+            description={"name": name, "kind": "graph"},
+            domain=GraphDomain(nodes=4, max_degree=3),
+            neighbouring=NeighbouringRelation.EDGE,
+            records_per_person=1,
+            cap=cap or loss(100, "0.9"),
+        )
+        return self.publish(stored) if ready else stored
+
+    def publish(self, stored: StoredDataset, rows: int | None = None) -> StoredDataset:
+        upload = self.datasets.begin_upload(stored.name, actor=self.owner)
+        staging = self.files.staging_folder(stored.id)
+        staging.mkdir()
+        self.datasets.publish(upload, staging, actor=self.owner, rows=rows)
+        found = self.datasets.find(stored.name)
+        assert found is not None
+        return found
+
+    def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss) -> None:
+        self.ledger.grant(dataset, analyst, limit, actor=self.owner)
+
+    def ready(
+        self, limit: PrivacyLoss | None = None, cap: PrivacyLoss | None = None
+    ) -> tuple[StoredDataset, User]:
+        """A published dataset and an analyst with an allowance (1 by default) for it."""
+        dataset, analyst = self.dataset(cap), self.analyst()
+        self.grant(dataset, analyst, limit or loss(1))
+        return dataset, analyst
+
+    def lapse(self) -> None:
+        """Let the lease of every running query run out."""
+        late = update(tables.query).where(tables.query.c.state == 0).values(lease_until=0)
+        self.database.write(lambda connection: connection.execute(late))
+
+    def charged(self, dataset: StoredDataset, analyst: User) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """What stands against the analyst's account and against the cap."""
+        account = self.ledger.account(dataset.id, analyst.id)
+        assert account is not None
+        return account.account.charged, self.ledger.cap(dataset.id).account.charged
+
+    def now(self) -> int:
+        return self.database.now_us()
+
+
+def request(
+    dataset: StoredDataset,
+    analyst: User,
+    charge: PrivacyLoss | None = None,
+    *,
+    key: str | None = None,
+    body_hash: bytes = BODY_HASH,
+) -> Reserve:
+    return Reserve(
+        query_id=uuid4(),
+        analyst_id=analyst.id,
+        dataset_id=dataset.id,
+        version=dataset.version,
+        key=key,
+        body_hash=body_hash,
+        charge=charge or PrivacyLoss(NANO // 10),
+        request=b'{"kind":"top_k"}',
+    )
+
+
+def contents(database: Database, *without: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table, in a fixed order."""
+    with database.read() as connection:
+        return {
+            table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
+            for table in tables.metadata.sorted_tables
+            if table.name not in without
+        }
+
+
+def check_invariants(database: Database) -> None:
+    """What must hold at every moment, worked out again from the entries and the queries."""
+    with database.read() as connection:
+        entries = _entries_by_account(connection)
+        for account in connection.execute(select(tables.budget_account)):
+            _check_account(connection, account, entries[account.id])
+        _check_answers(connection)
+
+
+def _entries_by_account(connection: Connection) -> dict[int, list[Any]]:
+    entries: dict[int, list[Any]] = {}
+    ordered = select(tables.entry).order_by(tables.entry.c.account_id, tables.entry.c.seq)
+    for row in connection.execute(ordered):
+        entries.setdefault(row.account_id, []).append(row)
+    return entries
+
+
+def _check_account(connection: Connection, account: Any, entries: Sequence[Any]) -> None:
+    assert 0 <= account.charged_eps_n <= account.lim_eps_n  # I1
+    assert 0 <= account.charged_delta_a <= account.lim_delta_a
+    moves = [e for e in entries if e.kind in (EntryKind.CHARGE, EntryKind.RELEASE)]
+    limits = [e for e in entries if e.kind in (EntryKind.GENESIS, EntryKind.LIMIT_CHANGE)]
+    assert account.charged_eps_n == sum(e.d_eps_n for e in moves)  # I2, by entries
+    assert account.charged_delta_a == sum(e.d_delta_a for e in moves)
+    assert account.lim_eps_n == sum(e.d_eps_n for e in limits)
+    assert account.lim_delta_a == sum(e.d_delta_a for e in limits)
+    if account.rank != AccountRank.ANALYST:  # I2, by queries
+        q = tables.query.c
+        standing = select(func.coalesce(func.sum(q.eps_n), 0)).where(
+            q.state != 2, q.dataset_id == account.dataset_id
+        )
+        if account.rank == AccountRank.ANALYST_ON_DATASET:
+            standing = standing.where(q.analyst_id == account.analyst_id)
+        assert account.charged_eps_n == connection.execute(standing).scalar_one()
+    head = EMPTY_HEAD  # I10
+    for seq, e in enumerate(entries, start=1):
+        kind = EntryKind(e.kind)
+        digest = entry_digest(
+            e.account_id, kind, e.query_id, e.actor, e.d_eps_n, e.d_delta_a, e.at_us, e.subject
+        )
+        head = next_head(head, digest)
+        assert (e.seq, e.digest, e.head) == (seq, digest, head)
+    assert (account.seq, account.head) == (len(entries), head)
+    assert entries[0].kind == EntryKind.GENESIS
+
+
+def _check_answers(connection: Connection) -> None:
+    q, s = tables.query.c, tables.settlement.c
+    settled = {
+        row.id: (row.attempt, row.answer_hash)
+        for row in connection.execute(select(tables.query).where(q.state == 1))
+        if sha256(row.answer).digest() == row.answer_hash
+    }
+    assert settled == {
+        row.query_id: (row.attempt, row.answer_hash)
+        for row in connection.execute(select(tables.settlement))
+    }  # I4
+    states = select(func.count()).where(q.state == 1)
+    assert connection.execute(states).scalar_one() == len(settled)
+    assert s.query_id.primary_key

@@ -1,0 +1,192 @@
+"""What the operator runs, over the folder of a service, beside it or after it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner
+
+from app.cli import cli
+from app.config.settings import Settings
+from app.main import create_app
+from tests.architecture.imports import ROOT
+from tests.support.service import Service
+from tests.unit.app.routes.test_ledger import ask, tamper
+
+RUN = CliRunner()
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = RUN.invoke(cli, [str(argument) for argument in arguments], env={"DATABASE_URL": ""})
+    return result.exit_code, result.stdout, result.stderr
+
+
+def logged_as(line: str) -> str:
+    """The line of the log that the page about restoring names."""
+    page = " ".join((ROOT / "docs/backup.md").read_text("utf-8").split())
+    found = re.search(f"`({line})`", page)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def shop(people: Service) -> Service:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana", "1")
+    return people
+
+
+def stop(service: Service) -> None:
+    service.client.__exit__(None, None, None)
+
+
+def start_again(service: Service) -> None:
+    service.client.__enter__()
+
+
+def test_verify_says_valid_or_names_the_row(shop: Service) -> None:
+    data = shop.settings.data
+    ask(shop, "triangle")
+    status, out, _ = run("verify", "--data", data)
+    assert status == 0
+    assert re.fullmatch(r"2 accounts, 4 entries, head [0-9a-f]{64}\nvalid\n", out)
+    tamper(shop, "UPDATE query SET answer = x'00'")
+    status, _, err = run("verify", "--data", data)
+    assert status == 1
+    assert "NOT VALID: query: query " in err
+
+
+def test_verify_finds_what_was_forgotten(shop: Service, tmp_path: Path) -> None:
+    data = shop.settings.data
+    stop(shop)
+    shutil.copytree(data, tmp_path / "before")
+    start_again(shop)
+    ask(shop, "triangle")
+    stop(shop)
+    heads = data / "heads.log"
+    assert run("verify", "--data", tmp_path / "before")[0] == 0
+    status, _, err = run("verify", "--data", tmp_path / "before", "--heads", heads)
+    assert status == 1
+    assert "was published and is missing" in err
+    assert run("verify", "--data", data, "--heads", tmp_path / "none")[0] == 1
+    start_again(shop)
+
+
+def test_a_receipt_names_its_entry(shop: Service) -> None:
+    data = shop.settings.data
+    reply = ask(shop, "triangle").json()
+    status, out, _ = run("receipt", reply["receipt"], "--data", data)
+    assert status == 0
+    assert f"charge of epsilon 0.1, delta 0, query {reply['id']}" in out
+    assert "analyst ana, dataset triangle" in out
+    assert out.endswith("account 2, entry 2\nvalid\n")
+    assert run("receipt", "00" * 32, "--data", data)[0] == 1
+    assert run("receipt", "nonsense", "--data", data)[0] == 1
+    tamper(shop, "UPDATE entry SET at_us = at_us + 1 WHERE account_id = 2 AND seq = 1")
+    status, _, err = run("receipt", reply["receipt"], "--data", data)
+    assert status == 1
+    assert "account 2, entry 1" in err
+
+
+def test_a_restored_service_is_frozen_until_the_operator_accepts(
+    shop: Service, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = settings.data
+    shop.dataset("olga", name="quiet")
+    assert shop("ada", "PUT", "/v1/users/ana/budget", json={"epsilon": "5"}).is_success
+    kept = ask(shop, "triangle", epsilon="0.2").json()
+    status, out, _ = run("backup", tmp_path / "backup", "--data", data)
+    assert status == 0
+    assert "starts frozen" in out
+    assert run("backup", tmp_path / "backup", "--data", data)[0] == 1
+    ask(shop, "triangle", epsilon="0.5")
+    stop(shop)
+
+    restored = tmp_path / "restored"
+    shutil.copytree(tmp_path / "backup", restored)
+    status, _, err = run("accept-rollback", "--data", restored)
+    assert status == 1
+    assert "--heads-lost" in err
+    shutil.copyfile(data / "heads.log", restored / "heads.log")
+    assert "frozen" not in capsys.readouterr().err
+    app: FastAPI = create_app(settings.model_copy(update={"data": restored}))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        again = Service.__new__(Service)
+        again.client, again.settings, again.keys = client, settings, shop.keys
+        logged = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        [said] = [line for line in logged if line["level"] != "info"]
+        assert (said["level"], said["event"]) == ("error", logged_as(r"accounts are frozen: [^`]*"))
+        frozen = ask(again, "triangle")
+        assert (frozen.status_code, frozen.json()["type"]) == (503, "/problems/frozen")
+        # What was answered is answered still.
+        found = again("ana", "GET", f"/v1/queries/{kept['id']}").json()
+        assert found["answer"] == kept["answer"]
+        status, out, _ = run("accept-rollback", "--data", restored)
+        assert status == 0
+        # Four accounts: nothing was charged to the cap of the other dataset.
+        again_charged = "charged epsilon 0.5, delta 0 again"
+        assert out.splitlines() == [
+            f"ana, dataset triangle: {again_charged}",
+            f"ana, over all datasets: {again_charged}",
+            f"cap of triangle: {again_charged}",
+            "4 accounts take charges again",
+        ]
+        (account,) = again("ana", "GET", "/v1/budgets").json()["items"]
+        assert account["spent"]["epsilon"] == "0.7"
+        assert ask(again, "triangle", epsilon="0.3").status_code == 201
+        assert ask(again, "triangle", epsilon="0.1").status_code == 403
+        assert again("otto", "GET", "/v1/ledger/verification").json()["valid"]
+        actions = [line["action"] for line in again("otto", "GET", "/v1/audit").json()["items"]]
+        assert actions[:2] == ["ledger.accept_rollback", "ledger.freeze"]
+        entries = again("otto", "GET", "/v1/ledger").json()["items"]
+        assert {e["actor"] for e in entries if e["kind"] == "unfreeze"} == {"(operator)"}
+    assert run("accept-rollback", "--data", restored)[1] == "nothing is frozen\n"
+    start_again(shop)
+
+
+def test_without_later_heads_a_dataset_answers_no_more(
+    shop: Service, settings: Settings, tmp_path: Path
+) -> None:
+    ask(shop, "triangle", epsilon="0.2")
+    restored = tmp_path / "restored"
+    assert run("backup", restored, "--data", settings.data)[0] == 0
+    status, _, err = run("accept-rollback", "--data", restored)
+    assert status == 1
+    assert "none of the frozen datasets answers any more" in err
+    status, out, _ = run("accept-rollback", "--heads-lost", "--data", restored)
+    assert status == 0
+    assert "charged epsilon 9.8, delta 0 again" in out
+    assert "registered anew" in out
+    stop(shop)
+    app: FastAPI = create_app(settings.model_copy(update={"data": restored}))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        again = Service.__new__(Service)
+        again.client, again.settings, again.keys = client, settings, shop.keys
+        assert again.grant("olga", "triangle", "ana", "4").status_code == 200
+        refused = ask(again, "triangle")
+        assert (refused.status_code, refused.json()["type"]) == (403, "/problems/cap-exhausted")
+        exposure = again("olga", "GET", "/v1/datasets/triangle/budgets").json()["exposure"]
+        assert exposure["spent"]["epsilon"] == exposure["at_most"]["epsilon"] == "10"
+    start_again(shop)
+
+
+def test_a_folder_without_a_ledger_is_not_a_valid_one(tmp_path: Path) -> None:
+    for command in (["verify"], ["receipt", "00" * 32], ["backup", tmp_path / "b"]):
+        status, _, err = run(*command, "--data", tmp_path / "nothing")
+        assert status == 2
+        assert "no ledger" in err
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_migrate_makes_a_ledger_and_refuses_roles_on_sqlite(tmp_path: Path) -> None:
+    assert run("migrate", "--data", tmp_path / "new")[0] == 0
+    assert run("verify", "--data", tmp_path / "new")[0] == 0
+    status, _, err = run("migrate", "--data", tmp_path / "new", "--service-role", "x")
+    assert status == 2
+    assert "PostgreSQL" in err

@@ -1,0 +1,5 @@
+"""The fixtures of a whole service in this process, and of people who use it."""
+
+from tests.support.service import application, begun, client, people, service, settings
+
+__all__ = ["application", "begun", "client", "people", "service", "settings"]

@@ -1,0 +1,195 @@
+"""What an analyst sees of budgets, ledger and queries, and that nobody else does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.browser import SignIn
+from tests.support.service import Service
+
+QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
+
+
+def ask(people: Service, name: str, who: str = "ana", epsilon: str = "0.25") -> Any:
+    body = {"dataset": name, "epsilon": epsilon, "query": QUERY}
+    reply = people(who, "POST", "/v1/queries", json=body)
+    assert reply.status_code == 201, reply.text
+    return reply.json()
+
+
+@pytest.fixture
+def shop(people: Service) -> Service:
+    """Two datasets for ana, one of them for ben as well."""
+    people.user("ben", "analyst")
+    for name in ("one", "two"):
+        people.dataset("olga", name=name)
+        people.grant("olga", name, "ana", "1")
+    people.grant("olga", "two", "ben", "1")
+    return people
+
+
+def test_without_an_allowance_the_page_says_what_to_do(sign_in: SignIn) -> None:
+    browser = sign_in("ana")
+    assert "No allowance yet" in browser.text("/ui/budgets")
+    assert "No query yet" in browser.text("/ui/queries")
+    assert "The first one is written" in browser.text("/ui/ledger")
+
+
+def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignIn) -> None:
+    browser = sign_in("ana")
+    assert "At ε 0.1 about 10 more answers" in browser.text("/ui/budgets")
+    ask(shop, "one")
+    text = browser.text("/ui/budgets")
+    assert "one open ε 0.75 left of 1" in text
+    assert "At your ε of 0.25 about 3 more answers" in text
+    assert "two open ε 1 left of 1" in text
+    assert "Over all datasets" not in text
+    shop("root", "PUT", "/v1/users/ana/budget", json={"epsilon": "1.5"})
+    assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
+
+
+def test_an_exhausted_budget_says_what_happens_next(shop: Service, sign_in: SignIn) -> None:
+    ask(shop, "one", epsilon="1")
+    browser = sign_in("ana")
+    assert "exhausted" in browser.text("/ui/budgets")
+    text = browser.text("/ui/budgets/one")
+    assert "This budget is spent" in text
+    assert "answered again for free" in text
+    assert "more has to come from the dataset's owner" in text.lower()
+
+
+def test_how_a_budget_went_is_the_series_of_the_api(shop: Service, sign_in: SignIn) -> None:
+    ask(shop, "one")
+    ask(shop, "one", epsilon="0.125")
+    page = sign_in("ana").get("/ui/budgets/one").text
+    assert "<svg" in page
+    for by in ("day", "mechanism"):
+        series = shop("ana", "GET", f"/v1/budgets/one/history?by={by}").json()["items"]
+        for point in series:
+            label = re.escape(point["label"].replace("_", " "))
+            row = re.search(rf'scope="row">{label}</th>(.*?)</tr>', page, re.S)
+            assert row is not None
+            assert f">{point['queries']}<" in row[1]
+            assert point["charged"]["epsilon"] in row[1]
+    assert "0.625" in page
+    assert "At the pace of the last 30 days it is gone on" in page
+
+
+def test_the_series_by_mechanism(shop: Service) -> None:
+    """A mechanism that was left open is the one that answered."""
+    ask(shop, "one")
+    edges = {"kind": "statistic", "statistic": "edges"}
+    top = {"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}], "sensitivity": "global"}
+    for query in (edges, {**edges, "mechanism": "ladder"}, edges, top):
+        body = {"dataset": "one", "epsilon": "0.125", "query": query}
+        assert shop("ana", "POST", "/v1/queries", json=body).status_code == 201
+    points = shop("ana", "GET", "/v1/budgets/one/history?by=mechanism").json()["items"]
+    assert {p["label"]: (p["queries"], p["charged"]["epsilon"]) for p in points} == {
+        "selection: permute_and_flip: shifted": (1, "0.25"),
+        "statistic: ladder": (1, "0.125"),
+        "statistic: laplace": (2, "0.25"),
+        "top_k: permute_and_flip: global": (1, "0.125"),
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/ui/budgets/{}", "/ui/queries?dataset={}", "/ui/ledger?dataset={}"]
+)
+def test_of_other_datasets_there_is_nothing(shop: Service, sign_in: SignIn, path: str) -> None:
+    ask(shop, "one")
+    browser = sign_in("ben")
+    theirs, absent = browser.get(path.format("one")), browser.get(path.format("absent"))
+    assert theirs.status_code == absent.status_code
+    strip = re.compile(r"<code>\w{16}</code>|one|absent")
+    assert strip.sub("", theirs.text) == strip.sub("", absent.text)
+
+
+class TestLedger:
+    def test_entries_by_filter(self, shop: Service, sign_in: SignIn) -> None:
+        ask(shop, "one")
+        ask(shop, "two")
+        browser = sign_in("ana")
+        assert browser.get("/ui/ledger").text.count("<tr>") == 1 + 4
+        assert browser.get("/ui/ledger", dataset="one", kind="").text.count("<tr>") == 1 + 2
+        assert browser.get("/ui/ledger", kind="charge").text.count("<tr>") == 1 + 2
+        assert browser.get("/ui/ledger", kind="charge", dataset="two").text.count("<tr>") == 1 + 1
+        assert "fits these filters" in browser.text("/ui/ledger", kind="freeze")
+        assert browser.get("/ui/ledger", kind="nonsense").status_code == 422
+        assert browser.get("/ui/ledger", dataset="\0").status_code == 422
+        auditor = sign_in("otto")
+        assert auditor.get("/ui/ledger", analyst="ben").text.count("<tr>") == 1 + 1
+        assert auditor.get("/ui/ledger").text.count("<tr>") == 1 + 9
+
+    def test_the_filters_of_the_api(self, shop: Service) -> None:
+        ask(shop, "two", "ben")
+        listed = shop("otto", "GET", "/v1/ledger?analyst=ben&kind=charge").json()["items"]
+        assert [(e["analyst"], e["kind"], e["account"]) for e in listed] == [
+            ("ben", "charge", "analyst")
+        ]
+        assert shop("ana", "GET", "/v1/ledger?analyst=ben").json()["items"] == []
+        assert shop("otto", "GET", "/v1/ledger?kind=x").status_code == 422
+
+    def test_paging(self, shop: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.dashboard.views.ledger.PAGE", 2)
+        for _ in range(3):
+            ask(shop, "one", epsilon="0.1")
+        browser = sign_in("ana")
+        path, seen = "/ui/ledger?kind=charge", []
+        while True:
+            page = browser.get(path).text
+            seen += re.findall(r"/ui/queries/([0-9a-f-]{36})", page)
+            older = re.search(r'href="([^"]+cursor=[^"]+)"', page)
+            if older is None:
+                break
+            path = older[1].replace("&amp;", "&")
+        assert len(seen) == len(set(seen)) == 3
+
+    def test_csv_has_every_entry(
+        self, shop: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.dashboard.views.ledger.EXPORT_PAGE", 2)
+        for _ in range(3):
+            ask(shop, "one", epsilon="0.1")
+        reply = sign_in("ana").client.get("/ui/ledger.csv?kind=&dataset=one")
+        assert reply.headers["content-type"] == "text/csv; charset=utf-8"
+        assert "attachment" in reply.headers["content-disposition"]
+        rows = list(csv.DictReader(io.StringIO(reply.text)))
+        listed = shop("ana", "GET", "/v1/ledger?dataset=one").json()["items"]
+        assert [row["head"] for row in rows] == [entry["head"] for entry in listed]
+        assert len(rows) == 4
+
+
+class TestQueries:
+    def test_an_answer_is_for_its_analyst_alone(self, shop: Service, sign_in: SignIn) -> None:
+        answered = ask(shop, "two")
+        path = f"/ui/queries/{answered['id']}"
+        assert "Left on two after it" in sign_in("ana").text(path)
+        for who in ("olga", "otto"):
+            text = sign_in(who).text(path)
+            assert "Left on" not in text
+            assert "selected" not in text
+            assert "ana" in text
+        for who in ("ben", "ada"):
+            assert sign_in(who).get(path).status_code in (403, 404)
+        assert sign_in("ben").get(path).status_code == 404
+        assert sign_in("ana").get("/ui/queries/absent").status_code == 404
+
+    def test_the_history_is_that_of_the_caller(self, shop: Service, sign_in: SignIn) -> None:
+        first, second = ask(shop, "two"), ask(shop, "two", "ben")
+        assert first["id"] in sign_in("ana").get("/ui/queries").text
+        assert second["id"] not in sign_in("ana").get("/ui/queries").text
+        for who in ("olga", "otto"):
+            page = sign_in(who).get("/ui/queries", dataset="two").text
+            assert first["id"] in page
+            assert second["id"] in page
+
+    def test_cancelling_too_late_changes_nothing(self, shop: Service, sign_in: SignIn) -> None:
+        answered = ask(shop, "one")
+        reply = sign_in("ana").post(f"/ui/queries/{answered['id']}/cancel")
+        assert (reply.status_code, "Too late" in reply.text) == (409, True)
+        assert sign_in("ana").post("/ui/queries/absent/cancel").status_code == 404

@@ -1,0 +1,71 @@
+"""A query that runs is shown with the time it took and the time it may take, until its instant."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from typing import Any
+
+import pytest
+
+from app.config.settings import Settings
+from tests.support.browser import SignIn
+from tests.support.service import Service
+
+INTERVAL = 1.0
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"release_interval": INTERVAL})
+
+
+@pytest.fixture
+def go_on(people: Service, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Until it is set no query ends, however slow the machine is."""
+    ledger, go_on = people.client.app.state.services.ledger, threading.Event()  # type: ignore[attr-defined]
+    settle = ledger.settle_async
+
+    async def held(*reservation: Any, **reply: Any) -> bool:
+        assert await asyncio.to_thread(go_on.wait, 120)
+        return bool(await settle(*reservation, **reply))
+
+    monkeypatch.setattr(ledger, "settle_async", held)
+    return go_on
+
+
+def test_it_runs_for_everybody_until_its_instant(
+    people: Service, sign_in: SignIn, go_on: threading.Event
+) -> None:
+    people.dataset("olga", name="web")
+    people.grant("olga", "web", "ana", "1")
+    browser, owner = sign_in("ana"), sign_in("olga")
+    query = {"kind": "statistic", "statistic": "edges"}
+    body = {"dataset": "web", "epsilon": "0.5", "query": query}
+    asked = people(
+        "ana", "POST", "/v1/queries", json=body, headers={"Prefer": "respond-async"}
+    ).json()
+    path = f"/ui/queries/{asked['id']}"
+    for text in (
+        browser.text("/ui/queries"),
+        browser.text("/ui/queries/running"),
+        browser.text(path),
+        owner.text("/ui/queries"),
+        owner.text(path),
+    ):
+        # The next of its instants: the interval times a power of two.
+        shown = re.search(r"\d\.\d s so far(?:, may|; it may) end at (\d+)\.0 s", text)
+        assert shown, text
+        assert int(shown[1]).bit_count() == 1
+    assert "Cancel, if it has not begun" in browser.text(path)
+    assert "Cancel" not in owner.text(path)
+    assert "Answer " not in browser.text(path)
+    go_on.set()
+    people("ana", "GET", f"/v1/queries/{asked['id']}", headers={"Prefer": "wait=60"})
+    part = browser.client.get("/ui/queries/running", headers={"HX-Request": "true"})
+    assert (part.status_code, part.headers["hx-refresh"]) == (204, "true")
+    part = browser.client.get(path, headers={"HX-Request": "true"})
+    assert (part.status_code, part.headers["hx-refresh"]) == (204, "true")
+    assert "Running now" not in browser.text("/ui/queries")
+    assert "Left on web after it: ε 0.5" in browser.text(path)

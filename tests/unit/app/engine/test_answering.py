@@ -1,0 +1,258 @@
+"""The one clock, waiting, cancelling and fencing, on a whole service."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from app.config.settings import Settings
+from app.usecases.services import Services
+from storage.errors import Busy
+from tests.support.service import Service
+
+INTERVAL = 0.4
+#: The instants that a reply may leave at; on a busy machine work misses the first ones.
+POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
+QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
+BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+
+
+#: Where several requests must come before the first instant, also on a busy machine.
+LONG = 3.0
+long_interval = pytest.mark.parametrize("settings", [LONG], indirect=True)
+
+
+@pytest.fixture
+def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
+    interval = getattr(request, "param", INTERVAL)
+    return settings.model_copy(update={"release_interval": interval, "workers": 1, "places": 1})
+
+
+@pytest.fixture
+def shop(people: Service) -> Service:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana", "1")
+    return people
+
+
+def ask(service: Service, prefer: str | None = None, key: str | None = None) -> httpx.Response:
+    headers = {"Prefer": prefer} if prefer else {}
+    if key:
+        headers["Idempotency-Key"] = key
+    return service("ana", "POST", "/v1/queries", json=BODY, headers=headers)
+
+
+def services(service: Service) -> Services:
+    found: Services = service.client.app.state.services  # type: ignore[attr-defined]
+    return found
+
+
+def spent(service: Service) -> str:
+    (account,) = service("ana", "GET", "/v1/budgets").json()["items"]
+    return str(account["spent"]["epsilon"])
+
+
+def status(service: Service, path: str, **sent: Any) -> str:
+    return str(service("ana", "GET", path, **sent).json()["status"])
+
+
+def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
+    started = time.monotonic()
+    reply = ask(shop, "wait=60")  # the first may compile its kernels
+    took = time.monotonic() - started
+    assert reply.status_code == 201
+    assert released_after(shop) in POWERS
+    assert took >= released_after(shop) * INTERVAL
+
+
+def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> None:
+    held = hold(shop)
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(ask, shop)
+        time.sleep(INTERVAL * 1.2)
+        held.set()
+        assert reply.result().status_code == 201
+    assert released_after(shop) in POWERS[1:]
+
+
+@long_interval
+def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
+    reply = ask(shop, "respond-async", "k")
+    assert reply.status_code == 202
+    assert reply.headers["Retry-After"]
+    path = reply.headers["Location"]
+    body = reply.json()
+    assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
+    assert 0 <= body["elapsed"] < body["expected"]
+    # The work takes milliseconds, so what follows is after its end and before its instant.
+    time.sleep(INTERVAL / 2)
+    shown = shop("ana", "GET", path).json()
+    assert (shown["status"], shown["released"]) == ("running", None)
+    assert "answer" not in shown
+    assert shown["expected"] == LONG
+    assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
+    assert ask(shop, key="k").json()["type"].endswith("still-running")
+    assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
+    assert spent(shop) == "0.1"
+    waited = shop("ana", "GET", path, headers={"Prefer": "wait=60"})
+    assert waited.json()["status"] == "answered"
+    replay = ask(shop, key="k")
+    assert (replay.status_code, replay.content) == (201, waited.content)
+
+
+def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
+    held = hold(shop)
+    reply = ask(shop, "wait=0")
+    assert reply.status_code == 202
+    held.set()
+    path = reply.headers["Location"]
+    assert status(shop, path, headers={"Prefer": "wait=60"}) == "answered"
+
+
+def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
+    held = hold(shop)
+    path = ask(shop, "respond-async", "k").headers["Location"]
+    assert spent(shop) == "0.1"
+    assert shop("ana", "DELETE", path).status_code == 204
+    held.set()
+    assert spent(shop) == "0"
+    assert status(shop, path, headers={"Prefer": "wait=60"}) == "cancelled"
+    again = ask(shop, key="k")
+    assert again.status_code == 409
+    assert again.json()["type"].endswith("query-released")
+    kinds = [e["kind"] for e in shop("ana", "GET", "/v1/ledger").json()["items"]]
+    assert kinds[:2] == ["release", "charge"]
+
+
+def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
+    held = hold(shop)
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(ask, shop)
+        items: list[dict[str, Any]] = []
+        while not items:
+            items = shop("ana", "GET", "/v1/queries").json()["items"]
+        assert shop("ana", "DELETE", f"/v1/queries/{items[0]['id']}").status_code == 204
+        held.set()
+        assert reply.result().status_code == 409
+        assert reply.result().json()["type"].endswith("query-released")
+    assert spent(shop) == "0"
+
+
+@long_interval
+def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
+    """Whether a query can be cancelled tells nothing of when the work before it ended."""
+    ask(shop, "respond-async", "first")
+    second = ask(shop, "respond-async", "k").headers["Location"]
+    time.sleep(INTERVAL / 4)  # the first was computed long ago
+    assert shop("ana", "DELETE", second).status_code == 204
+    third = ask(shop, "respond-async").headers["Location"]
+    waited = shop("ana", "GET", third, headers={"Prefer": "wait=60"}).json()
+    assert waited["status"] == "answered"
+    # It began at an instant of the first, and left at one of its own.
+    assert released_after(shop, LONG) in POWERS[1:]
+    assert shop("ana", "DELETE", third).json()["type"].endswith("too-late")
+
+
+def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that misses its instant must not show when it ended."""
+    ledger = services(shop).ledger
+    settle, stored, go = ledger.settle_async, threading.Event(), threading.Event()
+
+    async def slow(reservation: Any, **reply: Any) -> bool:
+        done = await settle(reservation, **{**reply, "release_us": reservation.reserved_us})
+        stored.set()
+        await asyncio.to_thread(go.wait, 30)
+        return done
+
+    monkeypatch.setattr(ledger, "settle_async", slow)
+    path = ask(shop, "respond-async", "k").headers["Location"]
+    assert stored.wait(30)
+    try:
+        shown = shop("ana", "GET", path).json()
+        assert (shown["status"], shown["released"]) == ("running", None)
+        assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
+        assert ask(shop, key="k").json()["type"].endswith("still-running")
+        assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
+    finally:
+        go.set()
+    assert status(shop, path, headers={"Prefer": "wait=60"}) == "answered"
+    assert ask(shop, key="k").status_code == 201
+
+
+def test_an_attempt_that_lost_replies_with_the_stored_answer(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another attempt settles first: its answer is the only one that leaves."""
+    ledger = services(shop).ledger
+    settle = ledger.settle_async
+    stored = b'{"status":"answered","answer":{"selected":"of the other attempt"}}'
+
+    async def second(reservation: Any, *, status: int, body: bytes, release_us: int) -> bool:
+        assert await settle(reservation, status=201, body=stored, release_us=release_us)
+        return await settle(reservation, status=status, body=body, release_us=release_us)
+
+    monkeypatch.setattr(ledger, "settle_async", second)
+    reply = ask(shop)
+    assert (reply.status_code, reply.content) == (201, stored)
+    assert reply.headers["Idempotency-Replayed"] == "true"
+    assert spent(shop) == "0.1"
+
+
+def test_an_answer_that_cannot_be_stored_is_refused_at_a_release_instant(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the database was away at the end must not show when the end was."""
+
+    async def away(_reservation: Any, **_reply: Any) -> bool:
+        raise Busy("the database cannot answer now")
+
+    monkeypatch.setattr(services(shop).ledger, "settle_async", away)
+    started = time.monotonic()
+    reply = ask(shop)
+    assert reply.status_code == 503
+    assert time.monotonic() - started >= INTERVAL
+    assert spent(shop) == "0.1"
+
+
+def test_a_service_that_stops_answers_what_is_under_way(shop: Service) -> None:
+    reply = ask(shop, "respond-async", "k")
+    shop.client.__exit__(None, None, None)
+    shop.client.__enter__()
+    replay = ask(shop, key="k")
+    assert replay.status_code == 201
+    assert replay.json()["id"] == reply.json()["id"]
+    assert spent(shop) == "0.1"
+
+
+def released_after(service: Service, interval: float = INTERVAL) -> float:
+    """Intervals from reservation to release instant of the latest query, as everyone sees them."""
+    latest = service("ana", "GET", "/v1/queries").json()["items"][0]
+    created, released = (datetime.fromisoformat(latest[at]) for at in ("created", "released"))
+    return (released - created).total_seconds() / interval
+
+
+class Held:
+    """A place that another query has, until it is ``set`` free."""
+
+    def __init__(self, service: Service) -> None:
+        self._places = services(service).answering._places
+        self._portal = service.client.portal
+        assert self._portal is not None
+        self._begun: float = self._portal.call(self._places.enter, time.monotonic())
+
+    def set(self) -> None:
+        assert self._portal is not None
+        self._portal.call(self._places.leave, self._begun)
+
+
+def hold(service: Service) -> Held:
+    return Held(service)

@@ -1,0 +1,103 @@
+"""Light queries are computed where they were received, and which are light is public."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from app.http.routing import Route
+from app.queries.statistic import LIGHT_ROWS, StatisticQuery
+from app.routes.queries import api
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    TableDomain,
+)
+from tests.support.service import Service
+
+ROWS = TableDomain((CategoricalAttribute("sex", ("F", "M")),), max_rows=100)
+TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, ROWS)
+REGISTERED = {
+    "name": "t",
+    "kind": "table",
+    "neighbouring": "add_remove",
+    "max_rows": 100,
+    "attributes": [{"name": "sex", "kind": "categorical", "values": ["F", "M"]}],
+    "cap": {"epsilon": "10", "delta": "0"},
+}
+COUNT = {"kind": "statistic", "statistic": "count"}
+WHERE = {**COUNT, "where": {"attribute": "sex", "in": ["F"]}}
+
+
+def light(dataset: Dataset, **query: Any) -> bool:
+    return StatisticQuery(**{**COUNT, **query}).is_light(dataset)
+
+
+def test_light_are_counts_of_small_tables() -> None:
+    many = replace(TABLE, domain=replace(ROWS, max_rows=LIGHT_ROWS))
+    fixed = Dataset("t", NeighbouringRelation.REPLACE, replace(ROWS, rows=100, max_rows=None))
+    graph = Dataset("g", NeighbouringRelation.EDGE, GraphDomain(10, 9))
+    assert light(TABLE)
+    assert light(fixed)
+    assert not light(many)
+    assert not light(TABLE, where=WHERE["where"])
+    assert not light(graph, statistic="edges")
+
+
+def test_the_first_may_compile_and_gets_a_thread(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    compute = StatisticQuery.compute
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return compute(*args)
+
+    monkeypatch.setattr(StatisticQuery, "compute", noted)
+    assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
+    people.upload("olga", "t", b"sex\nF\nM\n")
+    people.grant("olga", "t", "ana")
+    for query in (COUNT, COUNT, WHERE, COUNT):
+        body = {"dataset": "t", "epsilon": "0.1", "query": query}
+        assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
+    assert [name.startswith("job") for name in threads] == [True, False, True, False]
+
+
+def test_queries_are_asked_past_the_framework() -> None:
+    """What a query asks of FastAPI is its body: asking for more would cost each of them time."""
+    (asked,) = [
+        route
+        for route in api.routes
+        if isinstance(route, Route) and route.methods == {"POST"} and route.path == "/v1/queries"
+    ]
+    assert asked._straight
+
+
+def test_records_that_are_not_open_are_opened_in_a_thread(
+    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store elsewhere may be slow: the loop that everybody waits for opens nothing."""
+    datasets = application.state.services.datasets
+    records, threads = datasets.records, []
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return records(*args)
+
+    monkeypatch.setattr(datasets, "records", noted)
+    assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
+    people.upload("olga", "t", b"sex\nF\nM\n")
+    people.grant("olga", "t", "ana")
+    for number in range(3):
+        if number == 2:  # the kind is warm by now, and the version no longer open
+            datasets._open.forget(datasets.find("t").id, 1)
+        body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
+        assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
+    assert [name.startswith("job") for name in threads] == [True, False, True]

@@ -1,0 +1,226 @@
+"""What is let in: queries in flight, requests of one key, slow bodies, and queries without end."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import uvicorn
+
+from app.config.settings import Settings
+from app.contract.errors import Busy, RateLimited
+from app.engine.admission import InFlight, Rate
+from app.main import create_app
+from app.queries.selection import Selection
+from tests.support.service import Service
+from tests.unit.app.engine.test_answering import hold
+from tests.unit.app.routes.test_ledger import QUERY, ask
+
+BODY = {"dataset": "triangle", "epsilon": "0.001", "query": QUERY}
+
+
+@pytest.fixture
+def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
+    return settings.model_copy(update={"workers": 1, "places": 1, **getattr(request, "param", {})})
+
+
+def configured(**settings: Any) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("settings", [settings], indirect=True)
+
+
+@pytest.fixture
+def shop(people: Service) -> Service:
+    people.dataset("olga")
+    people.user("ben", "analyst")
+    for analyst in ("ana", "ben"):
+        people.grant("olga", "triangle", analyst, "1")
+    return people
+
+
+def later(shop: Service, who: str = "ana") -> httpx.Response:
+    headers = {"Prefer": "respond-async"}
+    return shop(who, "POST", "/v1/queries", json=BODY, headers=headers)
+
+
+@configured(in_flight_per_analyst=2, in_flight_total=3)
+def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Service) -> None:
+    held = hold(shop)
+    assert [later(shop).status_code for _ in range(2)] == [202, 202]
+    refused = later(shop)
+    assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
+    assert refused.headers["Retry-After"] == "1"
+    # Nobody learns from a refusal for load what their account would have said.
+    assert ask(shop, "triangle", epsilon="50").status_code == 429
+    # What can be told without the load comes before it.
+    assert ask(shop, "nowhere").status_code == 404
+    assert later(shop, "ben").status_code == 202
+    full = later(shop, "ben")
+    assert (full.status_code, full.json()["type"]) == (503, "/problems/busy")
+    assert full.headers["Retry-After"] == "1"
+    held.set()
+    (one,) = shop("ben", "GET", "/v1/queries").json()["items"]
+    shop("ben", "GET", f"/v1/queries/{one['id']}", headers={"Prefer": "wait=60"})
+    assert later(shop, "ben").status_code == 202
+
+
+@configured(in_flight_per_analyst=1, release_interval=2.0)
+def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
+    started = time.monotonic()
+    assert later(shop).status_code == 202
+    time.sleep(0.2)  # it was computed long ago
+    while later(shop).status_code == 429:
+        time.sleep(0.02)
+    assert time.monotonic() - started >= 2.0
+
+
+@configured(in_flight_per_analyst=1)
+def test_a_cancelled_query_gives_its_place_in_flight_back_at_once(shop: Service) -> None:
+    held = hold(shop)
+    for _ in range(3):
+        waiting = later(shop)
+        assert waiting.status_code == 202
+        assert later(shop).status_code == 429
+        assert shop("ana", "DELETE", waiting.headers["Location"]).status_code == 204
+    held.set()
+    assert ask(shop, "triangle").status_code == 201
+
+
+@configured(in_flight_per_analyst=1)
+def test_refusals_and_replays_take_no_place(shop: Service) -> None:
+    key = {"Idempotency-Key": "k"}
+    assert shop("ana", "POST", "/v1/queries", json=BODY, headers=key).status_code == 201
+    for _ in range(3):
+        assert ask(shop, "triangle", epsilon="50").status_code == 403
+        replay = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
+        assert replay.headers["Idempotency-Replayed"] == "true"
+    assert ask(shop, "triangle").status_code == 201
+
+
+def test_two_hundred_at_once_are_let_through_by_default(shop: Service) -> None:
+    body = {**BODY, "epsilon": "0.001"}
+    with ThreadPoolExecutor(200) as threads:
+        replies = list(
+            threads.map(lambda _: shop("ana", "POST", "/v1/queries", json=body), range(200))
+        )
+    assert {reply.status_code for reply in replies} == {201}
+
+
+@configured(rate_limit="5/minute")
+def test_each_key_has_a_rate_of_its_own(shop: Service) -> None:
+    statuses = [shop("ben", "GET", "/v1/me").status_code for _ in range(6)]
+    assert statuses == [200] * 5 + [429]
+    refused = shop("ben", "GET", "/v1/me")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    # Of a query the contract lets other checks come first.
+    assert ask(shop, "nowhere", "ben").status_code == 404
+    assert ask(shop, "triangle", "ben").status_code == 429
+    assert shop("ana", "GET", "/v1/me").status_code == 200
+    assert shop.client.get("/healthz").status_code == 200
+
+
+def test_in_flight_counts() -> None:
+    gate = InFlight(2, 3)
+    gate.enter(1)
+    gate.enter(1)
+    with pytest.raises(RateLimited):
+        gate.enter(1)
+    gate.enter(2)
+    with pytest.raises(Busy):
+        gate.enter(3)
+    gate.leave(1)
+    gate.enter(3)
+    gate.leave(3)
+    gate.leave(1)
+    gate.leave(2)
+    for _ in range(2):
+        gate.enter(7)
+
+
+def test_a_rate_may_be_left_out() -> None:
+    rate = Rate(None)
+    for _ in range(100):
+        rate.count("key")
+    with pytest.raises(ValueError):
+        Settings(rate_limit="as many as you like")
+
+
+@configured(query_limit=0.3)
+def test_a_query_beyond_the_limit_fails_for_good(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged, replayed as itself, and what its kernel finds later is thrown away."""
+    compute, go_on, finished = Selection.compute, threading.Event(), threading.Event()
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        assert go_on.wait(60)
+        try:
+            return compute(*args, **kwargs)
+        finally:
+            finished.set()
+
+    monkeypatch.setattr(Selection, "compute", slow)
+    key = {"Idempotency-Key": "k"}
+    started = time.monotonic()
+    reply = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
+    assert time.monotonic() - started >= 0.3
+    assert not finished.is_set()
+    assert (reply.status_code, reply.json()["type"]) == (500, "/problems/query-failed")
+    # Whoever is still waiting for the thread by then has not been charged.
+    released = ask(shop, "triangle")
+    assert released.json()["type"].endswith("query-released")
+    go_on.set()
+    assert finished.wait(60)
+    replay = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
+    assert (replay.status_code, replay.content) == (500, reply.content)
+    (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"]["epsilon"] == "0.001"
+
+
+@pytest.mark.parametrize("path", ["/v1/queries", "/v1/datasets/triangle/records"])
+def test_a_body_that_does_not_come_is_given_up(settings: Settings, path: str) -> None:
+    """A real connection that sends the start of a body and then nothing."""
+    app = create_app(settings.model_copy(update={"body_timeout": 0.3}))
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    try:
+        while not server.started:
+            time.sleep(0.02)
+        with httpx.Client(base_url=url) as client:
+            root = settings.bootstrap_key_file.read_text()
+            roles = ["owner", "analyst"]
+            headers = {"Authorization": f"Bearer {root}"}
+            made = client.post("/v1/users", json={"name": "x", "roles": roles}, headers=headers)
+            key = made.json()["key"]
+            graph = {
+                "name": "triangle",
+                "kind": "graph",
+                "nodes": {"count": 3},
+                "cap": {"epsilon": "1"},
+                "neighbouring": "edge",
+            }
+            own = {"Authorization": f"Bearer {key}"}
+            assert client.post("/v1/datasets", json=graph, headers=own).status_code == 201
+        method, kind = ("POST", "application/json") if "queries" in path else ("PUT", "text/csv")
+        with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port)) as slow:
+            slow.settimeout(40)
+            slow.sendall(
+                f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+                f"Content-Type: {kind}\r\nContent-Length: 100\r\n\r\nsource".encode()
+            )
+            # By default a body is waited for longer than this socket waits.
+            reply = slow.recv(65536).decode()
+        assert reply.startswith("HTTP/1.1 408")
+        assert "/problems/request-timeout" in reply
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()

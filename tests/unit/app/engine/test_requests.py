@@ -1,0 +1,93 @@
+"""What a request means for a dataset is worked out once, and its reply is plain compact JSON."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+import pytest
+
+from accounting.privacy_loss import PrivacyLoss
+from app.engine.requests import QueryRequest, written
+from app.queries.statistic import StatisticQuery
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.statistics import MECHANISMS
+from storage.ledger.requests import Reservation
+
+REQUEST = {
+    "dataset": "people",
+    "epsilon": "0.25",
+    "query": {
+        "kind": "statistic",
+        "statistic": "count",
+        "where": {"attribute": "größe", "in": ['"groß"']},
+    },
+}
+
+
+def people() -> Dataset:
+    attribute = CategoricalAttribute("größe", ('"groß"', "klein"))
+    domain = TableDomain((attribute,), rows=None, max_rows=100)
+    return Dataset("people", NeighbouringRelation.ADD_REMOVE, domain)
+
+
+def test_a_reply_is_compact_json() -> None:
+    request = QueryRequest.model_validate_json(json.dumps(REQUEST))
+    id, left = UUID(int=7), PrivacyLoss(10**8, 3)
+    reservation = Reservation(id, 1, 4, 0, bytes(range(32)), left)
+    reply = request.priced(people()).reply(reservation, {"value": -3, "noise_scale": 4.0})
+    assert list(json.loads(reply).items()) == [
+        ("id", str(id)),
+        ("status", "answered"),
+        ("dataset", "people"),
+        ("dataset_version", 4),
+        ("query", request.query.model_dump(mode="json")),
+        ("charge", {"epsilon": "0.25", "delta": "0", "neighbouring": "add_remove"}),
+        ("remaining", {"epsilon": "0.1", "delta": "0.000000000000000003"}),
+        (
+            "steps",
+            [
+                {
+                    "what": "Laplace noise: count",
+                    "epsilon": "0.25",
+                    "delta": "0",
+                    "times": 1,
+                    "composition": "sequential",
+                }
+            ],
+        ),
+        ("answer", {"value": -3, "noise_scale": 4.0}),
+        ("receipt", bytes(range(32)).hex()),
+    ]
+    assert reply == written(json.loads(reply)).encode()
+    assert "größe" in reply.decode()
+
+
+def test_of_the_same_dataset_it_is_worked_out_once() -> None:
+    request = QueryRequest.model_validate_json(json.dumps(REQUEST))
+    one, other = people(), people()
+    priced = request.priced(one)
+    assert request.priced(one) is priced
+    assert request.priced(other) is not priced
+    assert request.priced(other).dataset is other
+
+
+def test_the_scale_of_noise_is_that_of_the_dataset_and_the_loss() -> None:
+    def bounded(upper: float) -> Dataset:
+        attribute = NumericAttribute("age", 0, upper, (0, upper))
+        domain = TableDomain((attribute,), rows=None, max_rows=100)
+        return Dataset("people", NeighbouringRelation.ADD_REMOVE, domain)
+
+    query = StatisticQuery(kind="statistic", statistic="sum", attribute="age")
+    laplace = MECHANISMS["laplace"]
+    young, old = bounded(10), bounded(100)
+    for dataset, epsilon in ((young, 1), (young, 1), (old, 1), (old, 2), (young, 1)):
+        scale = query._noise_scale(laplace, dataset, PrivacyLoss(epsilon * 10**9))
+        assert scale is not None
+        assert float(scale) == pytest.approx((10 if dataset is young else 100) / epsilon, rel=1e-5)

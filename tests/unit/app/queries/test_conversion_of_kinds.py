@@ -1,0 +1,239 @@
+"""Every query kind: the ledger is charged what was asked, its mechanism runs at the converted part.
+
+``app.queries.conversion`` is the one place for that; a new kind that goes round it fails here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Never
+
+import pytest
+from pydantic import TypeAdapter
+
+from accounting.group_privacy import group_loss, member_loss
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries import QUERY_KINDS, AnyQuery, Query
+from app.queries.tree import ALGORITHMS
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.model.records import TableRecords
+from mechanisms.statistics import MECHANISMS
+from tests.support.service import Service
+
+APP = Path(importlib.import_module("app").__path__[0])
+ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
+DEGREE = {"utilities": [{"name": "degree"}]}
+COUNT = {"candidates": {"values_of": "sky"}, "utilities": [{"name": "count"}]}
+TREE = {"attributes": ["sky", "coat"], "class_attribute": "kind"}
+
+#: By kind, and by algorithm where it has several: a query of a graph or of the table below, and
+#: where the mechanism is entered that is given the loss.
+ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
+    "selection": ({"kind": "selection", **COUNT}, "app.queries.selection:select_top"),
+    "top_k": ({"kind": "top_k", "k": 2, **COUNT}, "app.queries.selection:select_top"),
+    "selection of nodes": ({"kind": "selection", **DEGREE}, "app.queries.selection:select_top"),
+    "tree, id3": ({"kind": "tree", **TREE}, "app.queries.id3_tree:grow"),
+    "tree, evolutionary": (
+        {"kind": "tree", "algorithm": "evolutionary", "positive_class": "a", **TREE},
+        "app.queries.evolutionary_tree:search",
+    ),
+    "distance": ({"kind": "distance"}, "app.queries.distance:learn"),
+    "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering:cluster"),
+    **{
+        f"statistic, {mechanism}": (
+            {"kind": "statistic", "mechanism": mechanism, **statistic},
+            f"mechanisms.statistics:MECHANISMS.{mechanism}",
+        )
+        for mechanism, statistic in {
+            "laplace": {"statistic": "count"},
+            "exponential": {"statistic": "median", "attribute": "heat"},
+        }.items()
+    },
+    "statistic, smooth_sensitivity": (
+        {
+            "kind": "statistic",
+            "statistic": "triangles",
+            "mechanism": "smooth_sensitivity",
+            "delta": "0.001",
+        },
+        "mechanisms.statistics:MECHANISMS.smooth_sensitivity",
+    ),
+}
+ON_GRAPHS = {"selection of nodes", "statistic, smooth_sensitivity"}
+CASES = [
+    (name, relation, people)
+    for name in ENTRIES
+    for relation in ([NeighbouringRelation.EDGE] if name in ON_GRAPHS else [ADD_REMOVE, REPLACE])
+    for people in (1, 3)
+]
+LEVELS = {"sky": ("sun", "rain", "fog"), "coat": ("yes", "no"), "kind": ("a", "b")}
+
+
+def query_of(body: dict[str, Any]) -> Query:
+    parsed: Query = TypeAdapter[Any](AnyQuery).validate_json(json.dumps(body))
+    return parsed
+
+
+class Entered(Exception):
+    """What a mechanism was given."""
+
+    def __init__(self, dataset: Dataset, loss: PrivacyLoss) -> None:
+        self.dataset, self.loss = dataset, loss
+
+
+def spied(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the mechanism say what it is given in place of running."""
+
+    def spy(*given: Any, **named: Any) -> Never:
+        values = [*given, *named.values()]
+        (loss,) = (value for value in values if isinstance(value, PrivacyLoss))
+        datasets = [value for value in values if isinstance(value, Dataset)]
+        datasets += [value.dataset for value in values if hasattr(value, "dataset")]
+        raise Entered(datasets[0], loss)
+
+    module, _, name = where.partition(":")
+    if name.startswith("MECHANISMS."):
+        monkeypatch.setattr(type(MECHANISMS[name.partition(".")[2]]), "release", spy)
+    else:
+        monkeypatch.setattr(importlib.import_module(module), name, spy)
+
+
+def dataset_of(name: str, relation: NeighbouringRelation, people: int) -> Dataset:
+    if name in ON_GRAPHS:
+        return Dataset("g", relation, GraphDomain(6, 5), people)
+    replaced = relation is REPLACE
+    domain = TableDomain(
+        attributes=(
+            *(CategoricalAttribute(one, values) for one, values in LEVELS.items()),
+            NumericAttribute("heat", 0.0, 40.0, (0.0, 20.0, 40.0)),
+        ),
+        class_attribute="kind",
+        rows=60 if replaced else None,
+        max_rows=None if replaced else 60,
+        min_rows=0 if replaced else 10,
+    )
+    return Dataset("t", relation, domain, people)
+
+
+def test_every_kind_is_here() -> None:
+    named = {name.partition(",")[0].partition(" ")[0] for name in ENTRIES}
+    assert named == QUERY_KINDS.keys()
+    assert {f"tree, {algorithm}" for algorithm in ALGORITHMS} <= ENTRIES.keys()
+
+
+@pytest.mark.parametrize(("name", "relation", "people"), CASES)
+def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
+    name: str, relation: NeighbouringRelation, people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, where = ENTRIES[name]
+    query, dataset = query_of(body), dataset_of(name, relation, people)
+    charge = PrivacyLoss(10 * NANO + 1, query.delta_atto())
+    assert query.price(dataset, charge).total() == charge
+    spied(where, monkeypatch)
+    none: Any = None
+    if name.startswith("tree"):
+        none = TableRecords({}, {})
+    with pytest.raises(Entered) as entered:
+        query.compute(none, dataset, charge, none, none)
+    seen, loss = entered.value.dataset, entered.value.loss
+    # A person changes so many records; who takes a replacement for two changes says so.
+    converted = member_loss(charge, people)
+    if seen.neighbouring is not dataset.neighbouring:
+        assert (dataset.neighbouring, seen.neighbouring) == (REPLACE, ADD_REMOVE)
+        converted = member_loss(converted, 2)
+        people *= 2
+    assert loss == converted
+    assert group_loss(loss, people).fits(charge)
+    assert people == 1 or loss != charge
+
+
+def test_nobody_else_converts() -> None:
+    """Group privacy is imported by the conversion alone, and the conversion by every kind."""
+    importing: dict[str, set[str]] = {}
+    for path in [*APP.rglob("*.py"), *(APP.parent / "mechanisms").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                importing.setdefault(node.module, set()).add(path.stem)
+    assert importing["accounting.group_privacy"] == {"conversion"}
+    computing = {
+        path.stem
+        for path in (APP / "queries").glob("*.py")
+        if "def compute(" in path.read_text() and path.stem != "query"
+    }
+    assert computing <= importing["app.queries.conversion"]
+    assert len(computing) >= len(QUERY_KINDS) - 1  # top_k computes as selection does
+
+
+TABLE: dict[str, Any] = {
+    "kind": "table",
+    "attributes": [
+        *({"name": one, "kind": "categorical", "values": [*v]} for one, v in LEVELS.items()),
+        {"name": "heat", "kind": "numeric", "bounds": [0, 40], "bins": 2},
+    ],
+    "class_attribute": "kind",
+    "cap": {"epsilon": "1000", "delta": "0.5"},
+}
+RECORDS = "sky,coat,kind,heat\n" + "".join(
+    f"{LEVELS['sky'][i % 3]},{LEVELS['coat'][i % 2]},{LEVELS['kind'][i % 2]},{i % 40}\n"
+    for i in range(60)
+)
+
+
+def taken(step: dict[str, Any], part: str) -> Decimal:
+    """What a step adds to the charge: parallel releases touch different records."""
+    return Decimal(step[part]) * (step["times"] if step["composition"] == "sequential" else 1)
+
+
+def test_the_ledger_is_charged_what_was_asked_by_every_kind(people: Service) -> None:
+    registered = {
+        "replaced": TABLE | {"neighbouring": "replace", "records_per_person": 3},
+        "changed": TABLE
+        | {"neighbouring": "add_remove", "max_rows": 60, "min_rows": 10, "records_per_person": 3},
+        "joined": {"kind": "graph", "neighbouring": "edge", "nodes": {"count": 6}, "max_degree": 5}
+        | {"cap": TABLE["cap"], "records_per_person": 3},
+    }
+    asked = {name: [Decimal(0), Decimal(0)] for name in registered}
+    for name, body in registered.items():
+        assert people("olga", "POST", "/v1/datasets", json={"name": name, **body}).is_success
+        records = "source,target\n0,1\n1,2\n2,0\n" if name == "joined" else RECORDS
+        assert people.upload("olga", name, records.encode()).status_code == 201
+        limit = {"epsilon": "1000", "delta": "0.5"}
+        path = f"/v1/datasets/{name}/budgets/ana"
+        assert people("olga", "PUT", path, json=limit).is_success
+        for kind, (query, _) in ENTRIES.items():
+            if (kind in ON_GRAPHS) is not (name == "joined"):
+                continue
+            sent = {"dataset": name, "epsilon": "10.000000001", "query": query}
+            reply = people("ana", "POST", "/v1/queries", json=sent)
+            assert reply.status_code == 201, (name, kind, reply.text)
+            body = reply.json()
+            delta = query.get("delta", "0")
+            assert (body["charge"]["epsilon"], body["charge"]["delta"]) == ("10.000000001", delta)
+            for i, part in enumerate(("epsilon", "delta")):
+                spent = sum(
+                    Decimal(step[part])
+                    * (step["times"] if step["composition"] == "sequential" else 1)
+                    for step in body["steps"]
+                )
+                assert spent == Decimal(body["charge"][part]), (name, kind)
+                asked[name][i] += spent
+    for account in people("ana", "GET", "/v1/budgets").json()["items"]:
+        charged = [Decimal(account["spent"][part]) for part in ("epsilon", "delta")]
+        assert charged == asked[account["dataset"]]
+    caps = people("otto", "GET", "/v1/ledger?limit=100").json()["items"]
+    for name, amounts in asked.items():
+        entries = [
+            e for e in caps if (e["account"], e["dataset"], e["kind"]) == ("cap", name, "charge")
+        ]
+        assert [sum(Decimal(e[part]) for e in entries) for part in ("epsilon", "delta")] == amounts

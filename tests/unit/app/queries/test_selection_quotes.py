@@ -1,0 +1,111 @@
+"""What quotes predict of selections, from public facts alone, and the ε for a wanted error."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.selection import CONFIDENCE, Selection
+from mechanisms.model.candidates import AllNodes
+from mechanisms.model.domains import Dataset
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.dampening import scores
+from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
+from tests.support.randomness import SeededRandomness
+from tests.support.service import Service
+
+PAIR = [{"name": "degree"}, {"name": "egocentric_density"}]
+SUM = [{"name": "degree", "weight": 2}, {"name": "egocentric_density", "weight": -300}]
+#: Objective, utilities, and Δ in units of the utility where one utility is asked for.
+ASKED: list[tuple[str, list[dict[str, Any]], float | None]] = [
+    ("single", [{"name": "degree"}], 1),
+    ("single", [{"name": "egocentric_betweenness"}], 3),
+    ("weighted_sum", SUM, None),
+    ("pareto", PAIR, None),
+]
+#: How many of the k drawn candidates may go wrong, in candidates: ``_misses`` of both selectors.
+MISSES = {"exponential": 1.0, "permute_and_flip": 0.5}
+
+
+@pytest.fixture
+def graph(people: Service) -> Service:
+    people.dataset("olga", cap={"epsilon": "100000", "delta": "0"})
+    people.grant("olga", "triangle", "ana", "100000")
+    return people
+
+
+def quote(service: Service, **body: Any) -> Any:
+    reply = service("ana", "POST", "/v1/quotes", json={"dataset": "triangle", **body})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_it_is_in_units_of_the_score(graph: Service) -> None:
+    """Five nodes, three draws at ε = 2 each: one unit is one step of the sensitivity, whatever the
+    weights and however many are left."""
+    for (objective, utilities, unit), sensitivity, selector in product(ASKED, Sensitivity, MISSES):
+        query = {"kind": "top_k", "k": 3, "utilities": utilities, "objective": objective,
+                 "sensitivity": sensitivity, "selector": selector}  # fmt: skip
+        variants = [query, {**query, "rescore": True}] if objective == "pareto" else [query]
+        wanted = log(3 * 4 * MISSES[selector] / (1 - CONFIDENCE))
+        for variant in variants:
+            found = quote(graph, epsilon=6, query=variant)["accuracy"]
+            assert found["confidence"] == CONFIDENCE
+            assert found["score_below_best"] == pytest.approx(wanted, rel=1e-3)
+            if unit is not None and sensitivity is Sensitivity.GLOBAL:
+                assert found["utility_below_best"] == pytest.approx(unit * wanted, rel=1e-3)
+            else:
+                assert "utility_below_best" not in found
+
+
+def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
+    kinds: list[dict[str, Any]] = [{"kind": "selection"}, {"kind": "top_k", "k": 2}]
+    for (objective, utilities, _), kind in product(ASKED, kinds):
+        query = {**kind, "utilities": utilities, "objective": objective}
+        for error in (0.5, 3.0):
+            reached = quote(graph, target={"score_below_best": error}, query=query)
+            # Predictions are shown with four digits.
+            assert reached["accuracy"]["score_below_best"] == pytest.approx(error, rel=1e-3)
+            direct = quote(graph, epsilon=reached["charge"]["epsilon"], query=query)
+            assert direct == reached
+
+
+RECORDS = records_of(graph_of(7, [(0, v) for v in range(1, 7)] + [(1, 2), (2, 3), (1, 3), (4, 5)]))
+DATASET: Dataset = dataset_of(7, 6)
+
+
+@pytest.mark.parametrize("sensitivity", list(Sensitivity))
+@pytest.mark.parametrize(
+    ("objective", "utilities"), [asked[:2] for asked in ASKED], ids=[asked[0] for asked in ASKED]
+)
+def test_answers_keep_what_the_quote_says(
+    objective: str, utilities: list[dict[str, Any]], sensitivity: Sensitivity
+) -> None:
+    """300 answers, of which a wrong prediction of 95 % would let more than 30 fail; a right one
+    does with probability below 10⁻³."""
+    loss = PrivacyLoss.parse("8")
+    body = {"kind": "selection", "utilities": utilities, "objective": objective}
+    query = Selection.model_validate_json(json.dumps({**body, "sensitivity": sensitivity}))
+    bound = query.price(DATASET, loss).accuracy()["score_below_best"]
+    public = query._plan(DATASET)
+    ranked = query._objective()
+    measured = ranked.measure(RECORDS, DATASET, AllNodes(), sensitivity, public.grid)
+    found = scores(measured, public.grid, sensitivity, public.score_bits, ranked.direction)
+    randomness = SeededRandomness(5)
+    fell = [
+        (found.max() - found[drawn(query, loss, randomness)]) / 2**public.score_bits
+        for _ in range(300)
+    ]
+    assert (np.array(fell) > bound).sum() <= 30
+
+
+def drawn(query: Selection, loss: PrivacyLoss, randomness: SeededRandomness) -> int:
+    release = query.compute(RECORDS, DATASET, loss, randomness, Inline())
+    return int(release.answer["selected"])

@@ -1,0 +1,78 @@
+"""The catalogue says what may be asked, and what it says holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.queries import QUERY_KINDS
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.objectives import OBJECTIVES
+from mechanisms.selection import SELECTORS
+from mechanisms.utilities import UTILITIES
+from tests.support.service import Service
+
+
+@pytest.fixture
+def shown(people: Service) -> dict[str, Any]:
+    body: dict[str, Any] = people("ana", "GET", "/v1/catalogue").json()
+    return body
+
+
+def test_it_lists_all_that_is_registered(shown: dict[str, Any]) -> None:
+    assert len(shown["queries"]) == len(QUERY_KINDS)
+    for part, registered in (
+        ("utilities", UTILITIES),
+        ("objectives", OBJECTIVES),
+        ("selectors", SELECTORS),
+        ("sensitivities", list(Sensitivity)),
+    ):
+        assert [entry["name"] for entry in shown[part]] == list(registered)
+    kinds = {utility.candidates for utility in UTILITIES.values()}
+    assert {entry["kind"] for entry in shown["candidates"]} == kinds
+    listed = [name for entry in shown["candidates"] for name in entry["utilities"]]
+    assert sorted(listed) == sorted(UTILITIES)
+
+
+def test_every_part_is_explained(shown: dict[str, Any]) -> None:
+    wanted = {
+        "candidates": {"kind", "description", "parameters", "required", "utilities"},
+        "utilities": {"name", "title", "description", "source", "candidates", "shift",
+                      "neighbouring", "sensitivity"},
+        "objectives": {"name", "title", "description", "source", "sensitivity", "shift"},
+        "sensitivities": {"name", "description"},
+        "selectors": {"name", "title", "description", "source", "noisy_max"},
+        "selectors_not_offered": {"noise", "description"},
+    }  # fmt: skip
+    for part, keys in wanted.items():
+        assert shown[part]
+        for entry in shown[part]:
+            assert set(entry) == keys
+            texts = [value for value in entry.values() if isinstance(value, str)]
+            assert all(text.strip() for text in texts)
+
+
+def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(shown: dict[str, Any]) -> None:
+    for entry in shown["utilities"]:
+        utility = UTILITIES[entry["name"]]
+        assert sorted(entry["sensitivity"]) == entry["neighbouring"] == sorted(utility.relations)
+        assert entry["shift"] == utility.direction
+        for facts in entry["sensitivity"].values():
+            assert set(facts) == {"cap", "function", "horizon", "terms"}
+            assert all(facts.values())
+
+
+def test_noise_of_other_kinds_is_explained(shown: dict[str, Any]) -> None:
+    same = {entry["name"]: entry["noisy_max"] for entry in shown["selectors"]}
+    assert "exponential noise" in same["permute_and_flip"]
+    assert "Gumbel noise" in same["exponential"]
+    assert [entry["noise"] for entry in shown["selectors_not_offered"]] == ["laplace"]
+
+
+def test_the_limits_are_those_in_effect(people: Service) -> None:
+    limits = people("olga", "GET", "/v1/catalogue").json()["limits"]
+    assert limits["preparation_limit"] == people.settings.preparation_limit
+    assert limits["memory_limit"] == people.settings.memory_limit
+    assert limits["upload_bytes"] == people.settings.upload_limit
+    assert limits["release_interval_seconds"] == 0

@@ -1,0 +1,263 @@
+"""The reproduction of the papers: it resumes, its report is made of its files, its tests are right.
+
+What the experiments find is not tested here: they say it themselves, in the report.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.reproduction import __main__ as command
+from benchmarks.reproduction import files
+from benchmarks.reproduction.comparison import compare
+from benchmarks.reproduction.inventory import INVENTORY
+from benchmarks.reproduction.numbers import shown
+from benchmarks.reproduction.registry import EXPERIMENTS
+from benchmarks.reproduction.report import build, rendered
+from benchmarks.reproduction.result import Result, Verdict, marks
+from benchmarks.reproduction.runner import Run, work
+from tests.architecture.imports import ROOT
+from tests.support.data import data_file
+from tests.unit.benchmarks import small_experiments
+
+REGISTRY = small_experiments.__name__
+START = f"""
+import sys
+from pathlib import Path
+from benchmarks.reproduction.runner import Run
+from {REGISTRY} import EXPERIMENTS
+Run(EXPERIMENTS, Path(sys.argv[1]), Path(sys.argv[1]), 1, False, 1, 1, "{REGISTRY}").all()
+"""
+
+
+def done_in_process(folder: Path, seed: int) -> None:
+    for one in small_experiments.EXPERIMENTS:
+        if "while" not in one.title:
+            work(REGISTRY, one.name, folder, seed, False, 1, folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Results of two small experiments, and a summary."""
+    done_in_process(tmp_path, 1)
+    two = [e for e in small_experiments.EXPERIMENTS if e.name in {"first", "later"}]
+    assert Run(two, tmp_path, tmp_path, 1, False, 1, 1, REGISTRY, lambda _: None).all()
+    return tmp_path
+
+
+def test_a_start_after_a_kill_goes_on_where_it_was(tmp_path: Path) -> None:
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", START, str(tmp_path)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    process, first = start(), tmp_path / "first.json"
+    try:
+        deadline = time.monotonic() + 60
+        while not first.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert not (tmp_path / "third.json").exists()
+    before = first.stat().st_mtime_ns
+    # A file that was cut short is as good as none.
+    (tmp_path / "second.json").write_text('{"experiment": "second", "se')
+    again = start()
+    said, _ = again.communicate(timeout=120)
+    assert again.returncode == 0
+    assert said.startswith("3 of 4 experiments to run, 1 are there")
+    assert "elapsed" in said
+    assert first.stat().st_mtime_ns == before
+    assert {r["experiment"] for r in files.results(tmp_path)} == {
+        e.name for e in small_experiments.EXPERIMENTS
+    }
+
+
+def test_other_questions_are_not_taken_for_the_same(folder: Path) -> None:
+    (one, *_) = small_experiments.EXPERIMENTS
+
+    def run(seed: int, quick: bool) -> Run:
+        return Run([one], folder, folder, seed, quick, 1, 1, REGISTRY)
+
+    assert run(1, False).kept(one)
+    assert not run(2, False).kept(one)
+    assert not run(1, True).kept(one)
+
+
+def test_a_failure_is_said_and_leaves_no_result(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(small_experiments, "EXPERIMENTS", (small_experiments.BROKEN,))
+    with pytest.raises(ValueError, match="there is no"):
+        work(REGISTRY, "broken", tmp_path, 1, False, 1, tmp_path)
+    assert list(files.results(tmp_path)) == []
+
+
+# ---- the report --------------------------------------------------------------------------------
+
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def read_numbers(folder: Path) -> set[str]:
+    """Every number of the result files and the summary, as the report writes it, and every one
+    that stands in a text of them."""
+    found: set[str] = set()
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                walk(name)
+                walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+        elif isinstance(value, str):
+            found.update(NUMBER.findall(value))
+        elif isinstance(value, int | float):
+            found.update(NUMBER.findall(shown(value)))
+
+    for path in folder.glob("*.json"):
+        walk(json.loads(path.read_text()))
+    return found
+
+
+def strangers(page: str, folder: Path) -> set[str]:
+    """Numbers that a reader sees and no file holds."""
+    page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    seen = html.unescape(re.sub(r"<[^>]*>", " ", page))
+    return set(NUMBER.findall(seen)) - read_numbers(folder)
+
+
+def test_every_number_of_the_report_stands_in_a_file(folder: Path) -> None:
+    page = build(folder).read_text()
+    assert len(NUMBER.findall(page)) > 50
+    assert strangers(page, folder) == set()
+    # The check sees a number that comes from nowhere, and one that a file no longer holds.
+    assert strangers(page.replace("</h1>", " 31.7</h1>", 1), folder) == {"31.7"}
+    path = folder / "first.json"
+    path.write_text(path.read_text().replace("0.4375", "0.4376"))
+    assert "0.438" not in strangers(page, folder)
+    path.write_text(path.read_text().replace("0.4376", "0.9"))
+    assert "0.438" in strangers(page, folder)
+
+
+def test_the_report_needs_nothing_from_elsewhere(folder: Path) -> None:
+    page = build(folder).read_text()
+    assert re.findall(r"https?:|//[a-z]|@import|url\(|<script|<link|\ssrc=", page) == []
+    assert {*re.findall(r'href="([^"]*)"', page)} == {"#first"}
+
+
+def test_names_and_texts_are_escaped(folder: Path) -> None:
+    summary = files.read(folder / files.SUMMARY)
+    (one, *_) = files.results(folder)
+    assert summary is not None
+    one["claims"][0]["says"] = summary["failed"]["<b>x"] = "<script>1</script>"
+    one["plots"][0]["lines"] = {"<i>": [[1.0, 0.0], [2.0, 0.0]]}
+    summary["inventory"][0]["paper"] = one["paper"] = one["claims"][0]["paper"]
+    page = rendered(summary, [one])
+    assert "<script>" not in page
+    assert "<b>x" not in page
+    assert "<i>" not in page
+
+
+def test_a_claim_that_does_not_simply_hold_says_why() -> None:
+    with pytest.raises(ValueError, match="needs a reason"):
+        Result().claim("paper", "says", "found", Verdict.FAILS)
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic", "found"),
+    [
+        ([0.0, 1.0], False, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        ([71.2, 83.9], False, [70.0, 75.0, 80.0, 85.0]),
+        ([3e-3, 40.0], True, [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]),
+        ([], False, [0.0, 1.0]),
+    ],
+)
+def test_marks_are_round_and_enclose(
+    values: list[float], logarithmic: bool, found: list[float]
+) -> None:
+    assert marks(values, logarithmic) == found
+
+
+# ---- two seeds ---------------------------------------------------------------------------------
+
+
+def test_runs_with_two_seeds_are_compared(folder: Path, tmp_path_factory: Any) -> None:
+    other = tmp_path_factory.mktemp("other")
+    done_in_process(other, 2)
+    found = compare(folder, other)
+    assert found.good
+    assert found.exact == 2
+    assert found.pairs == 3
+    assert compare(folder, folder).furthest[0] == 0
+    changed = files.read(other / "first.json")
+    assert changed is not None
+    changed["plots"][0]["lines"]["line"][0][0] += 1
+    files.write(other / "first.json", changed)
+    assert not compare(folder, other).good
+    changed["plots"][0]["lines"]["line"][0][0] -= 1
+    changed["plots"][1]["lines"]["line"][0][0] += 1e-6
+    files.write(other / "first.json", changed)
+    assert compare(folder, other).differing
+    changed["claims"][0]["verdict"] = Verdict.FAILS
+    files.write(other / "first.json", changed)
+    assert compare(folder, other).turned
+
+
+def test_one_seed_gives_one_result(tmp_path_factory: Any) -> None:
+    found = []
+    for _ in range(2):
+        place = tmp_path_factory.mktemp("same")
+        done_in_process(place, 5)
+        found.append((files.read(place / "first.json") or {})["kept"])
+    assert found[0] == found[1]
+
+
+# ---- what there is -----------------------------------------------------------------------------
+
+
+def test_the_inventory_and_the_experiments_know_each_other() -> None:
+    names = [e.name for e in EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    listed = {name for one in INVENTORY for name in one.experiments}
+    assert listed == set(names)
+    assert all(one.experiments or one.reason for one in INVENTORY)
+    assert {e.paper for e in EXPERIMENTS} == {one.paper for one in INVENTORY}
+    assert all(set(e.needs) <= set(names) for e in EXPERIMENTS)
+
+
+def test_only_takes_what_is_needed_along() -> None:
+    (chosen,) = [command.selected(["rank_comparisons.trees"])]
+    assert {e.name for e in chosen} == {
+        "rank_comparisons.trees", *(f"decision_trees.{t}" for t in ("adult", "nltcs", "acs"))
+    }  # fmt: skip
+
+
+def test_the_expected_time_is_less_than_an_hour_on_two_cores() -> None:
+    assert sum(e.seconds for e in EXPERIMENTS) < 2 * 3600 / 2
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_every_experiment_runs_and_is_reported(tmp_path: Path) -> None:
+    data = data_file("manifest.json").parent
+    assert command.main(["--data", str(data), "--out", str(tmp_path), "--quick"]) == 0
+    assert {r["experiment"] for r in files.results(tmp_path)} == {e.name for e in EXPERIMENTS}
+    assert strangers((tmp_path / files.REPORT).read_text(), tmp_path) == set()

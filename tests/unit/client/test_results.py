@@ -1,0 +1,259 @@
+"""The client reads trees, distances, clusters and numbers as the service means them."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.cluster import DBSCAN
+
+from app.contract.attributes import Numeric
+from app.rendering import FORMATS
+from mechanisms.kernels.forests import confusion
+from mechanisms.model.forest import forest
+from privypurse import Clusters, Distances, Quote, Selection, TopK, Tree, Trees, Value
+from privypurse.clusters import nearest
+from privypurse.levels import Column, columns_of
+from storage.ingest.cells import _bin
+from tests.architecture.imports import ROOT
+from tests.unit.app.queries.test_rendering import FOUND, GROWN, HOSTILE
+from tests.unit.client.conftest import ANSWERED
+from tests.unit.mechanisms.trees.tables import dataset, people
+
+PEOPLE = columns_of(
+    {
+        "attributes": [
+            {"name": "sex", "kind": "categorical", "values": ["f", "m"]},
+            {"name": "town", "kind": "categorical", "values": ["a", "b", "c"], "missing": "?"},
+            {"name": "age", "kind": "numeric", "bounds": [0, 100], "bins": [0, 25, 50, 75, 100]},
+            {"name": "height", "kind": "numeric", "bounds": [0, 2], "bins": 3, "missing": "-"},
+        ]
+    }
+)
+
+
+def answered(answer: Any) -> dict[str, Any]:
+    return ANSWERED | {"answer": answer}
+
+
+def rows_of_people() -> list[dict[str, Any]]:
+    records = people(500, seed=4)
+    towns = ["a", "b", "c", None]
+    return [
+        {"sex": "fm"[sex], "town": towns[town], "age": age}
+        for sex, town, age in zip(
+            records.codes["sex"], records.codes["town"], records.values["age"], strict=True
+        )
+    ]
+
+
+ALL_SPLITS: dict[str, Any] = {
+    "attribute": "town",
+    "branches": {
+        "a": {"attribute": "age", "branches": {
+            "[0,25)": {"label": "yes"}, "[25,50)": {"label": "no"},
+            "[50,75)": {"label": "yes"}, "[75,100]": {"label": "no"}}},
+        "b": {"attribute": "sex", "value": "f", "equal": {"label": "no"},
+              "other": {"label": "yes"}},
+        "c": {"attribute": "age", "threshold": 50.0, "below": {"label": "yes"},
+              "above": {"label": "no"}},
+        "?": {"label": "yes"},
+    },
+}  # fmt: skip
+
+
+def test_predictions_are_those_of_the_service() -> None:
+    """The service counts right and wrong labels of the same rows by its own kernels."""
+    public, records = dataset(), people(500, seed=4)
+    predicted = Tree(ALL_SPLITS, PEOPLE).predict(rows_of_people())
+    paid = records.codes["paid"] == 0
+    by_client = [
+        int(np.sum(paid & (np.array(predicted) == "yes"))),
+        int(np.sum(~paid & (np.array(predicted) == "no"))),
+    ]
+    rates = confusion(records, forest([ALL_SPLITS], public.domain, "paid", "yes"))
+    assert [int(rates.true_positives[0]), int(rates.true_negatives[0])] == by_client
+    assert 0 < by_client[0] < len(predicted)
+
+
+@given(
+    bins=st.integers(1, 40),
+    lower=st.floats(-1e6, 1e6),
+    width=st.floats(1e-3, 1e6),
+    share=st.floats(0, 1),
+)
+def test_numbers_fall_into_the_bins_of_the_service(
+    bins: int, lower: float, width: float, share: float
+) -> None:
+    form = {"name": "x", "kind": "numeric", "bounds": [lower, lower + width], "bins": bins}
+    served = json.loads(Numeric.model_validate_json(json.dumps(form)).model_dump_json())
+    attribute = Numeric.model_validate_json(json.dumps(form)).attribute()
+    column = Column.of(served)
+    edges = attribute.edges  # type: ignore[union-attr]
+    value = min(lower + share * width, edges[-1])
+    for number in (value, edges[int(share * bins)]):
+        coded = _bin(np.array([number]), np.zeros(1, bool), attribute)  # type: ignore[arg-type]
+        assert column.position(number, attribute.levels) == coded.codes[0]
+
+
+def test_unknown_values_are_refused_and_none_is_missing() -> None:
+    age, height, town = PEOPLE["age"], PEOPLE["height"], PEOPLE["town"]
+    levels = ["[0,0.666667)", "[0.666667,1.33333)", "[1.33333,2]", "-"]
+    assert height.position(2 / 3, levels) == 1
+    assert height.position("1.4", levels) == 2
+    for missing in (None, float("nan"), "-"):
+        assert height.position(missing, levels) == 3
+        assert height.number(missing) == 1.0
+    assert town.position(None, ["a", "b", "c", "?"]) == 3
+    for column, value in ((age, None), (age, 101), (town, "Mars"), (age, "old")):
+        with pytest.raises(ValueError):
+            column.position(value, ["a", "b"])
+    clamped = Column.of({"name": "x", "kind": "numeric", "bounds": [0, 1], "clamp": True})
+    assert clamped.number(7) == 1.0
+    with pytest.raises(ValueError, match="no value of town"):
+        Tree(ALL_SPLITS, PEOPLE).predict({"age": 3})
+
+
+def test_probabilities_come_from_counts() -> None:
+    grown = Tree(GROWN, PEOPLE)
+    assert grown.predict({"sex": "f"}) == "yes"
+    assert grown.predict_proba({"sex": "f"}) == {"yes": 1.0, "no": 0.0}
+    rows = [{"sex": "m", "age": "[0,50)"}, {"sex": "m", "age": "[50,100]"}]
+    assert grown.predict(rows) == ["no", "yes"]
+    assert grown.predict_proba(rows)[1] == {"yes": 60 / 65, "no": 5 / 65}
+    nothing = Tree({"label": "a", "counts": {"a": -1, "b": 0}}, {})
+    assert nothing.predict_proba({}) == {"a": 0.5, "b": 0.5}
+    with pytest.raises(ValueError, match="without counts"):
+        Tree(FOUND, PEOPLE).predict_proba({"age": 60})
+
+
+def test_frames_are_rows_too() -> None:
+    class Frame:
+        def to_dict(self, orient: str) -> list[dict[str, str]]:
+            assert orient == "records"
+            return [{"sex": "f"}]
+
+    assert Tree(GROWN, PEOPLE).predict(Frame()) == ["yes"]
+
+
+def test_a_tree_draws_itself_as_the_service_does() -> None:
+    for root in (GROWN, FOUND, {"label": "no"}):
+        assert str(Tree(root, PEOPLE)) + "\n" == FORMATS["text"].write([root])
+    assert (Tree(GROWN, PEOPLE).depth, Tree(GROWN, PEOPLE).leaves) == (2, 3)
+    html = Trees.read(answered({"trees": [HOSTILE]}), {})._repr_html_()
+    assert "<script>" not in html
+    assert "<details" in html
+    assert "charged ε = 0.5" in html
+
+
+DISTANCES: dict[str, Any] = {
+    "town": {"values": ["a", "b", "c", "?"], "context": ["sex"], "matrix": [
+        [0, 0.3, 0.4, 1], [0.3, 0, 0.5, 1], [0.4, 0.5, 0, 1], [1, 1, 1, 0]]},
+    "sex": {"values": ["f", "m"], "context": ["town"], "matrix": [[0, 1], [1, 0]],
+            "embedding": [[0.0], [1.0]]},
+}  # fmt: skip
+
+
+def test_distances_are_ready_for_scikit_learn() -> None:
+    distances = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
+    town = distances["town"]
+    assert town.between("a", None) == 1
+    assert town.matrix.shape == (4, 4)
+    assert DBSCAN(eps=0.35, min_samples=2, metric="precomputed").fit_predict(
+        town.matrix
+    ).tolist() == [0, 0, -1, -1]
+    rows = [{"town": "a", "sex": "f"}, {"town": "b", "sex": "m"}, {"town": "a", "sex": "f"}]
+    matrix = distances.between_rows(rows)
+    assert matrix.tolist() == [[0, 1.09**0.5, 0], [1.09**0.5, 0, 1.09**0.5], [0, 1.09**0.5, 0]]
+    assert distances["sex"].embedding.tolist() == [[0.0], [1.0]]
+    assert town.embedding is None
+    assert list(distances) == ["town", "sex"]
+    assert 'scope="row">b<' in distances._repr_html_()
+
+
+def test_without_numpy_matrices_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    importing = builtins.__import__
+
+    def without_numpy(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "numpy":
+            raise ImportError(name)
+        return importing(name, *rest, **more)
+
+    rows = [{"town": "a", "sex": "f"}, {"town": "b", "sex": "m"}]
+    with_numpy = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
+    monkeypatch.setattr(builtins, "__import__", without_numpy)
+    distances = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
+    assert distances["town"].matrix == DISTANCES["town"]["matrix"]
+    assert distances.between_rows(rows) == with_numpy.between_rows(rows).tolist()
+
+
+CLUSTERS: dict[str, Any] = {
+    "centres": [[0.1, 0.0, 0.2], [0.9, 1.0, 0.7]],
+    "encoding": {"kind": "learned_distance", "attributes": [
+        {"name": "sex", "values": ["f", "m"], "vectors": [[0.0], [1.0]]},
+        {"name": "age", "values": ["[0,25)", "[25,50)", "[50,75)", "[75,100]"],
+         "vectors": [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]}]},
+}  # fmt: skip
+
+
+def test_records_are_assigned_to_clusters_as_documented() -> None:
+    clusters = Clusters.read(answered(CLUSTERS), PEOPLE)
+    rows = [{"sex": "f", "age": 3}, {"sex": "m", "age": 99}, {"sex": "m", "age": 60}]
+    assert clusters.assign(rows) == [0, 1, 1]
+    assert clusters.assign(rows[0]) == 0
+    assert clusters.typical()[1] == {"sex": "m", "age": "[75,100]"}
+    text = (ROOT / "docs/distances.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], names)
+    for row in rows:
+        spelled = {**row, "age": PEOPLE["age"].position(row["age"], [])}
+        levels = CLUSTERS["encoding"]["attributes"][1]["values"]
+        spelled["age"] = levels[spelled["age"]]
+        assert names["nearest"](spelled, CLUSTERS) == clusters.assign(row)
+    assert "<table>" in clusters._repr_html_()
+
+
+def test_the_nearest_centre_is_euclidean_and_the_first_among_equals() -> None:
+    assert nearest([0.0, 0.0], [[0.9, 0.0], [0.5, 0.5]]) == 1
+    assert nearest([0.0], [[1.0], [-1.0]]) == 0
+
+
+def test_numbers_are_numbers() -> None:
+    value = Value.read(answered({"value": 12.5, "noise_scale": 2.0}), {})
+    assert float(value) == 12.5
+    assert value.noise_scale == 2.0
+    assert Value.read(answered({"value": 3}), {}).noise_scale is None
+    assert "12.5" in value._repr_html_()
+
+
+def test_the_html_of_notebooks_escapes_every_name() -> None:
+    """Names of nodes, values and attributes come from the owner of the dataset."""
+    bad = "<script>alert(1)</script>"
+    matrix = {"values": [bad, "b"], "context": [bad], "matrix": [[0, 1], [1, 0]]}
+    named = {bad: Column(bad, values=(bad, "b"))}
+    encoded = {"name": bad, "values": [bad, "b"], "vectors": [[0.0], [1.0]]}
+    clusters = {"centres": [[0.0]], "encoding": {"attributes": [encoded]}}
+    amounts = {"charge": {"epsilon": "1"}, "affordable": True}
+    step = {"what": bad, "epsilon": "1", "times": 1, "composition": "sequential"}
+    answers = [
+        Selection.read(answered({"selected": bad}), {}),
+        TopK.read(answered({"selected": [bad]}) | {"dataset": bad}, {}),
+        Distances.read(answered({"distances": {bad: matrix}}), named),
+        Clusters.read(answered(clusters), named),
+        Trees.read(answered({"trees": [{"label": bad, "counts": {bad: 1}}]}), {}),
+        Quote.of({**amounts, "steps": [step], "accuracy": {"explanation": bad}}),
+    ]
+    for answer in answers:
+        html = answer._repr_html_()
+        assert "&lt;script&gt;" in html
+        assert "<script" not in html
+
+
+def test_the_package_is_typed() -> None:
+    assert (ROOT / Path("client/privypurse/py.typed")).is_file()

@@ -1,0 +1,25 @@
+"""Many selections at once from a seed: see ``benchmarks.rows``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import rows as fast
+from benchmarks.rows import brackets
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.rate import Rate
+from tests.support.randomness import SeededRandomness
+
+__all__ = ["brackets", "noisy_max_winners", "noisy_rows", "race_winners"]
+
+
+def noisy_rows(scores: Sequence[int], rate: Rate, rows: int, seed: int) -> Integers:
+    return fast.noisy_rows(scores, rate, rows, SeededRandomness(seed))
+
+
+def noisy_max_winners(noisy: Integers, seed: int) -> Integers:
+    return fast.noisy_max_winners(noisy, SeededRandomness(~seed & 0xFFFF))
+
+
+def race_winners(scores: Sequence[int], rate: Rate, rows: int, seed: int) -> Integers:
+    return fast.race_winners(scores, rate, rows, SeededRandomness(seed))

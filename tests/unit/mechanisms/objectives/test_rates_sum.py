@@ -1,0 +1,169 @@
+"""The walk by runs against the plain steps of the sum, and dampened scores against each other."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.kernels.forests import Confusion
+from mechanisms.kernels.rates import last_of_run, step
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.records import PrefixRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity, WalkedSensitivity
+from mechanisms.objectives import Term, WeightedSum
+from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
+from mechanisms.selection.dampening import dampened_scores, flattened_scores
+from mechanisms.trees.evolutionary.fitness import RATES, CountedRate, Pool
+from mechanisms.utilities.rate_sensitivity import RateSensitivity
+from mechanisms.utilities.utility import Measured
+from tests.unit.mechanisms.trees.tables import ATTRIBUTES
+
+ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
+
+
+def measured(
+    relation: NeighbouringRelation, rows: int, counts: list[tuple[int, int]], weights: list[str]
+) -> Measured:
+    positives = rows // 3
+    negatives = rows - positives
+    found = Confusion(
+        np.array([tp % (positives + 1) for tp, _ in counts]),
+        np.array([tn % (negatives + 1) for _, tn in counts]),
+        positives,
+        negatives,
+    )
+    bound: Any = {"rows": rows} if relation is REPLACE else {"max_rows": max(rows, 1)}
+    public = Dataset("x", relation, TableDomain(ATTRIBUTES, "paid", **bound))
+    terms = [
+        Term(CountedRate(rate, found), Decimal(weight))
+        for rate, weight in zip(RATES.values(), weights, strict=True)
+    ]
+    objective = WeightedSum(terms)
+    grid = objective.grid(public, Pool(len(counts)), Sensitivity.LOCAL)
+    return objective.measure(PrefixRecords(0), public, Pool(len(counts)), Sensitivity.LOCAL, grid)
+
+
+class Stepping:
+    """The same δ step by step, by the plain sum."""
+
+    def __init__(self, sums: SumSensitivity) -> None:
+        self.cap, self.horizon = sums.cap, sums.horizon
+        self.at, self.largest = sums.at, sums.largest
+        self._count = sums.count
+
+    def shortfall(self) -> Integers:
+        everyone = np.arange(self._count)
+        missing: Integers = sum(self.cap - self.at(t, everyone) for t in range(self.horizon))
+        return missing
+
+
+class Plain:
+    """One rate without a walk."""
+
+    def __init__(self, rate: RateSensitivity, member: int) -> None:
+        one = rate.hits[member], rate.totals[member]
+        _, bits, self.cap, _ = rate.members[member].tolist()
+        self.horizon = rate.horizon
+        self._values = [
+            [
+                step(hits, total, bits, rate.replace, self.cap, t)
+                for hits, total in zip(*one, strict=True)
+            ]
+            for t in range(rate.horizon)
+        ]
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        return np.array(self._values[t], dtype=np.int64)[candidates]
+
+    def largest(self, t: int) -> int:
+        return max(self._values[t])
+
+
+def stepping(rate: RateSensitivity) -> Stepping:
+    """The sum that a delta in one piece was made of, put together again."""
+    weighed = [
+        Weighed(factor, Plain(rate, i), cap)  # type: ignore[arg-type]
+        for i, (factor, _, cap, _) in enumerate(rate.members.tolist())
+    ]
+    groups = [[[one]] for one in weighed] if rate.replace else [[[one] for one in weighed]]
+    return Stepping(SumSensitivity(groups, rate.cap, rate.horizon, rate.hits.shape[1]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from([ADD_REMOVE, REPLACE]),
+    st.integers(1, 200),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), min_size=1, max_size=6),
+    st.sampled_from([["1", "1"], ["3", "2"], ["-1", "0.5"], ["0", "1"], ["100", "1"]]),
+)
+def test_scores_are_those_of_single_steps(
+    relation: NeighbouringRelation,
+    rows: int,
+    counts: list[tuple[int, int]],
+    weights: list[str],
+) -> None:
+    found = measured(relation, rows, counts, weights)
+    fast = found.delta
+    assert isinstance(fast, RateSensitivity)
+    assert isinstance(fast, WalkedSensitivity)
+    slow = stepping(fast)
+    for dampen in (dampened_scores, flattened_scores):
+        assert (dampen(found.utilities, fast, 20) == dampen(found.utilities, slow, 20)).all()
+    everyone = np.arange(len(counts))
+    for t in range(rows + 3):
+        assert (fast.at(t, everyone) == slow.at(t, everyone)).all()
+        assert fast.largest(t) == slow.largest(t)
+    assert (fast.shortfall() == slow.shortfall()).all()
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("bits", [1, 4, 10])
+@pytest.mark.parametrize("total", [0, 1, 2, 3, 40, 41])
+def test_a_run_ends_where_the_next_step_is_larger(total: int, bits: int, replace: bool) -> None:
+    cap = 1 << bits if replace else 1 << bits - 1
+    for hits in range(total + 1):
+        values = [step(hits, total, bits, replace, cap, t) for t in range(total + 5)]
+        for t, value in enumerate(values):
+            end = last_of_run(hits, total, bits, replace, cap, t)
+            assert end >= t
+            assert all(later == value for later in values[t : end + 1])
+            # A run may only be cut where the formula changes its form.
+            if end + 1 < len(values) and values[end + 1] == value:
+                assert end == min(hits, total - hits) - 1
+
+
+def test_many_records_take_few_steps() -> None:
+    rows = 9_000_000
+    counts = [(2_000_000, 5_000_000), (10, rows), (rows, 0), *((i, rows // 3) for i in range(97))]
+    found = measured(ADD_REMOVE, rows, counts, ["3", "2"])
+    assert isinstance(found.delta, RateSensitivity)
+    steps, rest, width = found.delta.passed(np.abs(found.utilities))
+    assert (rest > 0).all()
+    assert (rest <= width).all()
+    short = found.delta.shortfall()
+    horizon = found.delta.horizon
+    for candidate in range(2):
+        # The sum of all steps passed and the rest is the utility: by a coarse integral of δ.
+        total = integral(found.delta, candidate, int(steps[candidate])) + float(rest[candidate])
+        assert total == pytest.approx(float(found.utilities[candidate]), rel=1e-3)
+        # So is K, up to where the cap is near: from there on it is counted one by one.
+        near = rows // 3 * 2 - 20_000
+        total = near * found.delta.cap - integral(found.delta, candidate, near)
+        one = np.array([candidate])
+        for t in range(near, horizon):
+            missing = found.delta.cap - int(found.delta.at(t, one)[0])
+            if not missing:
+                break
+            total += missing
+        assert total == pytest.approx(float(short[candidate]), rel=1e-3)
+
+
+def integral(delta: RateSensitivity, candidate: int, end: int) -> float:
+    at = np.linspace(0, end, 20_001).astype(int)
+    values = np.array([delta.at(int(t), np.array([candidate]))[0] for t in at], float)
+    return float(np.trapezoid(values, at))

@@ -1,0 +1,110 @@
+"""Conditions are total: every one that is accepted has the truth value of its plain reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.model.records import TableRecords
+from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
+
+LEVELS = ("red", "green", "?")
+LOWER, UPPER, MISSING = -2.0, 8.0, "none"
+DATASET = Dataset(
+    "rows",
+    NeighbouringRelation.ADD_REMOVE,
+    TableDomain(
+        (
+            CategoricalAttribute("colour", LEVELS),
+            NumericAttribute("size", LOWER, UPPER, (LOWER, 3.0, UPPER), missing=MISSING),
+        ),
+        max_rows=100,
+    ),
+)
+Row = tuple[str, float | None]
+
+numbers = st.one_of(
+    st.integers(-3, 9),
+    st.floats(-3, 9),
+    st.sampled_from([2**59, -(2**59), 5e-324, -0.0, 1e17]),
+)
+ranges = st.one_of(
+    st.builds(lambda a: {"from": a}, numbers),
+    st.builds(lambda a: {"to": a}, numbers),
+    st.tuples(numbers, numbers)
+    .filter(lambda ends: ends[0] < ends[1])
+    .map(lambda ends: {"from": ends[0], "to": ends[1]}),
+)
+leaves = st.one_of(
+    st.lists(st.sampled_from(LEVELS)).map(lambda v: {"attribute": "colour", "in": v}),
+    st.lists(st.one_of(numbers, st.just(MISSING))).map(lambda v: {"attribute": "size", "in": v}),
+    ranges.map(lambda ends: {"attribute": "size", **ends}),
+)
+
+
+def deeper(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        below.map(lambda c: {"not": c}),
+        st.lists(below, max_size=3).map(lambda parts: {"all": parts}),
+        st.lists(below, max_size=3).map(lambda parts: {"any": parts}),
+    )
+
+
+rows = st.lists(
+    st.tuples(st.sampled_from(LEVELS), st.none() | st.integers(-2, 8) | st.floats(-2, 8)),
+    max_size=8,
+)
+
+
+def meets(body: dict[str, Any], row: Row) -> bool:
+    if "not" in body:
+        return not meets(body["not"], row)
+    if "all" in body:
+        return all(meets(part, row) for part in body["all"])
+    if "any" in body:
+        return any(meets(part, row) for part in body["any"])
+    colour, size = row
+    if body["attribute"] == "colour":
+        return colour in body["in"]
+    if size is None:
+        return MISSING in body.get("in", ())
+    if "in" in body:
+        return any(size == v for v in body["in"] if v != MISSING)
+    return body.get("from", -np.inf) <= size < body.get("to", np.inf)
+
+
+def stored(listed: list[Row]) -> TableRecords:
+    middle = (LOWER + UPPER) / 2
+    sizes = np.array([middle if size is None else size for _, size in listed], np.float64)
+    bins = [2 if size is None else int(size >= 3) for _, size in listed]
+    codes = {
+        "colour": np.array([LEVELS.index(colour) for colour, _ in listed], np.uint8),
+        "size": np.array(bins, np.uint8),
+    }
+    return TableRecords(codes, {"size": sizes}, {"size": np.sort(sizes)})
+
+
+def depth(body: dict[str, Any]) -> int:
+    parts = [body["not"]] if "not" in body else body.get("all", body.get("any", []))
+    return 1 + max(map(depth, parts), default=0)
+
+
+@settings(deadline=None, max_examples=300)
+@given(body=st.recursive(leaves, deeper, max_leaves=12), listed=rows)
+def test_every_condition_has_its_plain_truth_value(body: dict[str, Any], listed: list[Row]) -> None:
+    if depth(body) > MAX_DEPTH:
+        return
+    where = condition(body)
+    fits(where, DATASET)
+    found = holds(where, stored(listed), DATASET, slice(None))
+    assert found.tolist() == [meets(body, row) for row in listed]

@@ -1,0 +1,183 @@
+"""Worked numbers: each was derived by hand or with many digits, apart from this code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from mechanisms.noise.addition import Integers
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.local import Walked
+from mechanisms.statistics.prefix_sum import CutOff, level_bound, local_changes
+from mechanisms.statistics.quantile import Median, exact_share, rank
+from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
+from mechanisms.statistics.release.ladder import ladder_probability, rungs
+from mechanisms.statistics.smoothness import largest_beta
+from mechanisms.statistics.stars import Stars
+from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.triangles import Triangles
+from mechanisms.statistics.two_triangles import TwoTriangles
+from tests.unit.mechanisms.statistics.worlds import (
+    EXECUTOR,
+    REPLACE,
+    graph,
+    graph_dataset,
+    table,
+    table_dataset,
+)
+
+GRAPH = graph(5, [(0, 1), (0, 2), (1, 2), (2, 3)])
+UNIVERSE = graph_dataset(5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "published", "beta"),
+    [
+        ("0.5", "0.000001", 0.01723, 0.028744),
+        ("1", "0.000001", 0.03446, 0.053007),
+        ("1", "0.000000001", 0.02335, 0.031597),
+        ("2", "0.000001", 0.06892, 0.097245),
+        ("5", "0.0005", 0.30142, 0.405565),
+    ],
+)
+def test_largest_beta(epsilon: str, delta: str, published: float, beta: float) -> None:
+    loss = PrivacyLoss.parse(epsilon, delta)
+    assert float(epsilon) / (2 * np.log(2 / float(delta))) == pytest.approx(published, abs=5e-6)
+    assert largest_beta(loss.epsilon_nano, loss.delta_atto) == pytest.approx(beta, abs=6e-7)
+
+
+def test_beta_without_delta_is_zero() -> None:
+    assert largest_beta(NANO, 0) == 0
+    assert 0 < largest_beta(10**6 * NANO, ATTO - 1) <= 64
+
+
+def at(local: object, distances: Sequence[int]) -> list[int]:
+    assert isinstance(local, Walked)
+    return local.at(np.array(distances)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "bound"),
+    [
+        (Triangles(), 1, [1, 2, 2, 3]),
+        (Stars(2), 5, [3, 4, 5, 6]),
+        (Stars(3), 1, [3, 3, 4, 6]),
+        (TwoTriangles(), 0, [1, 5, 9, 15]),
+    ],
+)
+def test_local_sensitivities_of_the_small_graph(
+    statistic: Triangles | Stars | TwoTriangles, value: int, bound: list[int]
+) -> None:
+    plan = statistic.plan(UNIVERSE, NANO)
+    measured = statistic.measure(GRAPH, UNIVERSE, plan, EXECUTOR)
+    assert (plan.exponent, measured.value) == (0, value)
+    assert at(measured.local, range(4)) == bound
+
+
+def test_the_small_graph_has_these_totals() -> None:
+    most = {name: int(GRAPH.totals[f"{name}_maximum"][0]) for name in ("edge", "open")}
+    assert most == {"edge": 1, "open": 1}
+    assert GRAPH.totals["harvest"][0] == 2
+
+
+def test_ladder_of_the_small_graph() -> None:
+    measured = Triangles().measure(GRAPH, UNIVERSE, Plan(0, 3), EXECUTOR)
+    assert isinstance(measured.local, Walked)
+    widths = rungs(measured.local)
+    law = [ladder_probability(difference, widths, 1.0) for difference in range(-3, 4)]
+    expected = [0.05539667, 0.05539667, 0.09133366, 0.15058375]
+    assert law == pytest.approx([*expected, *expected[2::-1]], abs=1e-8)
+
+
+NUMBERS = (10, 20, 30, 40, 50)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers with bounds 0 and 100 beyond them."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+    def window(self, first: int, stop: int) -> Integers:
+        beyond = {0: 0, self.count + 1: 100}
+        values = [
+            self.numbers[i - 1] if 1 <= i <= self.count else beyond[min(max(i, 0), self.count + 1)]
+            for i in range(first, stop)
+        ]
+        return np.array(values, np.int64)
+
+
+def test_smooth_median() -> None:
+    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    assert replaced.smooth(0.1) == pytest.approx(60.653066, abs=1e-6)
+
+
+@pytest.mark.parametrize(("s", "width", "beta"), [(0, 10, 1), (1, 20, 0.5), (2, 30, 0.35)])
+def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -> None:
+    # At each of these β the smooth bound is that of the distance s; GS is as small as it may be.
+    local = ReachedByPairs(Whole(NUMBERS), Fraction(1, 2), 40)
+    assert local.smooth(beta) == pytest.approx(width * np.exp(-beta * s))
+    assert local.smooth(0.1) == pytest.approx(40 * np.exp(-0.1 * 3))
+
+
+@pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
+def test_smooth_median_at_every_beta(beta: float) -> None:
+    # LS(s) = 10, 20, 70, 80, 80, 100: two of five are replaced and all above 20 may be 100.
+    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    padded = [0, 0, 0, 0, *NUMBERS, 100, 100, 100, 100]
+    exact = [
+        max(padded[6 + k] - padded[6 + k - s - 1] for k in range(min(s + 2, 7))) for s in range(6)
+    ]
+    assert exact[:4] == [10, 20, 70, 80]
+    found = max(width * np.exp(-beta * s) for s, width in enumerate(exact))
+    assert replaced.smooth(beta) == pytest.approx(found)
+
+
+def test_ranks_are_those_of_decimals() -> None:
+    # In doubles 0.07·100 is above 7.
+    assert rank(exact_share(0.07), 100) == 7
+    assert rank(Fraction(1, 2), 5) == 3
+    assert rank(Fraction(0), 0) == rank(Fraction(1), 1) == 1
+
+
+def test_exponential_median() -> None:
+    # Ten thousand cells for every unit: a tied number takes one of them from the gap above it.
+    unit, median = 10_000, Median("x")
+    dataset = table_dataset(REPLACE, 5, 0.0, 100.0 * unit)
+    cells = median.cells(dataset)
+    assert len(cells) == 100 * unit + 1
+    numbers = table([number * unit for number in NUMBERS])
+    scores = median.rank_scores(numbers, cells, EXECUTOR)
+    law = np.exp(scores / (2 * median.rank_sensitivity(dataset)))
+    gaps = np.add.reduceat(law, [gap * unit for gap in (0, *NUMBERS)]) / law.sum()
+    assert gaps == pytest.approx(
+        [0.067870, 0.111899, 0.184490, 0.184490, 0.111899, 0.339351], abs=3e-6
+    )
+
+
+def test_prefix_sums() -> None:
+    values = np.array([10, 20, 30, 100])
+    changes = local_changes(values)
+    assert changes.tolist() == [10, 20, 30, 100, 100]
+    # The published example: with five prefixes the last has but one neighbour, with six another.
+    assert local_changes(np.array([1, 2, 3, 4, 69_624])).tolist()[5] == 69_624
+    assert local_changes(np.array([1, 2, 3, 4, 69_624, 113_511])).tolist()[5] == 113_511
+    smooth = [CutOff(changes, k).smooth(0.5) for k in range(1, 5)]
+    assert smooth == pytest.approx([36.787944, 60.653066, 100, 100])
+    levels = [
+        level_bound(changes, np.arange(4), np.arange(1, 5), np.exp(0.5), k) for k in range(1, 5)
+    ]
+    assert levels == pytest.approx(smooth)
+
+
+def test_measured_without_a_bound_is_just_a_value() -> None:
+    assert Measured(3).local is None

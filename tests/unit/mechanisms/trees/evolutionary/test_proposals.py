@@ -1,0 +1,185 @@
+"""Proposals: within the depth, alive everywhere, from words alone; variations label alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.model.domains import CategoricalAttribute, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.evolutionary.proposals import (
+    Proposals,
+    Tree,
+    flipped,
+    grafted,
+    positions,
+    subtree,
+)
+from mechanisms.trees.evolutionary.questions import ANYTHING, Questions
+from mechanisms.trees.task import Task
+from tests.support.randomness import SeededRandomness
+from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
+from tests.unit.mechanisms.trees.tables import ATTRIBUTES, dataset
+
+TASK = Task.of(dataset(), None, "paid")
+QUESTIONS = Questions(TASK)
+
+
+def proposals(seed: int, initial: int = 3, most: int = 5) -> Proposals:
+    return Proposals(QUESTIONS, initial, most, Dice(SeededRandomness(seed)))
+
+
+def depth(tree: Tree) -> int:
+    return max(map(len, positions(tree)))
+
+
+def said(tree: Tree, cells: dict[int, int]) -> bool:
+    """The label of a row whose attributes lie in these cells."""
+    while not isinstance(tree, bool):
+        (attribute, place), yes, no = tree
+        numeric = QUESTIONS.numeric[attribute]
+        answer = cells[attribute] > place if numeric else cells[attribute] == place
+        tree = yes if answer else no
+    return tree
+
+
+def every_row() -> list[dict[int, int]]:
+    return [{0: s, 1: t, 2: a} for s in range(2) for t in range(4) for a in range(4)]
+
+
+def check_tidy(tree: Tree) -> None:
+    """Every leaf is reached by some row, and no test has equal trees on both sides."""
+    reached = set()
+    for cells in every_row():
+        at: tuple[int, ...] = ()
+        here = tree
+        while not isinstance(here, bool):
+            (attribute, place), yes, no = here
+            assert yes != no
+            answer = (
+                cells[attribute] > place
+                if QUESTIONS.numeric[attribute]
+                else cells[attribute] == place
+            )
+            at, here = (*at, int(answer)), yes if answer else no
+        reached.add(at)
+    leaves = {at for at in positions(tree) if isinstance(subtree(tree, at), bool)}
+    assert leaves == reached
+
+
+@given(st.integers(0, 2**32), st.integers(0, 6))
+def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> None:
+    tree = proposals(seed, initial, max(initial, 5)).random()
+    # Every path can ask each of three attributes once; how much more depends on the answers.
+    assert min(initial, 3) <= depth(tree) <= initial
+    check_tidy(tree)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 3), st.integers(3, 5))
+def test_children_keep_the_depth_and_are_tidy(seed: int, initial: int, most: int) -> None:
+    made = proposals(seed, initial, most)
+    parents = [made.random() for _ in range(4)]
+    for _ in range(10):
+        child = made.child(parents)
+        assert depth(child) <= most
+        check_tidy(child)
+        parents.append(child)
+
+
+@given(st.integers(0, 2**32))
+def test_tidying_changes_no_label(seed: int) -> None:
+    made = proposals(seed)
+    first, second = made.random(), made.random()
+    both = sorted(set(positions(first)) & set(positions(second)))
+    at = both[seed % len(both)]
+    untidy = replaced(first, at, subtree(second, at))
+    tidy = made.tidied(untidy)
+    check_tidy(tidy)
+    assert labels(tidy) == labels(untidy)
+    assert labels(flipped(tidy)) == [not label for label in labels(tidy)]
+
+
+@given(st.integers(0, 2**32))
+def test_a_graft_is_tidied_as_the_whole_would_be(seed: int) -> None:
+    made = proposals(seed)
+    first, second = made.random(), made.random()
+    crossed = made.crossed(first, second)
+    both = set(positions(first)) & set(positions(second))
+    whole = {made.tidied(replaced(first, at, subtree(second, at))) for at in both}
+    assert crossed in whole
+    for at in positions(first):
+        assert grafted(first, at, True) == made.tidied(replaced(first, at, True))
+
+
+def replaced(tree: Tree, at: tuple[int, ...], by: Tree) -> Tree:
+    """The tree with another subtree at a position, tidy or not."""
+    if not at:
+        return by
+    assert not isinstance(tree, bool)
+    test, yes, no = tree
+    if at[0]:
+        return test, replaced(yes, at[1:], by), no
+    return test, yes, replaced(no, at[1:], by)
+
+
+def labels(tree: Tree) -> list[bool]:
+    return [said(tree, cells) for cells in every_row()]
+
+
+def test_mutation_reaches_every_allowed_depth() -> None:
+    made = proposals(3, 2, 5)
+    start = made.random()
+    assert {depth(made.mutated(start)) for _ in range(500)} >= {2, 3, 4, 5}
+
+
+def test_a_pruned_tree_has_fewer_tests() -> None:
+    made = proposals(4)
+    tree = made.random()
+    for _ in range(50):
+        assert len(positions(made.pruned(tree))) < len(positions(tree))
+    assert made.pruned(True) is True
+
+
+def test_a_test_is_drawn_by_attribute_then_by_place() -> None:
+    dice = Dice(SeededRandomness(5))
+    drawn = Counter(QUESTIONS.draw(ANYTHING, dice) for _ in range(60_000))
+    expected = {(0, place): 1 / 6 for place in range(2)}
+    expected |= {(1, place): 1 / 12 for place in range(4)} | {(2, p): 1 / 9 for p in range(3)}
+    assert drawn.keys() == expected.keys()
+    counts: Any = [drawn[test] for test in expected]  # type: ignore[index]
+    assert p_value(np.array(counts), list(expected.values())) > FALSE_ALARM
+
+
+def test_only_living_tests_are_drawn() -> None:
+    dice = Dice(SeededRandomness(6))
+    # Sex is known, the town is b or c, the age is in the second or third quarter.
+    possible = {0: 0b01, 1: 0b0110, 2: 0b0110}
+    drawn = Counter(QUESTIONS.draw(possible, dice) for _ in range(4000))
+    assert drawn.keys() == {(1, 1), (1, 2), (2, 1)}
+    assert 1700 < drawn[2, 1] < 2300  # attributes are equally likely; 2000 ± 9 deviations
+    assert QUESTIONS.draw({0: 1, 1: 0b1000, 2: 0b0100}, dice) is None
+
+
+def test_without_anything_to_ask_there_is_no_search() -> None:
+    alone = (
+        CategoricalAttribute("only", ("x",)),
+        NumericAttribute("one", 0.0, 1.0, (0.0, 1.0), missing="?"),
+        ATTRIBUTES[-1],
+    )
+    with pytest.raises(UnsupportedQuery):
+        Questions(Task.of(dataset(attributes=alone), None, "paid"))
+
+
+def test_dice_are_fair() -> None:
+    dice = Dice(SeededRandomness(7))
+    for n in (1, 2, 3, 7, 64):
+        counts = np.bincount([dice.below(n) for _ in range(20_000)], minlength=n)
+        assert len(counts) == n
+        assert n == 1 or p_value(counts, [1 / n] * n) > FALSE_ALARM

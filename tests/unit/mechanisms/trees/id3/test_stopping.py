@@ -1,0 +1,42 @@
+"""The stop rule in whole numbers against N_T / (t·|C|) ≥ √2 / ε in rationals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounting.privacy_loss import NANO
+from mechanisms.model.tree_shape import MAX_NODES
+from mechanisms.trees.id3.stopping import MAX_COUNTERS, least_count, to_split
+
+
+@given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))
+def test_the_least_count_is_the_least_that_passes(epsilon: int, levels: int, classes: int) -> None:
+    def passes(count: int) -> bool:
+        ratio = Fraction(count * epsilon, levels * classes * NANO)
+        return count > 0 and ratio**2 >= 2
+
+    least = least_count(epsilon, levels, classes)
+    assert passes(least)
+    assert not passes(least - 1)
+
+
+def test_nodes_below_their_own_bound_stop() -> None:
+    # √2 · 2 · 2 = 5.66 and √2 · 3 · 2 = 8.49 at ε = 1.
+    noisy, levels = [5, 6, 8, 9, -20], [2, 2, 3, 3, 2]
+    assert to_split(noisy, levels, 2, 10, NANO, 1) == [1, 3]
+
+
+def test_where_there_is_no_room_the_largest_go_first() -> None:
+    noisy, levels = [10_000, 30_000, 20_000, 40_000], [10, 10, 10, 30]
+    full = MAX_NODES - 25
+    assert to_split(noisy, levels, 2, 10, NANO, full) == [1, 2]
+    assert to_split(noisy, levels, 2, 10, NANO, MAX_NODES) == []
+
+
+def test_counters_of_a_level_are_bounded() -> None:
+    noisy, levels = [1000] * 40, [2] * 40
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, NANO, 1)) == 16
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, NANO, 1)) == 1

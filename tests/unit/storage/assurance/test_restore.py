@@ -1,0 +1,102 @@
+"""PostgreSQL's own dump, put back: frozen from the first look, and it cannot un-spend."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError
+
+from accounting.errors import AccountFrozen
+from app.service.heads import watched
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.assurance.rollback import accept
+from storage.assurance.verification import verify
+from storage.database.database import Database
+from storage.ledger.ledger import Ledger, Reservation
+from tests.support.databases import fresh
+from tests.support.servers import binaries
+from tests.support.world import World, failure_body, loss, request
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.parametrize("kind", ["postgresql"], indirect=True),
+]
+
+
+@pytest.fixture
+def tools() -> Path:
+    found = binaries()
+    if found is None or not (found / "pg_dump").exists():
+        pytest.skip("needs pg_dump and pg_restore")
+    return found
+
+
+@pytest.fixture
+def elsewhere(postgresql: str) -> Iterator[str]:
+    """The URL of an empty database."""
+    with fresh(postgresql) as url:
+        yield url
+
+
+def plain(url: str) -> str:
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def test_a_dump_is_restored_frozen_and_un_spends_nothing(
+    world: World, url: str, elsewhere: str, tools: Path, tmp_path: Path
+) -> None:
+    dataset, analyst = world.ready(loss(1), cap=loss(3))
+
+    def charged(ledger: Ledger, epsilon: str) -> Reservation:
+        made = ledger.reserve(request(dataset, analyst, loss(epsilon)))
+        assert isinstance(made, Reservation)
+        return made
+
+    log = HeadsLog(tmp_path / "heads.log")
+    kept = charged(world.ledger, "0.1")
+    assert world.ledger.settle(kept, status=201, body=b"kept", release_us=0)
+    Publisher(world.database, log).look()
+    dump = tmp_path / "purse.dump"
+    subprocess.run([tools / "pg_dump", "--format=custom", f"--file={dump}", plain(url)], check=True)
+    # What the dump does not know.
+    for _ in range(3):
+        charged(world.ledger, "0.2")
+    Publisher(world.database, log).look()
+    spent = world.charged(dataset, analyst)
+
+    subprocess.run(
+        [tools / "pg_restore", "--exit-on-error", f"--dbname={plain(elsewhere)}", dump], check=True
+    )
+    restored = Database.open(elsewhere, tmp_path)
+    try:
+        assert verify(restored).valid
+        bad = verify(restored, heads=log.published)
+        assert not bad.valid
+        ledger = Ledger(restored, failure_body=failure_body)
+        # As the service does, before its first request.
+        with watched(restored, HeadsLog(log.path), 3600):
+            with pytest.raises(AccountFrozen):
+                charged(ledger, "0.01")
+            found = ledger.account(dataset.id, analyst.id)
+            assert found is not None
+            assert found.account.charged == loss("0.1")
+        accept(restored, HeadsLog(log.path))
+        found = ledger.account(dataset.id, analyst.id)
+        assert found is not None
+        assert (found.account.charged, ledger.cap(dataset.id).account.charged) == spent
+        charged(ledger, "0.3")
+        with watched(restored, HeadsLog(log.path), 3600):
+            pass
+        heads = HeadsLog(log.path)
+        heads.refresh()
+        assert verify(restored, heads=heads.published).valid
+        # The walls of the schema came along.
+        with pytest.raises(DBAPIError), restored.engine.begin() as connection:
+            connection.execute(text("DELETE FROM entry"))
+    finally:
+        restored.close()

@@ -1,0 +1,190 @@
+"""A ledger that went backwards is frozen, and what it had charged is never given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, insert, select
+
+from accounting.errors import AccountFrozen, BudgetExhausted
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.assurance.rollback import Accepted, HeadsTooOld, accept, freeze
+from storage.assurance.verification import verify
+from storage.database import tables
+from storage.journal.layouts import EntryKind
+from storage.ledger.ledger import Reservation
+from tests.support.tampering import rows_of, tampering
+from tests.support.world import World, loss, request
+from tests.unit.storage.assurance.test_verification import secret_url
+
+#: What a restore puts back; the audit trail is written on in the meantime.
+RESTORED = (tables.budget_account, tables.entry, tables.query, tables.settlement)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> HeadsLog:
+    return HeadsLog(tmp_path / "heads.log")
+
+
+def backed_up(world: World) -> dict[Any, list[Any]]:
+    with world.database.read() as connection:
+        return {table: rows_of(connection, table) for table in RESTORED}
+
+
+def restore(world: World, backup: dict[Any, list[Any]]) -> None:
+    with tampering(secret_url(world.database)) as run:
+        for table, rows in backup.items():
+            run(delete(table))
+            for row in rows:
+                run(insert(table).values(row._asdict()))
+
+
+def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Reservation:
+    made = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
+    assert isinstance(made, Reservation)
+    return made
+
+
+def kinds(world: World, account: int) -> list[EntryKind]:
+    e = tables.entry.c
+    wanted = select(e.kind).where(e.account_id == account).order_by(e.seq)
+    with world.database.read() as connection:
+        return [EntryKind(kind) for kind in connection.execute(wanted).scalars()]
+
+
+def test_only_what_moved_is_published(world: World, log: HeadsLog) -> None:
+    dataset, analyst = world.ready()
+    publisher = Publisher(world.database, log)
+    assert publisher.look() == []
+    assert len(log.published) == 2
+    size = log.path.stat().st_size
+    assert publisher.look() == []
+    assert log.path.stat().st_size == size
+    charge(world, dataset, analyst)
+    publisher.look()
+    (account,) = world.ledger.accounts_of(dataset.id)
+    published = log.published[account.id]
+    assert (published.seq, published.head) == (account.seq, account.head)
+    assert published.charged == loss("0.1")
+
+
+@pytest.mark.parametrize("charged_since", [1, 2])
+def test_a_restored_ledger_is_frozen_and_gives_nothing_back(
+    world: World, log: HeadsLog, charged_since: int
+) -> None:
+    dataset, analyst = world.ready(loss(1), cap=loss(5))
+    charge(world, dataset, analyst)
+    backup = backed_up(world)
+    for _ in range(3):
+        charge(world, dataset, analyst, "0.2")
+    Publisher(world.database, HeadsLog(log.path)).look()
+    restore(world, backup)
+    # Charges that come before the look make a chain of the same length, or nearly, but another.
+    for _ in range(charged_since):
+        charge(world, dataset, analyst, "0.01")
+    publisher = Publisher(world.database, log)
+    assert len(publisher.look()) == 2
+    assert publisher.look() == []  # once is enough
+    with pytest.raises(AccountFrozen):
+        charge(world, dataset, analyst)
+    assert verify(world.database).valid
+
+    done = accept(world.database, log)
+    assert {one.recharged for one in done} == {loss("0.6") - loss("0.01") * charged_since}
+    assert world.charged(dataset, analyst) == (loss("0.7"), loss("0.7"))
+    (account,) = world.ledger.accounts_of(dataset.id)
+    assert kinds(world, account.id)[-2:] == [EntryKind.FREEZE, EntryKind.UNFREEZE]
+    assert publisher.look() == []
+    charge(world, dataset, analyst, "0.3")
+    with pytest.raises(BudgetExhausted):
+        charge(world, dataset, analyst, "0.01")
+    assert publisher.look() == []
+    assert verify(world.database, heads=log.published).valid
+
+
+def test_a_chain_that_went_on_from_another_head_is_frozen(world: World, log: HeadsLog) -> None:
+    """Beyond the published number of entries, but not through the published one."""
+    dataset, analyst = world.ready(loss(1))
+    backup = backed_up(world)
+    charge(world, dataset, analyst, "0.2")
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    for _ in range(4):
+        charge(world, dataset, analyst, "0.01")
+    assert len(Publisher(world.database, log).look()) == 2
+    accept(world.database, log)
+    assert world.charged(dataset, analyst) == (loss("0.2"), loss("0.2"))
+
+
+def test_a_limit_that_was_raised_since_holds_what_was_charged(world: World, log: HeadsLog) -> None:
+    dataset, analyst = world.ready(loss(1))
+    backup = backed_up(world)
+    world.grant(dataset, analyst, loss(3))
+    charge(world, dataset, analyst, "2.5")
+    publisher = Publisher(world.database, log)
+    publisher.look()
+    restore(world, backup)
+    publisher.look()
+    accept(world.database, log)
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert account.account.charged == account.account.limit == loss("2.5")
+    assert kinds(world, account.id)[-3:] == [
+        EntryKind.FREEZE,
+        EntryKind.LIMIT_CHANGE,
+        EntryKind.UNFREEZE,
+    ]
+    assert verify(world.database).valid
+
+
+def test_a_missing_account_freezes_all(world: World, log: HeadsLog) -> None:
+    """The account was opened after the backup: nobody knows what else happened since."""
+    dataset, analyst = world.ready()
+    backup = backed_up(world)
+    late = world.analyst()
+    world.grant(dataset, late, loss(1))
+    charge(world, dataset, late, "0.5")
+    publisher = Publisher(world.database, log)
+    publisher.look()
+    restore(world, backup)
+    assert len(publisher.look()) == 2
+    accept(world.database, log)
+    assert world.charged(dataset, analyst) == (loss(0), loss("0.5"))
+    assert publisher.look() == []
+    # Whoever is given the number of the lost account starts with what that one had spent.
+    world.grant(dataset, late, loss(1))
+    reopened = world.ledger.account(dataset.id, late.id)
+    assert reopened is not None
+    if reopened.id in log.published and log.published[reopened.id].charged == loss("0.5"):
+        assert publisher.look() == [reopened.id]
+        accept(world.database, log)
+        assert world.charged(dataset, late)[0] == loss("0.5")
+    assert publisher.look() == []
+
+
+def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -> None:
+    """As in a restored backup: the freeze is in the copy, its mark in the log that went on."""
+    dataset, analyst = world.ready(loss(1))
+    charge(world, dataset, analyst, "0.2")
+    publisher = Publisher(world.database, log)
+    publisher.look()
+    ids = [row.id for row in world.ledger.accounts_of(dataset.id)]
+    at_us = world.now()
+    world.database.write(lambda connection: freeze(connection, ids, at_us))
+    # The log is not behind, so it cannot vouch for what happened after the freeze.
+    assert publisher.look() == []
+    with pytest.raises(HeadsTooOld):
+        accept(world.database, log)
+    done = accept(world.database, log, heads_lost=True)
+    assert done == [Accepted(ids[0], dataset.name, analyst.name, loss("0.8"))]
+    with pytest.raises(BudgetExhausted):
+        charge(world, dataset, analyst, "0.000001")
+    assert verify(world.database).valid
+
+
+def test_nothing_frozen_needs_no_acceptance(world: World, log: HeadsLog) -> None:
+    world.ready()
+    assert accept(world.database, log) == []

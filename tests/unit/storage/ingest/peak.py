@@ -1,0 +1,62 @@
+"""Reads one upload in a process of its own and prints how it ended and what memory it took."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from mechanisms.model.domains import CategoricalAttribute, Domain, GraphDomain, TableDomain
+from storage.errors import InvalidRecords, TooLarge
+from storage.ingest import UploadLimits, read_records
+
+NODES = 1_000_000
+DOMAINS: dict[str, tuple[Domain, str]] = {
+    "graph": (GraphDomain(NODES, NODES - 1), "source,target\n0,1\n"),
+    "table": (
+        TableDomain((CategoricalAttribute("sex", ("Male", "Female")),), max_rows=2_000_000),
+        "sex\nMale\n",
+    ),
+}
+
+
+def memory(field: str) -> int:
+    """A field of this process's status, in MB."""
+    status = Path("/proc/self/status").read_text().split()
+    return int(status[status.index(field + ":") + 1]) // 1024
+
+
+def read(path: Path, domain: str, media_type: str, gzipped: bool) -> list[str]:
+    try:
+        read_records(
+            path,
+            media_type=media_type,
+            gzipped=gzipped,
+            domain=DOMAINS[domain][0],
+            limits=UploadLimits(edges=3_000_000),
+        )
+    except InvalidRecords as error:
+        return sorted({type for _, type, _ in error.errors})
+    except TooLarge:
+        return ["too_large"]
+    return []
+
+
+def main() -> None:
+    path, domain, media_type, gzipped = sys.argv[1:]
+    with TemporaryDirectory() as folder:
+        warm = Path(folder) / "warm"
+        warm.write_text(DOMAINS[domain][1])
+        assert read(warm, domain, "text/csv", False) == []
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
+    before, start = memory("VmRSS"), perf_counter()
+    ended: list[str] = read(Path(path), domain, media_type, gzipped == "gzip")
+    report: dict[str, Any] = {"ended": ended, "seconds": perf_counter() - start}
+    print(json.dumps({**report, "grown": memory("VmHWM") - before}))
+
+
+if __name__ == "__main__":
+    main()

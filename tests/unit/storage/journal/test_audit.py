@@ -1,0 +1,44 @@
+"""The trail as it is read: newest first, by name, and without what only records could tell."""
+
+from __future__ import annotations
+
+from storage.journal import audit
+from storage.journal.audit import OPERATOR_NAME, page_of_lines
+from tests.support.world import World, loss
+
+
+def test_lines_are_read_newest_first_page_by_page(world: World) -> None:
+    dataset, analyst = world.ready(loss(2))
+    world.users.issue_key(analyst.name, actor=world.admin)
+    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.database.write(lambda c: audit.record(c, 0, "ledger.freeze", "ledger", {"accounts": 1}))
+    lines, cursor = [], None
+    while True:
+        page = page_of_lines(world.database, 2, cursor)
+        lines += page.items
+        cursor = page.next
+        if cursor is None:
+            break
+    assert [(line.actor, line.action) for line in lines] == [
+        (OPERATOR_NAME, "ledger.freeze"),
+        ("olga", "records.withdraw"),
+        ("admin", "key.issue"),
+        ("olga", "budget.set"),
+        ("admin", "user.create"),
+        ("olga", "records.upload"),
+        ("olga", "dataset.register"),
+        ("admin", "user.create"),
+        ("admin", "user.bootstrap"),
+    ]
+    assert [line.id for line in lines] == sorted((line.id for line in lines), reverse=True)
+    granted = lines[3]
+    assert granted.subject == f"{dataset.name}/{analyst.name}"
+    assert granted.detail == {"epsilon": "2", "delta": "0"}
+
+
+def test_it_does_not_say_when_a_preparation_ended(world: World) -> None:
+    """Between an upload and its publication lies a time that depends on the records."""
+    world.dataset()
+    actions = {line.action for line in page_of_lines(world.database, 100).items}
+    assert "records.upload" in actions
+    assert "records.publish" not in actions

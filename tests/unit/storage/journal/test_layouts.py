@@ -1,0 +1,77 @@
+"""The hash chain: one encoding per entry, and every field is in it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.journal.layouts import (
+    ENCODING,
+    EntryKind,
+    ending_digest,
+    entry_digest,
+    next_head,
+    release_subject,
+)
+
+numbers = st.integers(-(2**63), 2**63 - 1)
+entries = st.tuples(
+    numbers,
+    st.sampled_from(EntryKind),
+    st.none() | st.uuids(),
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+)
+
+
+def test_the_encoding_is_fixed() -> None:
+    """A change of the encoding must come with another name: stored digests stay checkable."""
+    digest = entry_digest(
+        7, EntryKind.CHARGE, UUID(int=5), 3, 500_000_000, 1, 1_700_000_000_000_000
+    )
+    fields = [
+        b"privypurse entry 1",
+        (7).to_bytes(8, "big"),
+        (1).to_bytes(8, "big"),
+        bytes(15) + b"\x05",
+        (3).to_bytes(8, "big"),
+        (500_000_000).to_bytes(8, "big"),
+        (1).to_bytes(8, "big"),
+        (1_700_000_000_000_000).to_bytes(8, "big"),
+    ]
+    assert digest == encoded(*fields)
+    assert fields[0] == ENCODING
+    assert next_head(bytes(32), digest) == sha256(bytes(32) + digest).digest()
+
+
+@given(left=entries, right=entries)
+def test_different_entries_have_different_digests(left: Any, right: Any) -> None:
+    assert (entry_digest(*left) == entry_digest(*right)) == (left == right)
+
+
+@given(entry=entries, field=st.integers(0, 6), other=entries)
+def test_every_field_is_bound(entry: Any, field: int, other: Any) -> None:
+    changed = (*entry[:field], other[field], *entry[field + 1 :])
+    assert (entry_digest(*entry) == entry_digest(*changed)) == (entry == changed)
+
+
+def test_the_encodings_of_ends_are_fixed() -> None:
+    id, hash, number = UUID(int=5), bytes(range(32)), 1_700_000_000_000_000
+    numbers = [value.to_bytes(8, "big") for value in (2, 1, 201, number, number + 1, 7, 8)]
+    attempt, version, status, settled, release, began, lease = numbers
+    ending = [b"privypurse ending 1", id.bytes, attempt, version, status, hash, settled, release]
+    known = (id, 2, 1, 201, hash, number, number + 1)
+    assert ending_digest(*known) == encoded(*ending)
+    ending[0] = b"privypurse ending 2"
+    assert ending_digest(*known, (7, 8)) == encoded(*ending, began, lease)
+    assert release_subject(id, 1, 8) == encoded(b"privypurse release 1", id.bytes, version, lease)
+
+
+def encoded(*fields: bytes) -> bytes:
+    return sha256(b"".join(len(field).to_bytes(4, "big") + field for field in fields)).digest()

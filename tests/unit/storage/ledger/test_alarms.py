@@ -1,0 +1,175 @@
+"""A constraint that fires freezes the accounts of the query that made it fire, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from accounting.errors import AccountFrozen
+from storage.assurance.heads import HeadsLog
+from storage.assurance.rollback import OPERATOR, accept
+from storage.assurance.verification import verify
+from storage.database.database import Database
+from storage.database.tables import budget_account, entry, query
+from storage.errors import LedgerAlarm
+from storage.journal.layouts import EntryKind
+from storage.ledger import charging
+from storage.ledger.ledger import Ledger, Reservation
+from tests.support import tampering
+from tests.support.seeded import Edited
+from tests.support.world import MINUTE, World, failure_body, loss, request
+
+Told = list[tuple[list[int], int]]
+
+
+@pytest.fixture
+def database(empty_url: str, tmp_path: Path) -> Iterator[Database]:
+    """A database of its own: its schema is spoilt."""
+    database = Database.open(empty_url, tmp_path)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def told(world: World) -> Told:
+    """What the ledger of ``world`` tells when it rings."""
+    told: Told = []
+    world.ledger = Ledger(
+        world.database,
+        failure_body=failure_body,
+        lease_us=MINUTE,
+        on_alarm=lambda accounts, at_us: told.append((list(accounts), at_us)),
+    )
+    return told
+
+
+@pytest.fixture
+def unguarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
+    if world.database.embedded:
+        # What is left is read wrongly, and the UPDATE does not look again.
+        stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0")
+        spoilt = Edited(charging.CHARGE, "budget_account.charged_eps_n + ? <= ", "0 * ? <= ")
+        states = [(stale, spoilt), (charging.ACCOUNTS, charging.CHARGE)]
+
+        def take_turns() -> None:
+            for name, statement in zip(("ACCOUNTS", "CHARGE"), states.pop(0), strict=True):
+                monkeypatch.setattr(charging, name, statement)
+
+        return take_turns
+    guard = "a.charged_eps_n + eps[n] <= a.lim_eps_n"
+
+    def run(sql: str) -> Any:
+        with world.database.engine.begin() as connection:
+            return connection.exec_driver_sql(sql.replace("%", "%%"))
+
+    whole = run("SELECT pg_get_functiondef('reserve_queries'::regproc)").scalar_one()
+    assert guard in whole
+    functions = [whole.replace(guard, "true"), whole]
+
+    def swap() -> None:
+        run(functions.pop(0))
+
+    return swap
+
+
+def frozen(database: Database) -> set[int]:
+    c = budget_account.c
+    with database.read() as connection:
+        return set(connection.execute(select(c.id).where(c.frozen == 1)).scalars())
+
+
+def test_the_accounts_of_the_query_are_frozen(
+    world: World, told: Told, unguarded: Callable[[], None], tmp_path: Path
+) -> None:
+    dataset, analyst = world.ready(loss(1))
+    other_dataset, other = world.ready(loss(5))
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    own = {account.id, world.ledger.cap(dataset.id).id}
+    held = world.ledger.reserve(request(dataset, analyst, loss("0.4")))
+    assert isinstance(held, Reservation)
+    unguarded()
+    asked = [request(other_dataset, other, loss("0.1")) for _ in range(5)]
+    asked.append(request(dataset, analyst, loss("0.7")))
+    with ThreadPoolExecutor(6) as threads:  # in batches, from which only one member is thrown out
+        *others, bad = [threads.submit(world.ledger.reserve, one) for one in asked]
+        assert all(isinstance(one.result(), Reservation) for one in others)
+        with pytest.raises(LedgerAlarm):
+            bad.result()
+    assert frozen(world.database) == own
+    ((accounts, at_us),) = told
+    assert set(accounts) == own
+    unguarded()
+    with pytest.raises(AccountFrozen):
+        world.ledger.reserve(request(dataset, analyst, loss("0.1")))
+    # What runs may end, and be answered: it is charged.
+    assert world.ledger.settle(held, status=201, body=b"x", release_us=0)
+    assert verify(world.database).valid
+    with world.database.read() as connection:
+        freezes = connection.execute(
+            select(entry.c.actor, entry.c.at_us).where(entry.c.kind == int(EntryKind.FREEZE))
+        ).all()
+    assert list(map(tuple, freezes)) == [(OPERATOR, at_us)] * 2
+    log = HeadsLog(tmp_path / "heads.log")
+    log.mark({at_us})
+    assert {one.account for one in accept(world.database, log)} == own
+    assert isinstance(world.ledger.reserve(request(dataset, analyst, loss("0.1"))), Reservation)
+    assert verify(world.database).valid
+
+
+def test_an_honest_ledger_never_rings(world: World, told: Told) -> None:
+    dataset, analyst = world.ready(loss(1))
+    held = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(held, Reservation)
+    assert world.ledger.renew(held)
+    world.lapse()
+    again = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(again, Reservation)
+    assert not world.ledger.release(held)
+    assert not world.ledger.settle(held, status=201, body=b"x", release_us=0)
+    assert world.ledger.settle(again, status=201, body=b"x", release_us=0)
+    assert told == []
+    assert frozen(world.database) == set()
+
+
+def test_an_account_that_cannot_be_frozen_rings_all_the_same(world: World, told: Told) -> None:
+    """PostgreSQL takes no change at all of a row that is beyond its limit: nor any charge."""
+    dataset, analyst = world.ready(loss(1))
+    assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
+    held = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(held, Reservation)
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    url = world.database.engine.url.render_as_string(hide_password=False)
+    beyond = update(budget_account).where(budget_account.c.id == account.id)
+    with world.database.engine.begin() as connection:
+        if not world.database.embedded:
+            # A constraint that is checked from now on only, as if it had been missing before.
+            name = connection.exec_driver_sql(
+                "SELECT conname FROM pg_constraint WHERE conrelid = 'budget_account'::regclass "
+                "AND pg_get_constraintdef(oid) LIKE '%%charged_eps_n%%'"
+            ).scalar_one()
+            connection.exec_driver_sql(f"ALTER TABLE budget_account DROP CONSTRAINT {name}")
+            connection.execute(beyond.values(lim_eps_n=1))
+            connection.exec_driver_sql(
+                f"ALTER TABLE budget_account ADD CONSTRAINT {name} "
+                "CHECK (charged_eps_n BETWEEN 0 AND lim_eps_n) NOT VALID"
+            )
+    if world.database.embedded:
+        with tampering.tampering(url) as run:
+            run(beyond.values(lim_eps_n=1, charged_eps_n=10**9))
+    with pytest.raises(LedgerAlarm):
+        world.ledger.release(held)
+    expected = {world.ledger.cap(dataset.id).id} | (
+        {account.id} if world.database.embedded else set()
+    )
+    assert frozen(world.database) == expected
+    assert [set(accounts) for accounts, _ in told] == [expected]
+    with world.database.read() as connection:
+        assert set(connection.execute(select(query.c.state)).scalars()) == {0}

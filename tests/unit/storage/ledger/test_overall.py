@@ -1,0 +1,114 @@
+"""An account over all datasets: opened with everything that stands, however many queries race."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from accounting.errors import BelowSpent, BudgetExhausted
+from accounting.privacy_loss import PrivacyLoss
+from storage.assurance.verification import verify
+from storage.ledger.ledger import Reservation
+from tests.support.world import World, loss, request
+
+
+def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Reservation:
+    made = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
+    assert isinstance(made, Reservation)
+    return made
+
+
+def overall(world: World, analyst: Any) -> PrivacyLoss:
+    account = world.ledger.overall(analyst.id)
+    assert account is not None
+    return account.account.charged
+
+
+def test_it_bounds_the_sum_over_datasets(world: World) -> None:
+    first, analyst = world.ready(loss(5))
+    second = world.dataset()
+    world.grant(second, analyst, loss(5))
+    world.ledger.grant_overall(analyst, loss("0.5", "0.1"), actor=world.admin)
+    charge(world, first, analyst, "0.3")
+    charge(world, second, analyst, "0.2")
+    with pytest.raises(BudgetExhausted) as refused:
+        charge(world, first, analyst, "0.1")
+    assert refused.value.remaining == loss(0, "0.1")
+    assert world.charged(first, analyst) == (loss("0.3"), loss("0.3"))
+    assert verify(world.database).valid
+    assert verify(world.database, analyst_id=analyst.id).accounts == 3
+
+
+def test_it_starts_at_what_was_charged(world: World) -> None:
+    first, analyst = world.ready(loss(5))
+    second = world.dataset()
+    world.grant(second, analyst, loss(5))
+    held = charge(world, first, analyst, "0.3")
+    settled = charge(world, second, analyst, "0.2")
+    assert world.ledger.settle(settled, status=201, body=b"x", release_us=0)
+    given_back = charge(world, second, analyst, "0.7")
+    assert world.ledger.release(given_back)
+    with pytest.raises(BelowSpent) as refused:
+        world.ledger.grant_overall(analyst, loss("0.4"), actor=world.admin)
+    assert refused.value.spent == loss("0.5")
+    assert world.ledger.overall(analyst.id) is None
+    world.ledger.grant_overall(analyst, loss(1), actor=world.admin)
+    assert overall(world, analyst) == loss("0.5")
+    assert verify(world.database).valid
+    # A query that ran when it was opened gives its charge back here too.
+    assert world.ledger.release(held)
+    assert overall(world, analyst) == loss("0.2")
+    assert verify(world.database).valid
+
+
+def test_the_limit_moves_but_not_below_what_is_spent(world: World) -> None:
+    dataset, analyst = world.ready(loss(5))
+    world.ledger.grant_overall(analyst, loss(1), actor=world.admin)
+    charge(world, dataset, analyst, "0.6")
+    with pytest.raises(BelowSpent):
+        world.ledger.grant_overall(analyst, loss("0.5"), actor=world.admin)
+    account = world.ledger.grant_overall(analyst, loss("0.6"), actor=world.admin)
+    assert account.account.remaining == PrivacyLoss(0)
+    assert verify(world.database).valid
+
+
+def test_sums_beyond_64_bits_are_refused_not_wrapped(world: World) -> None:
+    analyst = world.analyst()
+    for _ in range(10):
+        dataset = world.dataset(loss(10**9))
+        world.grant(dataset, analyst, loss(10**9))
+        charge(world, dataset, analyst, str(10**9))
+    with pytest.raises(BelowSpent) as refused:
+        world.ledger.grant_overall(analyst, loss(10**9), actor=world.admin)
+    assert refused.value.spent == loss(10**9) * 10
+
+
+@pytest.mark.parametrize("round", range(3))
+def test_queries_that_race_with_the_opening_are_all_counted(world: World, round: int) -> None:
+    """Charged before it, or charged to it: whatever stands against the datasets stands here."""
+    del round
+    first, analyst = world.ready(loss(100))
+    second = world.dataset()
+    world.grant(second, analyst, loss(100))
+    start = threading.Event()
+
+    def ask(number: int) -> None:
+        start.wait()
+        made = charge(world, (first, second)[number % 2], analyst, "0.01")
+        if number % 3 == 0:
+            assert world.ledger.release(made)
+        elif number % 3 == 1:
+            assert world.ledger.settle(made, status=201, body=b"x", release_us=0)
+
+    with ThreadPoolExecutor(17) as threads:
+        asked = [threads.submit(ask, number) for number in range(120)]
+        start.set()
+        world.ledger.grant_overall(analyst, loss(10), actor=world.admin)
+        for one in asked:
+            one.result()
+    spent = sum((world.charged(d, analyst)[0] for d in (first, second)), PrivacyLoss(0))
+    assert overall(world, analyst) == spent == loss("0.8")
+    assert verify(world.database).valid

@@ -1,0 +1,111 @@
+"""People from elsewhere: one user an issuer and subject, with the roles of the latest token."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from app.contract.models import NAME_PATTERN
+from storage.database import tables
+from storage.database.database import Database
+from storage.errors import Conflict, ManagedElsewhere
+from storage.people.identities import Identities, names
+from tests.support.world import World
+
+ISSUER = "https://id.example"
+ANALYST = frozenset({"analyst"})
+
+
+@pytest.fixture
+def identities(world: World) -> Identities:
+    return Identities(world.database)
+
+
+def test_one_user_however_many_come_at_once(url: str, tmp_path: Path) -> None:
+    databases = [Database.open(url, tmp_path) for _ in range(4)]
+    with ThreadPoolExecutor(8) as threads:
+        known = list(
+            threads.map(
+                lambda i: Identities(databases[i % 4]).admit(ISSUER, "ana", ANALYST, 100 + i),
+                range(16),
+            )
+        )
+    assert len({found.user.id for found in known if found is not None}) == 1
+    assert None not in known
+    last = Identities(databases[0]).find(ISSUER, "ana")
+    assert last is not None
+    assert last.issued == 115
+    for database in databases:
+        database.close()
+
+
+def test_issuer_and_subject_together_are_one(identities: Identities) -> None:
+    pairs = [(ISSUER, "ana"), (ISSUER, "Ana"), (ISSUER + "/", "ana"), (ISSUER + "a", "na")]
+    assert all(identities.find(*pair) is None for pair in pairs)
+    made = [identities.admit(*pair, ANALYST, 1) for pair in pairs]
+    assert len({known.user.name for known in made if known}) == len(pairs)
+    assert [identities.find(*pair) for pair in pairs] == made
+
+
+def test_the_latest_token_decides_what_is_kept(world: World, identities: Identities) -> None:
+    made = identities.admit(ISSUER, "ana", ANALYST, 100)
+    assert made is not None
+    name = made.user.name
+    for roles, issued, kept in (
+        (frozenset({"owner"}), 99, {"analyst"}),
+        (frozenset({"owner"}), 100, {"analyst"}),
+        (frozenset({"owner", "auditor"}), 101, {"owner", "auditor"}),
+        (frozenset[str](), 102, set[str]()),
+        (ANALYST, 101, set[str]()),
+    ):
+        identities.admit(ISSUER, "ana", roles, issued)
+        found = world.users.find(name)
+        assert found is not None
+        assert found.roles == kept
+    with world.database.read() as connection:
+        told = connection.execute(
+            select(tables.audit.c.action).where(tables.audit.c.subject == name)
+        ).scalars()
+        assert list(told) == ["user.identity", "user.roles", "user.roles"]
+
+
+def test_a_disabled_user_stays_as_they_are(world: World, identities: Identities) -> None:
+    made = identities.admit(ISSUER, "ana", ANALYST, 100)
+    assert made is not None
+    world.users.update(made.user.name, disabled=True, actor=world.admin)
+    again = identities.admit(ISSUER, "ana", frozenset({"admin"}), 200)
+    assert again is not None
+    assert (again.user.disabled, again.issued) == (True, 100)
+
+
+def test_no_keys_no_roles_from_here_and_no_admin_to_rely_on(
+    world: World, identities: Identities
+) -> None:
+    made = identities.admit(ISSUER, "ana", frozenset({"admin"}), 100)
+    assert made is not None
+    with pytest.raises(ManagedElsewhere):
+        world.users.issue_key(made.user.name, actor=world.admin)
+    with pytest.raises(ManagedElsewhere):
+        world.users.update(made.user.name, roles=["owner"], actor=world.admin)
+    with pytest.raises(Conflict):
+        world.users.update("admin", disabled=True, actor=world.admin)
+
+
+def test_names_are_names_and_taken_ones_are_left_alone(
+    world: World, identities: Identities
+) -> None:
+    for subject in ("ana", "auth0|ana", "a" * 255, "|||", "../../x", "olga", "'; DROP TABLE users"):
+        for name in names(ISSUER, subject):
+            assert re.fullmatch(NAME_PATTERN, name), name
+    short, long = names(ISSUER, "ana")
+    world.users.create(short, ["owner"], actor=world.admin)
+    made = identities.admit(ISSUER, "ana", ANALYST, 1)
+    assert made is not None
+    assert made.user.name == long
+    for name in names(ISSUER, "bo"):
+        world.users.create(name, ["owner"], actor=world.admin)
+    assert identities.admit(ISSUER, "bo", ANALYST, 1) is None

@@ -1,0 +1,197 @@
+"""Accounts, limits, entries and queries as they are shown."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select
+
+from accounting.account import AccountRank
+from accounting.errors import BelowSpent
+from storage.database import tables
+from storage.errors import InvalidCursor, PreconditionFailed
+from storage.ledger.ledger import Reservation
+from tests.support.world import World, check_invariants, contents, loss, request
+
+
+class TestLimits:
+    def test_the_first_grant_opens_the_account(self, world: World) -> None:
+        dataset, analyst = world.dataset(), world.analyst()
+        assert world.ledger.account(dataset.id, analyst.id) is None
+        row = world.ledger.grant(dataset, analyst, loss("1.5", "0.1"), actor=world.owner)
+        assert row == world.ledger.account(dataset.id, analyst.id)
+        assert (row.rank, row.analyst, row.dataset) == (
+            AccountRank.ANALYST_ON_DATASET,
+            analyst.name,
+            dataset.name,
+        )
+        assert (row.account.limit, row.account.charged) == (loss("1.5", "0.1"), loss(0))
+        genesis = world.ledger.entries(analyst_id=analyst.id).items
+        assert [(e.kind, e.epsilon_nano, e.delta_atto, e.actor) for e in genesis] == [
+            ("genesis", 1_500_000_000, 10**17, "olga")
+        ]
+
+    def test_every_change_is_an_entry(self, world: World) -> None:
+        dataset, analyst = world.ready(loss(1))
+        world.grant(dataset, analyst, loss(3, "0.5"))
+        world.grant(dataset, analyst, loss(2, "0.5"))
+        world.grant(dataset, analyst, loss(2, "0.5"))  # no change, no entry
+        entries = world.ledger.entries(analyst_id=analyst.id).items
+        assert [(e.kind, e.epsilon_nano, e.delta_atto) for e in entries] == [
+            ("limit_change", -(10**9), 0),
+            ("limit_change", 2 * 10**9, 5 * 10**17),
+            ("genesis", 10**9, 0),
+        ]
+        check_invariants(world.database)
+
+    def test_a_limit_never_falls_below_what_is_charged(self, world: World) -> None:
+        dataset, analyst = world.ready(loss(2, "0.2"))
+        world.ledger.reserve(request(dataset, analyst, loss(1, "0.1")))
+        before = contents(world.database)
+        for limit in (loss("0.999999999", "0.1"), loss(1, "0.09"), loss(0)):
+            with pytest.raises(BelowSpent) as refusal:
+                world.grant(dataset, analyst, limit)
+            assert refusal.value.spent == loss(1, "0.1")
+        assert contents(world.database) == before
+        world.grant(dataset, analyst, loss(1, "0.1"))
+        account = world.ledger.account(dataset.id, analyst.id)
+        assert account is not None
+        assert account.account.remaining == loss(0)
+
+    def test_if_match_stops_a_change_of_another_state(self, world: World) -> None:
+        dataset, analyst = world.dataset(), world.analyst()
+
+        def grant(limit: int, if_match: str | None) -> str:
+            return world.ledger.grant(
+                dataset, analyst, loss(limit), actor=world.owner, if_match=if_match
+            ).etag
+
+        for absent in ("*", '"1-1"'):
+            with pytest.raises(PreconditionFailed):
+                grant(1, absent)
+        assert world.ledger.account(dataset.id, analyst.id) is None
+        first = grant(1, None)
+        second = grant(2, first)
+        assert first != second
+        with pytest.raises(PreconditionFailed):
+            grant(3, first)
+        world.ledger.reserve(request(dataset, analyst))
+        with pytest.raises(PreconditionFailed):
+            grant(3, second)
+        assert grant(3, "*") != second
+
+    @pytest.mark.parametrize("limit", [(10**18 + 1, 0), (1, 10**18)])
+    def test_limits_stay_inside_64_bits(self, world: World, limit: tuple[int, int]) -> None:
+        from accounting.privacy_loss import PrivacyLoss
+
+        dataset, analyst = world.dataset(), world.analyst()
+        with pytest.raises(ValueError):
+            world.grant(dataset, analyst, PrivacyLoss(*limit))
+        world.grant(dataset, analyst, PrivacyLoss(10**18, 10**18 - 1))
+        check_invariants(world.database)
+
+    def test_accounts_are_listed_by_name(self, world: World) -> None:
+        first, second = world.dataset(), world.dataset()
+        analysts = [world.analyst() for _ in range(3)]
+        for analyst in reversed(analysts):
+            world.grant(first, analyst, loss(1))
+        world.grant(second, analysts[0], loss(2))
+        names = [row.analyst for row in world.ledger.accounts_of(first.id)]
+        assert names == [analyst.name for analyst in analysts]
+        own = world.ledger.accounts_of_analyst(analysts[0].id)
+        assert [row.dataset for row in own] == [first.name, second.name]
+        assert world.ledger.accounts_of_analyst(analysts[1].id)[0].account.limit == loss(1)
+
+    def test_grants_are_audited(self, world: World) -> None:
+        dataset, analyst = world.ready(loss("0.5"))
+        with world.database.read() as connection:
+            lines = connection.execute(select(tables.audit)).all()
+        assert lines[-1].action == "budget.set"
+        assert lines[-1].subject == f"{dataset.name}/{analyst.name}"
+        assert lines[-1].detail == '{"delta":"0","epsilon":"0.5"}'
+        assert lines[-1].actor_id == world.owner.id
+
+
+class TestEntries:
+    def test_each_sees_their_own(self, world: World) -> None:
+        first, ada = world.ready()
+        second, bob = world.ready()
+        world.ledger.reserve(request(first, ada))
+        entries = world.ledger.entries
+        assert [e.kind for e in entries(analyst_id=ada.id).items] == ["charge", "genesis"]
+        assert [e.kind for e in entries(analyst_id=bob.id).items] == ["genesis"]
+        assert len(entries(owner_id=world.owner.id).items) == 6
+        assert entries(owner_id=ada.id).items == []
+        assert len(entries(dataset=second.name).items) == 2
+        assert entries(analyst_id=ada.id, dataset=second.name).items == []
+        # Somebody who is both sees both.
+        assert len(entries(analyst_id=ada.id, owner_id=world.owner.id).items) == 6
+
+    def test_pages_repeat_and_skip_nothing(self, world: World) -> None:
+        dataset, analyst = world.ready()
+        for _ in range(5):
+            world.ledger.reserve(request(dataset, analyst))
+        everything = world.ledger.entries(limit=100).items
+        seen, cursor = [], None
+        while True:
+            page = world.ledger.entries(limit=3, cursor=cursor)
+            seen += page.items
+            world.ledger.reserve(request(dataset, analyst, loss("0.01")))  # newer ones do not show
+            cursor = page.next
+            if cursor is None:
+                break
+        assert seen == everything
+        assert [e.at_us for e in seen] == sorted((e.at_us for e in seen), reverse=True)
+
+    def test_cursors_of_other_lists_are_refused(self, world: World) -> None:
+        cursor = world.users.page(1).next
+        with pytest.raises(InvalidCursor):
+            world.ledger.entries(cursor=cursor)
+        with pytest.raises(InvalidCursor):
+            world.queries.page(cursor=cursor)
+
+
+class TestQueries:
+    def test_a_query_is_shown_as_it_stands(self, world: World) -> None:
+        dataset, analyst = world.ready(loss(1, "0.1"))
+        held = world.ledger.reserve(request(dataset, analyst, loss("0.1", "0.01")))
+        assert isinstance(held, Reservation)
+        row = world.queries.find(held.query_id)
+        assert row is not None
+        assert (row.id, row.analyst, row.dataset, row.version, row.owner_id) == (
+            held.query_id,
+            analyst.name,
+            dataset.name,
+            1,
+            world.owner.id,
+        )
+        assert (row.request, row.charge) == ({"kind": "top_k"}, loss("0.1", "0.01"))
+        assert (row.status, row.answer, row.created_us) == ("running", None, held.reserved_us)
+        release_us = world.now()
+        world.ledger.settle(held, status=201, body=b"answer", release_us=release_us)
+        row = world.queries.find(held.query_id)
+        assert row is not None
+        assert (row.status, row.answer_status, row.answer) == ("answered", 201, b"answer")
+        assert row.release_us == release_us
+        assert world.queries.find(uuid4()) is None
+
+    def test_lists_are_scoped_and_paged_without_answers(self, world: World) -> None:
+        dataset, ada = world.ready()
+        bob = world.analyst()
+        world.grant(dataset, bob, loss(1))
+        ids = []
+        for analyst in (ada, bob, ada, ada):
+            held = world.ledger.reserve(request(dataset, analyst))
+            assert isinstance(held, Reservation)
+            world.ledger.settle(held, status=500, body=b"x", release_us=0)
+            ids.append(held.query_id)
+        mine = world.queries.page(analyst_id=ada.id, limit=2)
+        assert [row.id for row in mine.items] == [ids[3], ids[2]]
+        assert {(row.status, row.answer) for row in mine.items} == {("failed", None)}
+        rest = world.queries.page(analyst_id=ada.id, limit=2, cursor=mine.next)
+        assert ([row.id for row in rest.items], rest.next) == ([ids[0]], None)
+        assert len(world.queries.page(owner_id=world.owner.id).items) == 4
+        assert len(world.queries.page().items) == 4
+        assert world.queries.page(dataset="another").items == []
+        assert len(world.queries.page(dataset=dataset.name).items) == 4

@@ -1,0 +1,130 @@
+"""What a query begins with: the same as the ledger says, without its transaction."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounting.account import AccountRank
+from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
+from storage.catalogue.datasets import StoredDataset
+from storage.database.tables import budget_account
+from storage.errors import KeyReused, NotFound, StillRunning
+from storage.ledger.ledger import Replay, Reservation
+from storage.people.users import User
+from storage.queries.lookup import Asked, Asking
+from tests.support.world import BODY_HASH, World, contents, loss, request
+
+OTHER_HASH = bytes(32)
+
+
+@pytest.fixture
+def asking(world: World) -> Asking:
+    return Asking(world.database, world.datasets, world.ledger)
+
+
+def asked(asking: Asking, dataset: StoredDataset, analyst: User, key: str | None = "k") -> Asked:
+    found = asking.look_up(dataset.name, analyst, key, BODY_HASH)
+    assert isinstance(found, Asked)
+    return found
+
+
+def freeze(world: World, rank: AccountRank) -> None:
+    with world.database.engine.begin() as connection:
+        accounts = budget_account.update().where(budget_account.c.rank == int(rank))
+        connection.execute(accounts.values(frozen=1))
+
+
+def test_what_fits_is_not_refused(world: World, asking: Asking) -> None:
+    dataset, analyst = world.ready(loss("0.5"))
+    found = asked(asking, dataset, analyst)
+    known = world.datasets.find(dataset.name)
+    assert known is not None
+    expected = known.id, known.name, known.version, known.public
+    assert (found.id, found.name, found.version, found.public) == expected
+    assert found.refusal(loss("0.5")) is None
+
+
+@pytest.mark.parametrize(
+    "own, overall, cap, kind",
+    [
+        ("0.5", None, "5", BudgetExhausted),
+        ("5", "0.5", "5", BudgetExhausted),
+        ("5", None, "0.5", CapExhausted),
+        ("0.5", "0.6", "0.7", BudgetExhausted),
+    ],
+)
+def test_a_refusal_is_the_one_of_the_ledger(
+    world: World, asking: Asking, own: str, overall: str | None, cap: str, kind: type[Exception]
+) -> None:
+    dataset, analyst = world.ready(loss(own), loss(cap))
+    if overall is not None:
+        world.ledger.grant_overall(analyst, loss(overall), actor=world.admin)
+    before = contents(world.database)
+    refusal = asked(asking, dataset, analyst).refusal(loss("0.9"))
+    with pytest.raises(kind) as told:
+        world.ledger.reserve(request(dataset, analyst, loss("0.9"), key="k"))
+    assert type(refusal) is kind
+    assert vars(refusal) == vars(told.value)
+    assert str(refusal) == str(told.value)
+    assert contents(world.database) == before
+
+
+@pytest.mark.parametrize("own, cap", [("0.5", "9"), ("9", "0.5")])
+def test_delta_is_refused_alike(world: World, asking: Asking, own: str, cap: str) -> None:
+    dataset, analyst = world.ready(loss(own, "0.001"), loss(cap, "0.001"))
+    charge = loss("0.1", "0.002")
+    refusal = asked(asking, dataset, analyst).refusal(charge)
+    with pytest.raises(BudgetExhausted) as told:
+        world.ledger.reserve(request(dataset, analyst, charge, key="k"))
+    assert vars(refusal) == vars(told.value)
+
+
+@pytest.mark.parametrize("rank", AccountRank)
+def test_a_frozen_account_refuses(world: World, asking: Asking, rank: AccountRank) -> None:
+    dataset, analyst = world.ready(loss(5))
+    world.ledger.grant_overall(analyst, loss(5), actor=world.admin)
+    freeze(world, rank)
+    assert isinstance(asked(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
+
+
+def test_a_known_key_is_never_refused(world: World, asking: Asking) -> None:
+    dataset, analyst = world.ready(loss("0.1"))
+    held = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(held, Reservation)
+    with pytest.raises(StillRunning):
+        asking.look_up(dataset.name, analyst, "k", BODY_HASH)
+    world.lapse()
+    # Whoever takes it over pays nothing, although nothing is left.
+    assert asked(asking, dataset, analyst).refusal(loss("0.1")) is None
+    assert isinstance(asked(asking, dataset, analyst, "new").refusal(loss("0.1")), BudgetExhausted)
+    assert isinstance(asked(asking, dataset, analyst, None).refusal(loss("0.1")), BudgetExhausted)
+
+
+def test_a_stored_reply_comes_back(world: World, asking: Asking) -> None:
+    dataset, analyst = world.ready(loss("0.1"))
+    held = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(held, Reservation)
+    assert world.ledger.settle(held, status=201, body=b"answer", release_us=0)
+    stored = Replay(held.query_id, 201, b"answer")
+    assert asking.look_up(dataset.name, analyst, "k", BODY_HASH) == stored
+    with pytest.raises(KeyReused):
+        asking.look_up(dataset.name, analyst, "k", OTHER_HASH)
+    with pytest.raises(KeyReused):
+        asking.look_up("no-such-dataset", analyst, "k", OTHER_HASH)
+
+
+def test_what_may_not_be_seen_is_not_there(world: World, asking: Asking) -> None:
+    dataset, analyst = world.ready(loss(1))
+    stranger = world.analyst()
+    for who in (stranger, world.owner, world.admin):
+        seen = who is not stranger
+        if seen:
+            # They see it; that they have no account is for the ledger to say.
+            assert asked(asking, dataset, who).refusal(loss(200)) is None
+        else:
+            with pytest.raises(NotFound):
+                asking.look_up(dataset.name, who, None, BODY_HASH)
+            with pytest.raises(NotFound):
+                world.ledger.reserve(request(dataset, who))
+    with pytest.raises(NotFound):
+        asking.look_up("no-such-dataset", analyst, None, BODY_HASH)

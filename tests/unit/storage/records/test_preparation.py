@@ -1,0 +1,157 @@
+"""From a file to a prepared version and back, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from mechanisms.kernels.memory import preparation_memory
+from mechanisms.kernels.preparation import GRAPH_COLUMNS, preparation_work
+from mechanisms.model.domains import Dataset, Domain, NeighbouringRelation, PrefixDomain
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
+from storage.errors import InvalidRecords, StorageError
+from storage.ingest import UploadLimits
+from storage.records.preparation import PreparedVersion, open_records, prepare_upload
+from tests.support.uploads import AGE, SEX, edges_csv, file_of, graph_domain, table_domain
+
+EDGE, REPLACE = NeighbouringRelation.EDGE, NeighbouringRelation.REPLACE
+
+
+def prepared(
+    path: Path,
+    domain: Domain,
+    relation: NeighbouringRelation = EDGE,
+    limits: UploadLimits | None = None,
+    told: list[float] | None = None,
+) -> PreparedVersion:
+    return prepare_upload(
+        path,
+        media_type="text/csv",
+        gzipped=False,
+        dataset=Dataset("test", relation, domain),
+        folder=path.with_name("version"),
+        executor=Inline(),
+        limits=limits,
+        progress=None if told is None else told.append,
+    )
+
+
+def test_a_graph(tmp_path: Path) -> None:
+    graph = nx.les_miserables_graph()
+    labels = sorted(graph)
+    domain = graph_domain(len(labels), labels=labels)
+    told: list[float] = []
+    version = prepared(file_of(tmp_path, edges_csv(graph.edges)), domain, told=told)
+    assert version.rows is None
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    records = open_records(version.folder, domain)
+    assert isinstance(records, GraphRecords)
+    assert set(records.columns) == set(GRAPH_COLUMNS)
+    assert (records.indptr.dtype, records.indices.dtype) == (np.int64, np.int32)
+    degrees = records.columns["degree"]
+    assert degrees.tolist() == [graph.degree[name] for name in labels]
+    triangles = nx.triangles(graph)
+    assert records.columns["inner_edges"].tolist() == [triangles[name] for name in labels]
+
+
+def test_a_table(tmp_path: Path) -> None:
+    path = file_of(tmp_path, "sex,age\nMale,30\nFemale,120\n")
+    for relation, rows in ((REPLACE, 2), (NeighbouringRelation.ADD_REMOVE, None)):
+        domain = table_domain(SEX, AGE)
+        version = prepared(path, domain, relation)
+        assert version.rows == rows
+        records = open_records(version.folder, domain)
+        assert isinstance(records, TableRecords)
+        assert {name: codes.tolist() for name, codes in records.codes.items()} == {
+            "sex": [1, 0],
+            "age": [2, 9],
+        }
+        assert records.values["age"].tolist() == [30.0, 120.0]
+        assert list(records.values) == ["age"]
+        version.folder.rename(tmp_path / str(relation))
+
+
+def test_a_prefix(tmp_path: Path) -> None:
+    domain = PrefixDomain((1.0, 2.0))
+    version = prepared(file_of(tmp_path, "cutoff\n1\n"), domain, NeighbouringRelation.PREFIX)
+    assert open_records(version.folder, domain) == PrefixRecords(1)
+
+
+def test_graphs_without_edges(tmp_path: Path) -> None:
+    for nodes in (1, 5):
+        domain = graph_domain(nodes)
+        version = prepared(file_of(tmp_path, "source,target\n"), domain)
+        records = open_records(version.folder, domain)
+        assert isinstance(records, GraphRecords)
+        assert records.columns["degree"].tolist() == [0] * nodes
+        version.folder.rename(tmp_path / f"v{nodes}")
+
+
+def test_the_preparation_limit_is_exact(tmp_path: Path) -> None:
+    path = file_of(tmp_path, edges_csv(nx.complete_graph(9).edges))
+    domain = graph_domain(9)
+    records = open_records(prepared(path, domain).folder, domain)
+    assert isinstance(records, GraphRecords)
+    work = preparation_work(records.indptr, records.indices)
+    path.with_name("version").rename(tmp_path / "first")
+    with pytest.raises(InvalidRecords) as caught:
+        prepared(path, domain, limits=UploadLimits(preparation_work=work - 1))
+    assert [type for _, type, _ in caught.value.errors] == ["preparation_limit"]
+    assert not path.with_name("version").exists()
+    prepared(path, domain, limits=UploadLimits(preparation_work=work))
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_what_it_takes(tmp_path: Path) -> None:
+    path = file_of(tmp_path, edges_csv(nx.complete_graph(9).edges))
+    needed = preparation_memory(9, 36, workers=1, parts=1)
+    with pytest.raises(InvalidRecords) as caught:
+        prepared(path, graph_domain(9), limits=UploadLimits(memory_bytes=needed - 1))
+    [(place, kind, message)] = caught.value.errors
+    assert (place, kind) == (("upload",), "memory_limit")
+    assert f"{needed} bytes" in message
+    assert not path.with_name("version").exists()
+    prepared(path, graph_domain(9), limits=UploadLimits(memory_bytes=needed))
+    # Where the nodes alone do not fit, nothing is read.
+    path.with_name("version").rename(tmp_path / "first")
+    path.write_text("rubbish")
+    with pytest.raises(InvalidRecords) as caught:
+        prepared(path, graph_domain(10**6), limits=UploadLimits(memory_bytes=10**8))
+    assert [kind for _, kind, _ in caught.value.errors] == ["memory_limit"]
+
+
+def test_a_refusal_leaves_nothing(tmp_path: Path) -> None:
+    files = [edges_csv([(0, 1), (1, 0)]), "rubbish", "", edges_csv([(0, 10**6)])]
+    for content in files:
+        path = file_of(tmp_path, content)
+        before = set(tmp_path.iterdir())
+        with pytest.raises(StorageError):
+            prepared(path, graph_domain())
+        assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_progress_may_stop_the_work(tmp_path: Path, share: float) -> None:
+    class Cancelled(Exception):
+        pass
+
+    def cancel(done: float) -> None:  # while reading, and while preparing
+        if done >= share:
+            raise Cancelled
+
+    path = file_of(tmp_path, edges_csv(nx.complete_graph(9).edges))
+    with pytest.raises(Cancelled):
+        prepare_upload(
+            path,
+            media_type="text/csv",
+            gzipped=False,
+            dataset=Dataset("test", EDGE, graph_domain(9)),
+            folder=tmp_path / "version",
+            executor=Inline(),
+            progress=cancel,
+        )
+    assert list(tmp_path.iterdir()) == [path]
