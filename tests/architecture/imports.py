@@ -2,7 +2,7 @@
 
 Imports point one way: app → storage → mechanisms → accounting. What stands left may use what
 stands right, never the other way; ``mechanisms`` is pure, and SQL lives in ``storage`` alone. The
-client stands apart: it knows nothing of the service, and only the command line uses it.
+client stands apart: neither it nor the service knows anything of the other.
 """
 
 from __future__ import annotations
@@ -85,8 +85,6 @@ RULES = (
         frozenset({"pydantic", "annotated_types"}),
         SQL_MODULES | IMPURE,
     ),
-    # The command line speaks to services elsewhere as anyone would: by the client.
-    Rule("app.cli", frozenset(PACKAGES), None, SQL_MODULES | OPTIONAL),
     Rule("app.cluster", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | {"s3fs"}),
     Rule("app", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | OPTIONAL),
     Rule(
@@ -101,8 +99,20 @@ RULES = (
         IMPURE,
     ),
     Rule("accounting", frozenset({"accounting"}), frozenset(), IMPURE),
-    # Installed by itself, with httpx; NumPy is used where it is there.
-    Rule("privypurse", frozenset({"privypurse"}), frozenset({"httpx", "numpy"}), SQL_MODULES),
+    # The command alone imports typer: the library must load without it.
+    Rule(
+        "privypurse.cli",
+        frozenset({"privypurse"}),
+        frozenset({"httpx", "numpy", "typer"}),
+        SQL_MODULES,
+    ),
+    # Installed by itself; NumPy is used if it is installed.
+    Rule(
+        "privypurse",
+        frozenset({"privypurse"}),
+        frozenset({"httpx", "numpy"}),
+        SQL_MODULES | {"privypurse.cli"},
+    ),
 )
 
 #: Where text for a person at a terminal is made.

@@ -88,7 +88,7 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
             session.service = service
             assert session.query("while frozen").json()["type"].endswith("/frozen")
             assert session.query("before the dump").content == before.content
-            line = "privypurse accept-rollback --data data\nprivypurse verify --data data\n"
+            line = "./run accept-rollback --data data\n./run verify --data data\n"
             assert run(tmp_path, line, DATABASE_URL=text(second)).endswith("\nvalid\n")
             assert session.spent() == "1"
 
