@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.config.settings import Settings
-from app.engine import uploads
+from app.engine import upload_recovery, uploads
 from app.main import create_app
 from storage.catalogue import versions
 from storage.errors import Busy
@@ -153,8 +153,8 @@ def test_head_is_get_without_content(people: Service) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead process is missed at once."""
-    monkeypatch.setattr(uploads, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(uploads, "TIDY", 1)
+    monkeypatch.setattr(upload_recovery, "SEARCH", 0.05)
+    monkeypatch.setattr(upload_recovery, "TIDY", 1)
     monkeypatch.setattr(versions, "UPLOAD_LEASE_US", 3_000_000)
 
 
@@ -229,7 +229,7 @@ def test_what_ends_one_process_after_the_other_is_given_up(
     people: Service,
 ) -> None:
     name = people.dataset("olga", records=None)
-    left_by_a_dead_process(people, name, attempts=uploads.MOST)
+    left_by_a_dead_process(people, name, attempts=upload_recovery.MAX_ATTEMPTS)
     shown = people("olga", "GET", f"/v1/datasets/{name}").json()
     assert (shown["status"], leftovers(people.settings)) == ("refused", [])
     assert shown["upload"]["errors"][0]["type"] == "interrupted"

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli
 from app.config.settings import Settings
-from app.engine import uploads
+from app.engine import upload_recovery
 from app.main import create_app
 from storage.errors import OtherLedger, StoreFailed
 from storage.s3 import cache, objects
@@ -188,7 +188,7 @@ def test_what_failed_on_its_way_to_the_store_leaves_nothing_there(
 def test_a_running_service_sweeps(
     settings: Settings, server: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uploads, "SWEEP", 0.1)
+    monkeypatch.setattr(upload_recovery, "SWEEP", 0.1)
     store = server.objects(settings.store)
     with TestClient(create_app(settings)):
         for _ in range(2):

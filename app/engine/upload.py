@@ -1,0 +1,93 @@
+"""One upload while it is prepared, and what its owner is told when it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from app.config.settings import MEGABYTE
+from app.contract.errors import BodyTooSlow
+from mechanisms.model.domains import Dataset
+from storage.catalogue.datasets import StoredDataset
+from storage.errors import InvalidRecords, StorageError, StoreFailed
+from storage.people.users import User
+from storage.records.data_folder import IncomingFile
+from storage.records.tickets import Ticket
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Records that were received, on their way to a version.
+
+    ``path`` is a file that lives until ``closing`` is closed. ``ticket`` is what another process
+    needs to resume the upload.
+    """
+
+    id: int
+    dataset: StoredDataset
+    public: Dataset
+    path: Path
+    closing: ExitStack
+    ticket: Ticket
+    actor: User
+
+
+@dataclass(frozen=True)
+class Published:
+    """A new version, which queries read from now on."""
+
+    version: int
+
+
+class Stopped(Exception):
+    """The service is being stopped: the upload is given up, nothing is published."""
+
+
+class Interrupted(Exception):
+    """The processes that prepared the upload died."""
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    """The reasons, for its owner, why an upload did not become a version."""
+    if isinstance(error, InvalidRecords):
+        return {
+            "errors": [
+                {"loc": list(loc), "type": kind, "msg": msg} for loc, kind, msg in error.errors
+            ]
+        }
+    if isinstance(error, Stopped):
+        kind, msg = "stopped", "the service was stopped: upload the records again"
+    elif isinstance(error, Interrupted):
+        kind, msg = "interrupted", "the preparation was interrupted: upload the records again"
+    elif isinstance(error, StoreFailed):
+        kind, msg = "store-unavailable", f"{error}: upload the records again"
+    elif isinstance(error, StorageError):
+        kind, msg = "refused", str(error)
+    else:
+        kind, msg = "internal-error", "the service failed: upload the records again"
+    return {"errors": [{"loc": ["upload"], "type": kind, "msg": msg}]}
+
+
+async def write_body(file: IncomingFile, stream: AsyncIterator[bytes], patience: float) -> None:
+    """Write a body to a file. Raises: BodyTooSlow after ``patience`` seconds without a chunk."""
+    buffer = bytearray()
+    while True:
+        try:
+            async with asyncio.timeout(patience):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise BodyTooSlow from None
+        if chunk is None:
+            break
+        buffer += chunk
+        if len(buffer) >= MEGABYTE:
+            await run_in_threadpool(file.write, bytes(buffer))
+            buffer.clear()
+    await run_in_threadpool(file.write, bytes(buffer))
+    await run_in_threadpool(file.close)

@@ -1,0 +1,114 @@
+"""Resumes uploads whose process died, and removes files that no upload or version needs."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Set
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from app.engine.upload import Interrupted, Upload
+from storage.catalogue.datasets import Datasets
+from storage.people.users import Users
+from storage.records.data_folder import Files
+from storage.records.tickets import Ticket
+
+log = structlog.get_logger("privypurse.uploads")
+
+#: Seconds between two searches for uploads whose lease has expired.
+SEARCH = 5.0
+#: Searches between two removals of versions that were still open when they were withdrawn.
+TIDY = 12
+#: Seconds between two removals of what crashed processes and failed removals left.
+SWEEP = 3600.0
+#: Processes that prepare the same upload one after the other, before it is refused.
+MAX_ATTEMPTS = 3
+
+
+class UploadRecovery:
+    """Searches while the service runs.
+
+    Args:
+        local: the uploads that this process prepares; they are alive however late their heartbeat.
+        resume: prepares an upload in this process.
+        refuse: refuses an upload by its id and drops its ticket.
+        tidy: deletes the arrays of versions that no query will open again.
+    """
+
+    def __init__(
+        self,
+        *,
+        files: Files,
+        datasets: Datasets,
+        users: Users,
+        local: Set[int],
+        resume: Callable[[Upload], object],
+        refuse: Callable[[int, Ticket | None, Exception], Awaitable[None]],
+        tidy: Callable[[], None],
+    ) -> None:
+        self._files, self._datasets, self._users = files, datasets, users
+        self._local, self._resume, self._refuse, self._tidy = local, resume, refuse, tidy
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(work) for work in (self._search(), self._sweep())]
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _search(self) -> None:
+        for number in itertools.count():
+            await asyncio.sleep(SEARCH)
+            try:
+                if number % TIDY == 0:
+                    await run_in_threadpool(self._tidy)
+                await run_in_threadpool(self._datasets.forget_gone)
+                for upload_id in await run_in_threadpool(self._files.tickets.uploads):
+                    if upload_id not in self._local:
+                        await self._recover(upload_id)
+            except Exception as error:
+                # The search goes on for other uploads, whatever is wrong with this one.
+                log.error("cannot look for uploads", error=type(error).__qualname__)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            try:
+                await run_in_threadpool(self._datasets.sweep)
+            except Exception as error:
+                log.error("cannot sweep", error=type(error).__qualname__)
+
+    async def _recover(self, upload_id: int) -> None:
+        """Resume an upload here if its lease has expired and it may be prepared once more."""
+        if not await run_in_threadpool(self._datasets.claim_upload, upload_id):
+            return
+        ticket = await run_in_threadpool(self._files.tickets.find, upload_id)
+        closing = ExitStack()
+        upload = None
+        # What has ended several processes would end the next one too.
+        if ticket is not None and ticket.attempts < MAX_ATTEMPTS:
+            upload = await self._resumable(upload_id, ticket, closing)
+        if upload is None:
+            await self._refuse(upload_id, ticket, Interrupted())
+            await run_in_threadpool(closing.close)
+            return
+        log.info("upload taken over")
+        self._resume(upload)
+
+    async def _resumable(self, upload_id: int, ticket: Ticket, closing: ExitStack) -> Upload | None:
+        """The upload of a ticket; None if its dataset, its actor or its file is gone."""
+        tickets = self._files.tickets
+        dataset = await run_in_threadpool(self._datasets.find, ticket.dataset)
+        actor = await run_in_threadpool(self._users.find, ticket.actor)
+        await run_in_threadpool(tickets.leave, upload_id, ticket.again())
+        path: Path | None = None
+        with suppress(FileNotFoundError):
+            path = await run_in_threadpool(closing.enter_context, tickets.records(ticket))
+        if dataset is None or dataset.public is None or actor is None or path is None:
+            return None
+        return Upload(upload_id, dataset, dataset.public, path, closing, ticket, actor)
