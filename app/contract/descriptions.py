@@ -221,6 +221,14 @@ Registration = Annotated[
     GraphRegistration | TableRegistration | PrefixRegistration, Field(discriminator="kind")
 ]
 
+#: An example of each kind, for the interactive documentation and the form of registrations.
+REGISTRATIONS: dict[str, Any] = {
+    kind.__name__.removesuffix("Registration").lower(): {
+        "value": kind.model_json_schema()["examples"][0]
+    }
+    for kind in (GraphRegistration, TableRegistration, PrefixRegistration)
+}
+
 
 def described(registration: GraphRegistration | TableRegistration | PrefixRegistration) -> Any:
     """The registration as it is served: what was sent with its defaults, without node lists."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mechanisms.model.errors import UnsupportedQuery as UnsupportedQuery
+
 
 class HttpRefusal(Exception):
     """The base of every refusal that has nothing to do with datasets or budgets."""

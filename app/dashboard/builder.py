@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.contract.catalogue import Catalogue
+from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
 from app.dashboard.conditions import condition_control, condition_of
 from app.dashboard.controls import Control, Given, Option, plain_control, read_control
-from app.dashboard.facts import Facts
 from app.queries.clustering import TARGET as CLUSTERING_TARGET
 from app.queries.id3_tree import COUNT_TARGET
 from app.queries.metric import TARGET as METRIC_TARGET
 from app.queries.selection import TARGET as SELECTION_TARGET
 from app.queries.statistic import FIELDS as STATISTIC_FIELDS
-from app.routes.catalogue import Catalogue
 
 #: Kinds that are asked of tables alone; the catalogue says it of all others by relation.
 OF_TABLES = frozenset({"tree", "distance", "clustering"})

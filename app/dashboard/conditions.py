@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
 from app.dashboard.controls import MOST_OPTIONS, Control, Given, Option
-from app.dashboard.facts import Facts
 
 
 def condition_control(facts: Facts, given: Given) -> Control:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
-from app.dashboard.facts import Facts
 
 #: Parameters that name one attribute, or several.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})

@@ -1,24 +1,23 @@
-"""Where one can go: the links at the top of every page, by role."""
+"""Where one can go: the links at the top of every page, by who may use them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.http.access import ROLES, Role
-from storage.people.users import User
+from app.http.access import ROLES, Access, Caller, Role
 
 
 @dataclass(frozen=True)
 class Link:
-    """A page in the navigation and who finds it there."""
+    """A page and who may open it."""
 
     title: str
     path: str
-    roles: frozenset[Role]
+    access: Access
 
 
 def _link(title: str, path: str, *roles: Role) -> Link:
-    return Link(title, path, frozenset(roles) or ROLES)
+    return Link(title, path, Access(frozenset(roles) or ROLES))
 
 
 #: In the order in which they are shown; the first of a user's links is where they start.
@@ -38,5 +37,15 @@ LINKS = (
 )
 
 
-def links_for(user: User) -> list[Link]:
-    return [link for link in LINKS if link.roles & user.roles]
+#: Pages that other pages link to, where their reader may open them.
+INNER = (_link("Register a dataset", "/ui/register", "owner"),)
+
+
+def links_for(caller: Caller) -> list[Link]:
+    """The links at the top of the caller's pages."""
+    return [link for link in LINKS if link.access.admits(caller)]
+
+
+def paths_for(caller: Caller) -> frozenset[str]:
+    """The paths of all pages that the caller may open from another one."""
+    return frozenset(link.path for link in (*LINKS, *INNER) if link.access.admits(caller))

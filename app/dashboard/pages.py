@@ -1,4 +1,4 @@
-"""The route class of pages: the caller is known by a session, refusals are pages too.
+"""The route class of pages: a session identifies the caller, refusals are pages too.
 
 A page that changes something takes a form, and takes it from a page of the same session alone:
 the origin is checked before anything else and the token in the form before it is acted upon.
@@ -22,8 +22,8 @@ from app.dashboard.alerts import Alert, alert_of, internal
 from app.dashboard.forms import URLENCODED, Form
 from app.dashboard.sessions import check_csrf, check_origin, signed_in
 from app.dashboard.templating import HEADERS, render
+from app.http.access import Caller
 from app.http.routing import Route
-from storage.people.users import User
 
 SIGN_IN = "/ui/sign-in"
 
@@ -33,7 +33,7 @@ log = structlog.get_logger("privypurse.dashboard")
 class Page(Route):
     """A route whose caller has a session; building one that does not say who may call fails."""
 
-    async def caller(self, request: Request) -> User:
+    async def caller(self, request: Request) -> Caller:
         if request.method == "POST":
             check_origin(request)
         return await signed_in(request)
@@ -67,7 +67,7 @@ class UploadPage(Page):
     """A page that takes a file: it reads the form itself, as it arrives."""
 
     async def received(self, request: Request) -> None:
-        """Nothing yet."""
+        """The function reads the form itself."""
 
 
 def pages(route_class: type[Page] = Page) -> APIRouter:

@@ -12,13 +12,12 @@ from hmac import compare_digest
 from ipaddress import ip_address
 
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.contract.errors import CrossSite, Unauthenticated
-from app.engine.execution import quickly
+from app.contract.errors import CrossSite
+from app.http.access import Caller
 from app.http.dependencies import services_of
-from storage.people.users import User
+from app.usecases.sessions import caller_of_session
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"
@@ -56,18 +55,12 @@ def token_of(request: Request) -> str:
     return request.cookies.get(cookie_name(request), "")
 
 
-async def signed_in(request: Request) -> User:
-    """Whose session it is. Raises Unauthenticated, the same for all causes."""
+async def signed_in(request: Request) -> Caller:
+    """The caller whose session it is. Raises: Unauthenticated."""
     token = token_of(request)
-    services = services_of(request)
-    found = await quickly(services.database, services.sessions.find, token)
-    if found is None:
-        raise Unauthenticated
-    request.state.key_id = found.key_id  # for what is counted by key
+    caller = await caller_of_session(services_of(request), token)
     request.state.csrf = csrf_token(token)
-    if found.stale:
-        await run_in_threadpool(services.users.note_use, found.key_id)
-    return found.user
+    return caller
 
 
 def remember(response: Response, request: Request, token: str) -> None:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from app import __version__
-from app.dashboard.navigation import links_for
+from app.dashboard.navigation import links_for, paths_for
 
 HERE = Path(__file__).parent
 
@@ -58,11 +58,12 @@ ENVIRONMENT.filters["words"] = _words
 def render(
     request: Request, template: str, /, status_code: int = 200, **context: Any
 ) -> HTMLResponse:
-    """The page that ``template`` makes of ``context`` for whoever is signed in."""
-    user = getattr(request.state, "user", None)
+    """The page that ``template`` makes of ``context`` for the caller, if one is signed in."""
+    caller = getattr(request.state, "caller", None)
     page = ENVIRONMENT.get_template(template).render(
-        user=user,
-        links=[] if user is None else links_for(user),
+        user=caller,
+        links=[] if caller is None else links_for(caller),
+        paths=frozenset() if caller is None else paths_for(caller),
         here=request.url.path,
         csrf=getattr(request.state, "csrf", ""),
         **context,

@@ -47,6 +47,7 @@ POLL = 0.1
 class Reply:
     """What leaves: stored bytes go out as they are."""
 
+    query_id: UUID
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -180,7 +181,7 @@ class Answering:
     def _replayed(self, found: Replay) -> Reply:
         if found.query_id in self._under_way:
             raise StillRunning(found.query_id)
-        return replayed(found.status, found.body)
+        return replayed(found.query_id, found.status, found.body)
 
     async def cancel(self, query_id: UUID) -> None:
         """Give the charge back if the query has not begun; TooLate otherwise."""
@@ -243,7 +244,8 @@ class Answering:
             "query": request.query.model_dump(mode="json"),
             **self.progress(elapsed),
         }
-        return Reply(202, written(body).encode(), {"Location": location, "Retry-After": "1"})
+        headers = {"Location": location, "Retry-After": "1"}
+        return Reply(under_way.reservation.query_id, 202, written(body).encode(), headers)
 
     async def _finish(
         self, under_way: UnderWay, request: QueryRequest, dataset_id: int, priced: Priced
@@ -291,7 +293,7 @@ class Answering:
             if not settled:
                 # Another attempt won: its answer is the only one that may leave.
                 return await self._winner(reservation.query_id)
-            return Reply(status, body)
+            return Reply(reservation.query_id, status, body)
         finally:
             self._in_flight.leave(under_way.analyst_id)
             # An attempt that lost the query leaves the place to the one that has it.
@@ -347,7 +349,7 @@ class Answering:
         while True:
             row = await asyncio.to_thread(self._queries.find, query_id)
             if row is not None and row.answer is not None and row.answer_status is not None:
-                return replayed(row.answer_status, row.answer)
+                return replayed(query_id, row.answer_status, row.answer)
             await asyncio.sleep(POLL)
 
     def _compute(
@@ -369,5 +371,5 @@ class Answering:
             return 500, query_failed_body(reservation.query_id)
 
 
-def replayed(status: int, body: bytes) -> Reply:
-    return Reply(status, body, {"Idempotency-Replayed": "true"})
+def replayed(query_id: UUID, status: int, body: bytes) -> Reply:
+    return Reply(query_id, status, body, {"Idempotency-Replayed": "true"})

@@ -1,4 +1,4 @@
-"""Who is asking, and which roles may use which route.
+"""Which roles may use which route, and who calls it.
 
 Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`` or ``anyone``;
 ``app.http.routing`` refuses to build a route without one, and checks the caller before it reads
@@ -7,24 +7,18 @@ the body.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.params import Depends as DependsMarker
-from starlette.concurrency import run_in_threadpool
 
 from app.config.roles import ROLES as ROLES
 from app.config.roles import Role as Role
 from app.contract.errors import Unauthenticated
-from app.engine.execution import quickly
 from app.http.dependencies import services_of
-from app.identity.tokens import Tokens, looks_like_a_token
-from app.usecases.services import Services
-from storage.people.users import User
-
-#: Longer than every key that was ever issued.
-MAX_KEY_LENGTH = 512
+from app.identity.callers import Caller as Caller
+from app.usecases.sessions import caller_of_credential
 
 
 @dataclass(frozen=True)
@@ -35,10 +29,10 @@ class Access:
     public: bool = False
 
     async def __call__(self) -> None:
-        """Nothing to do when FastAPI gets here: ``app.http.routing`` has enforced it already."""
+        """Does nothing: ``app.http.routing`` has enforced it before FastAPI calls this."""
 
-    def admits(self, user: User) -> bool:
-        return bool(self.roles & user.roles)
+    def admits(self, caller: Caller) -> bool:
+        return bool(self.roles & caller.roles)
 
 
 def allow(*roles: Role) -> DependsMarker:
@@ -48,54 +42,24 @@ def allow(*roles: Role) -> DependsMarker:
     return DependsMarker(Access(frozenset(roles)))
 
 
-#: Whoever holds a key of an enabled user; what they may see is the route's own business.
+#: Whoever holds a key of an enabled user; what they may see is decided by the use case.
 any_key = DependsMarker(Access(ROLES))
 #: No key needed.
 anyone = DependsMarker(Access(frozenset(), public=True))
 
 
-async def authenticate(request: Request) -> User:
-    """The user whose key or token came with the request.
-
-    Raises: Unauthenticated, the same for all causes.
-    """
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    key = key.strip()
+async def authenticate(request: Request) -> Caller:
+    """The caller whose key or token came with the request. Raises: Unauthenticated."""
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthenticated
-    services = services_of(request)
-    if services.tokens is not None and looks_like_a_token(key):
-        return await _by_token(request, services, services.tokens, key)
-    if not key or len(key) > MAX_KEY_LENGTH or not key.isascii():
-        raise Unauthenticated
-    signed_in = await quickly(services.database, services.users.sign_in, key)
-    if signed_in is None:
-        raise Unauthenticated
-    request.state.key_id = signed_in.key_id  # for what is counted by key
-    if signed_in.stale:
-        await run_in_threadpool(services.users.note_use, signed_in.key_id)
-    return signed_in.user
+    return await caller_of_credential(services_of(request), credential.strip())
 
 
-async def _by_token(request: Request, services: Services, tokens: Tokens, token: str) -> User:
-    claims = await tokens.verified(token)
-    if claims is None:
-        raise Unauthenticated
-    identities, who = services.identities, (claims.issuer, claims.subject)
-    known = await quickly(services.database, identities.find, *who)
-    # A stranger is somebody here from the first token on that brings a role.
-    if claims.roles if known is None else not known.user.disabled and known.issued < claims.issued:
-        known = await run_in_threadpool(identities.admit, *who, claims.roles, claims.issued)
-    if known is None or known.user.disabled or not claims.roles:
-        raise Unauthenticated
-    request.state.key_id = f"user {known.user.id}"  # every token of one person counts as one key
-    return replace(known.user, roles=claims.roles)
-
-
-async def _current_user(request: Request) -> User:
-    user: User = request.state.user
-    return user
+async def _current_caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
 
 
 #: The authenticated caller, for route functions.
-CurrentUser = Annotated[User, Depends(_current_user)]
+CurrentCaller = Annotated[Caller, Depends(_current_caller)]

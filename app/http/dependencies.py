@@ -1,4 +1,4 @@
-"""What route functions ask for."""
+"""Parameters of route functions: the services, and those of lists."""
 
 from __future__ import annotations
 

@@ -39,11 +39,10 @@ from app.contract.errors import (
 )
 from app.contract.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented, response_to
 from app.http import strict_json
-from app.http.access import Access, authenticate
+from app.http.access import Access, Caller, authenticate
 from app.http.dependencies import services_of
 from app.http.headers import QuickRequest
 from storage.errors import NotFound
-from storage.people.users import User
 
 JSON = "application/json"
 #: What a part of a path may stand for: names, ids of keys and queries, problem types.
@@ -152,15 +151,15 @@ class Route(APIRoute):
 
         async def guarded(request: Request) -> Response:
             if not self.access.public:
-                user = await self.caller(request)
-                if not self.access.admits(user):
+                caller = await self.caller(request)
+                if not self.access.admits(caller):
                     raise Forbidden
-                request.state.user = user
+                request.state.caller = caller
             await self.received(request)
             if request.scope["query_string"]:
                 self._check_parameters(request)
             if self._counted and not self.access.public:
-                services_of(request).rate.count(request.state.key_id)
+                services_of(request).rate.count(request.state.caller.key_id)
             # Nothing bears another name, and not every database takes every character.
             if not all(NAME.fullmatch(str(name)) for name in request.path_params.values()):
                 raise NotFound
@@ -231,8 +230,8 @@ class Route(APIRoute):
         )
         return reply
 
-    async def caller(self, request: Request) -> User:
-        """Who is asking: by the key in the request's header and by nothing else, no cookie."""
+    async def caller(self, request: Request) -> Caller:
+        """The caller by the key in the request's header alone: no cookie is read."""
         return await authenticate(request)
 
     async def received(self, request: Request) -> None:
@@ -248,7 +247,7 @@ class Route(APIRoute):
             elif len(body) > SHORT or self.access.public:
                 value = self._validate(body)
             else:
-                value = self._validated(body, request.state.user.id)
+                value = self._validated(body, request.state.caller.id)
         request._body, request._json = body, value
 
     def _check_accept(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""One file a resource. A new router is one line in ``ROUTERS``."""
+"""One file per resource. A new router is one line in ``ROUTERS``."""
 
 from fastapi import APIRouter
 
@@ -8,7 +8,6 @@ from app.routes import (
     catalogue,
     datasets,
     health,
-    history,
     ledger,
     problem_types,
     queries,
@@ -17,7 +16,7 @@ from app.routes import (
     users,
 )
 
-#: Tried in this order, so what is asked most comes first.
+#: Matched in this order, so the router with the most requests comes first.
 ROUTERS: tuple[APIRouter, ...] = (
     queries.api,
     health.api,
@@ -25,7 +24,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     datasets.api,
     records.api,
     budgets.api,
-    history.api,
     quotes.api,
     ledger.api,
     audit.api,

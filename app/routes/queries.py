@@ -1,26 +1,21 @@
-"""Asking, waiting for, looking up and cancelling queries."""
+"""Queries: ask one, wait for it, look it up, list the history, cancel."""
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import datetime
-from typing import Annotated, Any, Literal
-from uuid import UUID
+from typing import Annotated, Literal
 
 from fastapi import Body as BodyParameter
 from fastapi import Header, Request
 from fastapi import Query as QueryParameter
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
-from app.contract.errors import Busy, InvalidRequest, NotAcceptable, RateLimited
-from app.contract.models import Listing, Reply
-from app.contract.problems import problem_type, problems
-from app.contract.times import moment
-from app.engine.requests import QueryRequest, written
-from app.http.access import CurrentUser, allow
+from app.contract.errors import Busy, InvalidRequest, RateLimited, UnsupportedQuery
+from app.contract.models import Listing
+from app.contract.problems import problems
+from app.contract.queries import QueryOut
+from app.http.access import CurrentCaller, allow
 from app.http.dependencies import (
     DEFAULT_LIMIT,
     DatasetFilter,
@@ -30,10 +25,9 @@ from app.http.dependencies import (
     services_of,
 )
 from app.http.routing import counts_itself, formats, router
-from app.rendering import FORMATS
 from app.routes.examples import ANSWERED, QUERIES
-from app.usecases.services import Services
-from mechanisms.model.errors import UnsupportedQuery
+from app.usecases import queries
+from app.usecases.queries import FORMATS, QueryRequest
 from storage.errors import (
     InvalidCursor,
     KeyReused,
@@ -43,8 +37,6 @@ from storage.errors import (
     StillRunning,
     TooLate,
 )
-from storage.people.users import User
-from storage.queries.history import QueryRow
 
 api = router(tags=["queries"])
 
@@ -63,20 +55,6 @@ AnswerFormat = Annotated[
     Literal["json", "text", "dot", "svg"],
     QueryParameter(description="How an answer is written; all but `json` are for trees."),
 ]
-
-
-class QueryOut(Reply):
-    """One query of the history; times are the reservation and the release instant."""
-
-    id: str
-    status: str
-    analyst: str
-    dataset: str
-    dataset_version: int
-    query: dict[str, Any]
-    charge: dict[str, str]
-    created: datetime
-    released: datetime | None
 
 
 @api.post(
@@ -100,7 +78,8 @@ class QueryOut(Reply):
             Busy,
         ),
     },
-    # Read by the function itself, which so asks for its body alone (``app.http.routing``).
+    # The function reads its headers itself: its body is then its only parameter
+    # (``app.http.routing``).
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
@@ -113,30 +92,12 @@ async def submit(
 ) -> Response:
     """Answer one query, charging the analyst's account for its dataset exactly ``epsilon``."""
     key, prefer = (http.headers.get(name) for name in ("Idempotency-Key", "Prefer"))
-    return await ask(http, http.state.user, services_of(http), request, key, prefer)
-
-
-async def ask(
-    http: Request,
-    user: User,
-    services: Services,
-    request: QueryRequest,
-    idempotency_key: str | None,
-    prefer: str | None,
-) -> Response:
-    """The reply to one query of ``user``, who sent it with the key that ``http`` came with."""
-    if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
+    if key is not None and not _KEY.fullmatch(key):
         raise InvalidRequest.at(
             "header", "Idempotency-Key", type="key", msg="1 to 255 printable ASCII characters"
         )
-    key_id = http.state.key_id
-    try:
-        reply = await services.answering.answer(
-            request, user, idempotency_key, waiting(prefer), lambda: services.rate.count(key_id)
-        )
-    except Exception as error:
-        count_refusal(services, user, request.dataset, error)
-        raise
+    services, caller = services_of(http), http.state.caller
+    reply = await queries.ask(services, caller, request, key, waiting(prefer))
     media_type = "application/json" if reply.status < 400 else "application/problem+json"
     return Response(reply.body, reply.status, dict(reply.headers), media_type)
 
@@ -147,24 +108,14 @@ async def ask(
     responses=problems(InvalidCursor),
 )
 async def history(
-    user: CurrentUser,
+    caller: CurrentCaller,
     services: ServicesDep,
     dataset: DatasetFilter = None,
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[QueryOut]:
     """Queries, newest first: one's own; for owners those on their datasets; all for auditors."""
-    scope: dict[str, int] = {}
-    if "auditor" not in user.roles:
-        if "analyst" in user.roles:
-            scope["analyst_id"] = user.id
-        if "owner" in user.roles:
-            scope["owner_id"] = user.id
-    page = await run_in_threadpool(
-        services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
-    )
-    items = [shown(services.answering.as_seen(row)) for row in page.items]
-    return Listing(items=items, next=page.next)
+    return await queries.history(services, caller, dataset, limit, cursor)
 
 
 @api.get(
@@ -186,7 +137,7 @@ async def history(
 )
 async def look_up(
     query_id: str,
-    user: CurrentUser,
+    caller: CurrentCaller,
     services: ServicesDep,
     format: AnswerFormat = "json",
     prefer: Prefer = None,
@@ -196,25 +147,11 @@ async def look_up(
     An answered `tree` query is also written for people, for its analyst alone: as indented text,
     in the language of Graphviz, or as a drawing.
     """
-    id = known_form(query_id)
-    row = await run_in_threadpool(services.queries.find, id)
-    if row is None or not may_see(row, user):
-        raise NotFound
-    row = services.answering.as_seen(row)
-    if row.status == "running" and prefer is not None:
-        await services.answering.wait_for(id, waiting(prefer))
-        found = await run_in_threadpool(services.queries.find, id)
-        assert found is not None
-        row = services.answering.as_seen(found)
-    if format != "json":
-        return rendered(row, user, format)
-    if row.status == "answered" and is_own(row, user) and row.answer is not None:
-        return Response(row.answer, media_type="application/json")
-    body = shown(row).model_dump(mode="json")
-    if row.status == "running":
-        now = await run_in_threadpool(services.database.now_us)
-        body |= services.answering.progress(max(0.0, (now - row.created_us) / 1e6))
-    return Response(written(body), media_type="application/json")
+    wait = None if prefer is None else waiting(prefer)
+    view = await queries.look_up(services, caller, query_id, wait)
+    if format == "json":
+        return Response(view.body(), media_type="application/json")
+    return Response(view.trees(format), media_type=FORMATS[format].media_type)
 
 
 @api.delete(
@@ -223,87 +160,13 @@ async def look_up(
     dependencies=[allow("analyst")],
     responses=problems(NotFound, TooLate),
 )
-async def cancel(query_id: str, user: CurrentUser, services: ServicesDep) -> None:
+async def cancel(query_id: str, caller: CurrentCaller, services: ServicesDep) -> None:
     """Cancel before the query has begun: the charge goes back; later it is too late."""
-    id = known_form(query_id)
-    row = await run_in_threadpool(services.queries.find, id)
-    if row is None or row.analyst_id != user.id:
-        raise NotFound
-    await services.answering.cancel(id)
-
-
-#: Refusals that come after the dataset was found to be the caller's to see.
-AFTER_VISIBLE = (
-    UnsupportedQuery,
-    NoRecords,
-    RateLimited,
-    Busy,
-    BudgetExhausted,
-    CapExhausted,
-    AccountFrozen,
-)
-
-
-def count_refusal(services: Services, user: User, dataset: str, error: Exception) -> None:
-    """Count what the table of problems knows, beside the ledger."""
-    kind = problem_type(error)
-    if kind is not None:
-        name = dataset if isinstance(error, AFTER_VISIBLE) else ""
-        services.refusals.count(user.id, name, kind.slug)
-
-
-def rendered(row: QueryRow, user: User, format: str) -> Response:
-    """The trees of an answer; NotAcceptable where the caller has no answer to look at."""
-    if row.request["query"]["kind"] != "tree":
-        raise UnsupportedQuery(
-            "only trees are written in this format", supported={"format": ["json"]}
-        )
-    if row.status != "answered" or not is_own(row, user) or row.answer is None:
-        raise NotAcceptable
-    form = FORMATS[format]
-    return Response(
-        form.write(json.loads(row.answer)["answer"]["trees"]), media_type=form.media_type
-    )
-
-
-def known_form(query_id: str) -> UUID:
-    """What cannot be an id is an id that does not exist."""
-    try:
-        return UUID(query_id)
-    except ValueError:
-        raise NotFound from None
-
-
-def may_see(row: QueryRow, user: User) -> bool:
-    """Its analyst, the owner of its dataset, and auditors."""
-    return (
-        is_own(row, user)
-        or (row.owner_id == user.id and "owner" in user.roles)
-        or "auditor" in user.roles
-    )
-
-
-def is_own(row: QueryRow, user: User) -> bool:
-    """Whether it may be answered to the caller: who is an analyst no more sees no answers."""
-    return row.analyst_id == user.id and "analyst" in user.roles
-
-
-def shown(row: QueryRow) -> QueryOut:
-    return QueryOut(
-        id=str(row.id),
-        status=row.status,
-        analyst=row.analyst,
-        dataset=row.dataset,
-        dataset_version=row.version,
-        query=row.request["query"],
-        charge={**row.charge.as_dict(), "neighbouring": row.neighbouring},
-        created=moment(row.created_us),
-        released=None if row.release_us is None else moment(row.release_us),
-    )
+    await queries.cancel(services, caller, query_id)
 
 
 def waiting(prefer: str | None) -> float:
-    """Seconds to wait by a Prefer header (RFC 7240); what it does not know it ignores."""
+    """Seconds to wait by a Prefer header (RFC 7240); unknown preferences are ignored."""
     if prefer is None:
         return DEFAULT_WAIT
     wait = DEFAULT_WAIT

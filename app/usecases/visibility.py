@@ -1,23 +1,36 @@
-"""Which dataset a caller may see; what they may not see does not exist, as far as they can tell."""
+"""Which datasets and which rows of lists a caller may see.
+
+What a caller may not see does not exist, as far as they can tell: both are NotFound.
+"""
 
 from __future__ import annotations
 
-from storage.catalogue.datasets import Datasets, StoredDataset
+from app.identity.callers import Caller
+from app.usecases.services import Services
+from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound
-from storage.people.users import User
 
 
-def visible(datasets: Datasets, name: str, user: User) -> StoredDataset:
-    """The dataset of that name. Raises NotFound when there is none or the caller may not see it."""
-    stored = datasets.find(name, lambda row: datasets.visible_to(row, user))
-    if stored is None:
+def visible(services: Services, caller: Caller, name: str) -> StoredDataset:
+    """The dataset ``name``. Raises: NotFound if it is absent or the caller may not see it."""
+    datasets = services.datasets
+    dataset = datasets.find(name, lambda row: datasets.visible_to(row, caller.user))
+    if dataset is None:
         raise NotFound
-    return stored
+    return dataset
 
 
-def owned(datasets: Datasets, name: str, user: User) -> StoredDataset:
-    """The same for what only its owner may do."""
-    stored = datasets.find(name, lambda row: row.owner_id == user.id)
-    if stored is None:
+def owned(services: Services, caller: Caller, name: str) -> StoredDataset:
+    """The caller's own dataset ``name``. Raises: NotFound if it is absent or somebody else's."""
+    dataset = services.datasets.find(name, lambda row: row.owner_id == caller.id)
+    if dataset is None:
         raise NotFound
-    return stored
+    return dataset
+
+
+def listing_scope(caller: Caller) -> dict[str, int]:
+    """The filters of lists: none for auditors, else own rows and rows of own datasets."""
+    if "auditor" in caller.roles:
+        return {}
+    filters = {"analyst": "analyst_id", "owner": "owner_id"}
+    return {name: caller.id for role, name in filters.items() if role in caller.roles}

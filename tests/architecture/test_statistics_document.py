@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+from app.queries.catalogue import statistic
 from app.queries.statistic import FIELDS, MechanismName, StatisticName
-from app.routes.catalogue import statistic
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID

@@ -8,7 +8,7 @@ from datetime import date
 from markupsafe import Markup, escape
 
 from accounting.privacy_loss import format_units
-from app.dashboard.standing import Day
+from app.usecases.spending import Day
 
 WIDTH, HEIGHT = 560, 240
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 26, 30

@@ -13,31 +13,28 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from app.contract.queries import QuoteOut
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.builder import Builder, build, number
-from app.dashboard.facts import Facts
 from app.dashboard.forms import Form, SentForm, read, read_json
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
-from app.engine.requests import QueryRequest, QuoteRequest
-from app.http.access import CurrentUser, allow
+from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import ServicesDep
 from app.http.routing import counts_itself
-from app.routes.budgets import AccountOut, own_budgets
-from app.routes.catalogue import catalogue
-from app.routes.queries import ask
-from app.routes.quotes import QuoteOut, quote
+from app.usecases import budgets, datasets, queries, quotes
+from app.usecases.catalogue import catalogue
+from app.usecases.queries import QueryRequest
+from app.usecases.quotes import QuoteRequest
 from app.usecases.services import Services
-from app.usecases.visibility import visible
 from storage.errors import NotFound, StillRunning
-from storage.people.users import User
 
 pages = pages_router()
 
 #: Seconds to wait for an answer before the page of the running query is shown.
-WAIT = "wait=3"
+WAIT = 3.0
 FIRST_EPSILON = "0.1"
 QUOTE, QUERY = TypeAdapter[QuoteRequest](QuoteRequest), TypeAdapter[QueryRequest](QueryRequest)
 Text = Annotated[str, Query(max_length=200)]
@@ -58,7 +55,7 @@ class Quoted:
 @pages.get("/ui/ask", dependencies=[allow("analyst")])
 def question(
     request: Request,
-    user: CurrentUser,
+    caller: CurrentCaller,
     services: ServicesDep,
     dataset: Text = "",
     kind: Text = "",
@@ -66,38 +63,39 @@ def question(
 ) -> Response:
     """The form; without a choice, for the first dataset and the first kind that there is."""
     given = Form({"dataset": [dataset], "kind": [kind], "form": [form]})
-    return _page(request, user, services, given)
+    return _page(request, caller, services, given)
 
 
 @pages.post("/ui/ask/quote", dependencies=[allow("analyst")])
 async def quoted(
-    request: Request, user: CurrentUser, services: ServicesDep, form: SentForm
+    request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
 ) -> Response:
     """What it would cost and promise: reads no records and costs nothing."""
     found: Quoted | None = None
     alert: Alert | None = None
     try:
-        builder = await run_in_threadpool(_builder, user, services, form)
+        builder = await run_in_threadpool(_builder, caller, services, form)
         body = _body(builder, form)
         asked = read(QUOTE, body)
-        price = await quote(user, services, asked)
-        found = await run_in_threadpool(_quoted, request, user, services, asked, body, price)
+        price = await quotes.quote(services, caller, asked)
+        found = await run_in_threadpool(_quoted, request, caller, services, asked, body, price)
     except Exception as error:
         if isinstance(error, NotFound):
             raise
         alert = alert_of(error)
-    return await run_in_threadpool(_page, request, user, services, form, found, alert)
+    return await run_in_threadpool(_page, request, caller, services, form, found, alert)
 
 
 @pages.post("/ui/ask", dependencies=[allow("analyst"), counts_itself])
 async def asked(
-    request: Request, user: CurrentUser, services: ServicesDep, form: SentForm
+    request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
 ) -> Response:
     """Ask what was quoted, once: the same form sent again leads to the same answer."""
     text = form.get("request")
     query = read_json(QUERY, text)
     try:
-        reply = await ask(request, user, services, query, _sent(form.get("key"), text), WAIT)
+        key = _sent(form.get("key"), text)
+        reply = await queries.ask(services, caller, query, key, WAIT)
     except StillRunning as running:
         return to(f"/ui/queries/{running.id}")
     except Exception as error:
@@ -111,21 +109,21 @@ async def asked(
             dataset=query.dataset,
             kind=query.query.kind,
         )
-    return to(f"/ui/queries/{json.loads(bytes(reply.body))['id']}")
+    return to(f"/ui/queries/{reply.query_id}")
 
 
 def _page(
     request: Request,
-    user: User,
+    caller: Caller,
     services: Services,
     form: Form,
     found: Quoted | None = None,
     alert: Alert | None = None,
 ) -> Response:
-    accounts = _askable(user, services)
+    accounts = datasets.queryable(services, caller)
     builder = None
     if accounts:
-        builder = _builder(user, services, form)
+        builder = _builder(caller, services, form)
     # A part that is replaced while one types is not a failed page.
     status = alert.status if alert and "hx-request" not in request.headers else 200
     return render(
@@ -143,22 +141,10 @@ def _page(
     )
 
 
-def _askable(user: User, services: Services) -> list[AccountOut]:
-    """The accounts whose dataset has records that can be asked."""
-    found = []
-    for account in own_budgets(user, services).items:
-        stored = services.datasets.find(account.dataset)
-        if stored is not None and stored.status == "ready":
-            found.append(account)
-    return found
-
-
-def _builder(user: User, services: Services, form: Form) -> Builder:
-    name = form.get("dataset") or next((a.dataset for a in _askable(user, services)), "")
-    stored = visible(services.datasets, name, user)
-    if services.ledger.account(stored.id, user.id) is None:
-        raise NotFound
-    facts = Facts.of(stored)
+def _builder(caller: Caller, services: Services, form: Form) -> Builder:
+    accounts = datasets.queryable(services, caller)
+    name = form.get("dataset") or next((a.dataset for a in accounts), "")
+    facts = datasets.facts(services, caller, name)
     return build(catalogue(services), facts, form.get("kind"), form.get("form"), form)
 
 
@@ -174,13 +160,13 @@ def _body(builder: Builder, form: Form) -> dict[str, Any]:
 
 def _quoted(
     request: Request,
-    user: User,
+    caller: Caller,
     services: Services,
     asked: QuoteRequest,
     body: dict[str, Any],
     price: QuoteOut,
 ) -> Quoted:
-    account = next(a for a in own_budgets(user, services).items if a.dataset == asked.dataset)
+    account = budgets.own_account(services, caller, asked.dataset)
     # What is shown is what was written in the form: defaults stay with the service.
     whole = {
         "dataset": asked.dataset,

@@ -1,4 +1,4 @@
-"""An analyst's allowances: a card a dataset, and how one of them was spent."""
+"""An analyst's allowances: a card per dataset, and how one of them was spent."""
 
 from __future__ import annotations
 
@@ -7,70 +7,85 @@ from dataclasses import dataclass
 from fastapi import Request
 from starlette.responses import Response
 
-from app.contract.times import moment
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.amounts import MIN_QUERY_EPSILON_NANO
+from app.contract.budgets import AccountBalance
 from app.dashboard.charts.burn_down import burn_down_chart
 from app.dashboard.pages import pages as pages_router
-from app.dashboard.standing import Habit, State, burn_down, exhaustion, habit, share_left, state_of
 from app.dashboard.templating import render
-from app.http.access import CurrentUser, allow
+from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
-from app.routes.budgets import AccountOut, own_budgets
-from app.routes.history import budget_history
-from app.usecases.services import Services
-from storage.errors import NotFound
-from storage.people.users import User
+from app.usecases import spending
+from app.usecases.spending import AccountSpending, percent
 
 pages = pages_router()
+
+#: An account with less than this share of its allowance, in percent, is nearly spent.
+NEARLY_SPENT = 15
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of an account at a glance; ``tone`` is "good", "warn" or "bad"."""
+
+    name: str
+    tone: str
 
 
 @dataclass(frozen=True)
 class Card:
-    """One account with what a person wants to know of it first."""
+    """One account and its state."""
 
-    account: AccountOut
-    share: int
+    spending: AccountSpending
     state: State
-    habit: Habit
 
 
 @pages.get("/ui/budgets", dependencies=[allow("analyst")])
-def budgets(request: Request, user: CurrentUser, services: ServicesDep) -> Response:
+def budgets_page(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Every allowance of the analyst."""
-    own = own_budgets(user, services)
-    cards = [_card(account, user, services) for account in own.items]
-    most = max((card.account.spent.epsilon_nano for card in cards), default=0)
-    shares = {
-        card.account.dataset: card.account.spent.epsilon_nano * 100 // most if most else 0
-        for card in cards
-    }
-    return render(request, "budgets.html", cards=cards, overall=own.overall, shares=shares)
-
-
-@pages.get("/ui/budgets/{dataset}", dependencies=[allow("analyst")])
-def budget(request: Request, dataset: str, user: CurrentUser, services: ServicesDep) -> Response:
-    """How one allowance was spent, and when it will be gone."""
-    account = next((a for a in own_budgets(user, services).items if a.dataset == dataset), None)
-    if account is None:
-        raise NotFound
-    by_mechanism = budget_history(dataset, user, services, by="mechanism").items
-    days = burn_down(budget_history(dataset, user, services, by="day").items, account.allowance)
-    today = moment(services.database.now_us()).date()
-    projected = exhaustion(days, today)
-    chart = None
-    if days and account.allowance.epsilon_nano:
-        chart = burn_down_chart(days, account.allowance.epsilon_nano, today, projected)
-    spent = account.spent.epsilon_nano
+    own = spending.accounts(services, caller)
+    spent = [one.account.spent.epsilon_nano for one in own.accounts]
+    most = PrivacyLoss(max(spent, default=0))
     return render(
         request,
-        "budget.html",
-        card=_card(account, user, services),
-        days=days[::-1],
-        chart=chart,
-        projected=projected,
-        spending=[(p, p.charged.epsilon_nano * 100 // spent if spent else 0) for p in by_mechanism],
+        "budgets.html",
+        cards=[_card(one) for one in own.accounts],
+        overall=own.overall,
+        shares={one.account.dataset: percent(one.account.spent, most) for one in own.accounts},
     )
 
 
-def _card(account: AccountOut, user: User, services: Services) -> Card:
-    points = budget_history(account.dataset, user, services, by="kind").items
-    return Card(account, share_left(account), state_of(account), habit(points, account.remaining))
+@pages.get("/ui/budgets/{dataset}", dependencies=[allow("analyst")])
+def budget_page(
+    request: Request, dataset: str, caller: CurrentCaller, services: ServicesDep
+) -> Response:
+    """How one allowance was spent, and when it will be gone."""
+    history = spending.account_history(services, caller, dataset)
+    account = history.spending.account
+    chart = None
+    if history.days and account.allowance.epsilon_nano:
+        chart = burn_down_chart(
+            history.days, account.allowance.epsilon_nano, history.today, history.projected
+        )
+    return render(
+        request,
+        "budget.html",
+        card=_card(history.spending),
+        days=history.days[::-1],
+        chart=chart,
+        projected=history.projected,
+        spending=[(one, percent(one.charged, account.spent)) for one in history.by_mechanism],
+    )
+
+
+def state_of(account: AccountBalance) -> State:
+    """How an account looks; "exhausted" is less than any query may cost."""
+    if account.remaining.epsilon_nano < MIN_QUERY_EPSILON_NANO:
+        return State("exhausted", "bad")
+    if percent(account.remaining, account.allowance) < NEARLY_SPENT:
+        return State("nearly spent", "warn")
+    return State("open", "good")
+
+
+def _card(one: AccountSpending) -> Card:
+    return Card(one, state_of(one.account))

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.contract.descriptions import Registration
+from app.contract.datasets import DatasetName
+from app.contract.descriptions import REGISTRATIONS, Registration
 from app.contract.errors import CrossSite
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
@@ -18,19 +19,11 @@ from app.dashboard.forms import SentForm, read_json
 from app.dashboard.pages import UploadPage, to
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.http.access import CurrentUser, allow
+from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import PageCursor, ServicesDep
-from app.routes.datasets import (
-    REGISTRATIONS,
-    VersionOut,
-    list_datasets,
-    register,
-    show_dataset,
-)
-from app.routes.records import take_nodes, take_records, withdraw_records
+from app.usecases import datasets, records
 from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.people.users import User
 
 pages = pages_router()
 uploads = pages_router(route_class=UploadPage)
@@ -41,11 +34,11 @@ Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
 
 @pages.get("/ui/datasets", dependencies=[allow("owner", "analyst", "auditor")])
-def datasets(
-    request: Request, user: CurrentUser, services: ServicesDep, cursor: PageCursor = None
+def datasets_page(
+    request: Request, caller: CurrentCaller, services: ServicesDep, cursor: PageCursor = None
 ) -> Response:
     """The datasets that the caller may see, newest first."""
-    page = list_datasets(user, services, PAGE, cursor)
+    page = datasets.page(services, caller, PAGE, cursor)
     return render(request, "datasets.html", datasets=page.items, next=page.next)
 
 
@@ -58,13 +51,13 @@ def registration(request: Request, kind: Kind = "table") -> Response:
 
 @pages.post("/ui/register", dependencies=[allow("owner")])
 def register_one(
-    request: Request, owner: CurrentUser, services: ServicesDep, form: SentForm
+    request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
 ) -> Response:
     """Register what is written; it is fixed from then on."""
     text = form.get("description")
     try:
         described = read_json(REGISTRATION, text)
-        register(described, owner, services)
+        datasets.register(services, caller, described)
     except Exception as error:
         alert = alert_of(error)
         return render(request, "register.html", alert.status, kind="", text=text, alert=alert)
@@ -72,66 +65,80 @@ def register_one(
 
 
 @pages.get("/ui/datasets/{name}", dependencies=[allow("owner", "analyst", "auditor")])
-def dataset(request: Request, name: str, user: CurrentUser, services: ServicesDep) -> Response:
+def dataset(request: Request, name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """One dataset: its description, its version, and to its owner how the last upload went."""
-    return _page(request, name, user, services)
+    return _page(request, name, caller, services)
 
 
 @pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])
-def withdraw(name: str, owner: CurrentUser, services: ServicesDep) -> Response:
+def withdraw(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """No more queries of its records; ledger and answers stay."""
-    withdraw_records(name, owner, services)
+    records.withdraw(services, caller, name)
     return to(f"/ui/datasets/{name}")
 
 
 @uploads.post("/ui/datasets/{name}/records", dependencies=[allow("owner")])
 async def upload(
-    request: Request, name: str, owner: CurrentUser, services: ServicesDep
+    request: Request, name: str, caller: CurrentCaller, services: ServicesDep
 ) -> Response:
     """Take records; a refusal says to their owner where they do not fit the description."""
     try:
         sent = await SentFile(request).open()
-        await take_records(name, sent.content(), sent.media_type, sent.gzipped, owner, services)
+        await records.take_records(
+            services,
+            caller,
+            name,
+            sent.content(),
+            media_type=sent.media_type,
+            gzipped=sent.gzipped,
+        )
     except Exception as error:
-        return await _refused(request, name, owner, services, error)
+        return await _refused(request, name, caller, services, error)
     return to(f"/ui/datasets/{name}")
 
 
 @uploads.post("/ui/datasets/{name}/nodes", dependencies=[allow("owner")])
 async def upload_node_list(
-    request: Request, name: str, owner: CurrentUser, services: ServicesDep
+    request: Request, name: str, caller: CurrentCaller, services: ServicesDep
 ) -> Response:
     """Take the names of a graph's nodes."""
     try:
         sent = await SentFile(request).open()
-        await take_nodes(name, sent.content(), sent.gzipped, owner, services)
+        await records.take_nodes(
+            services,
+            caller,
+            name,
+            sent.content(),
+            media_type=sent.media_type,
+            gzipped=sent.gzipped,
+        )
     except Exception as error:
-        return await _refused(request, name, owner, services, error)
+        return await _refused(request, name, caller, services, error)
     return to(f"/ui/datasets/{name}")
 
 
 async def _refused(
-    request: Request, name: str, owner: User, services: Services, error: Exception
+    request: Request, name: str, caller: Caller, services: Services, error: Exception
 ) -> Response:
     if isinstance(error, NotFound | CrossSite):
         raise error
     alert = alert_of(error)
-    return await run_in_threadpool(_page, request, name, owner, services, alert)
+    return await run_in_threadpool(_page, request, name, caller, services, alert)
 
 
 def _page(
-    request: Request, name: str, user: User, services: Services, alert: Alert | None = None
+    request: Request, name: str, caller: Caller, services: Services, alert: Alert | None = None
 ) -> Response:
-    shown = show_dataset(name, user, services)
-    if "kind" not in shown:
-        raise NotFound  # of other datasets an admin sees the name alone, which is in no page
+    details = datasets.describe(services, caller, name)
+    if isinstance(details.view, DatasetName):
+        raise NotFound  # there is no page of a dataset of which an admin sees the name alone
     return render(
         request,
         "dataset.html",
         alert.status if alert else 200,
-        dataset=shown,
-        is_owner=shown["owner"] == user.name and "owner" in user.roles,
-        versions=[VersionOut.model_validate(one) for one in shown.get("versions", ())],
+        dataset=details.view.model_dump(mode="json", exclude_none=True),
+        is_owner=details.is_owner,
+        versions=details.view.versions or [],
         limits={
             "upload": services.settings.upload_limit // 2**20,
             "work": services.settings.preparation_limit,

@@ -14,8 +14,9 @@ from app.dashboard.pages import SIGN_IN, to
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.sessions import forget, remember, token_of
 from app.dashboard.templating import render
-from app.http.access import MAX_KEY_LENGTH, CurrentUser, any_key, anyone
+from app.http.access import CurrentCaller, any_key, anyone
 from app.http.dependencies import ServicesDep
+from app.usecases.sessions import close_session, open_session
 
 pages = pages_router()
 
@@ -23,9 +24,9 @@ Next = Annotated[str, Query(max_length=2000)]
 
 
 @pages.get("/ui", dependencies=[any_key])
-async def front(user: CurrentUser) -> Response:
+async def front(caller: CurrentCaller) -> Response:
     """Everybody starts at the first page of their roles."""
-    return to(links_for(user)[0].path)
+    return to(links_for(caller)[0].path)
 
 
 @pages.get("/ui/", dependencies=[anyone])
@@ -42,11 +43,9 @@ async def sign_in_page(request: Request, next: Next = "") -> Response:
 
 @pages.post(SIGN_IN, dependencies=[anyone])
 async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Response:
-    """Open a session with a key; which of the many reasons a key has to fail is not told."""
+    """Open a session with a key; a refusal does not say why the key is not valid."""
     key, next = form.get("key"), form.get("next")
-    token = None
-    if len(key) <= MAX_KEY_LENGTH and key.isascii():
-        token = await run_in_threadpool(services.sessions.open, key)
+    token = await run_in_threadpool(open_session, services, key)
     if token is None:
         # Not 401: that has to name a header for the key, and here it comes by the form.
         return render(request, "sign_in.html", 422, next=next, refused=True)
@@ -57,8 +56,8 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
 
 @pages.post("/ui/sign-out", dependencies=[any_key])
 async def sign_out(request: Request, services: ServicesDep) -> Response:
-    """End this session, here and at once."""
-    await run_in_threadpool(services.sessions.close, token_of(request))
+    """End this session immediately."""
+    await run_in_threadpool(close_session, services, token_of(request))
     response = to(SIGN_IN)
     forget(response, request)
     return response

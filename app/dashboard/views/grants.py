@@ -10,24 +10,21 @@ from starlette.responses import Response
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import Limit
-from app.contract.errors import InvalidRequest
+from app.contract.budgets import DatasetBudgets, GrantedAccount
 from app.dashboard.alerts import Alert, alert_of
-from app.dashboard.facts import Facts
 from app.dashboard.forms import Form, SentForm, read
 from app.dashboard.pages import pages as pages_router
-from app.dashboard.purchase import Purchase, purchases
 from app.dashboard.templating import render
-from app.http.access import CurrentUser, allow
+from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import ServicesDep
-from app.routes.budgets import DatasetBudgets, GrantedAccount, set_allowance, show_budgets
+from app.usecases import budgets, purchases
 from app.usecases.services import Services
-from app.usecases.visibility import owned
-from storage.people.users import User
+from app.usecases.spending import percent
 
 pages = pages_router()
 
 LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
-#: Datasets of one page; who has more finds each one's accounts in the API.
+#: Datasets of one page; the accounts of others are in the API.
 MOST = 200
 
 
@@ -42,44 +39,44 @@ class Row:
 
 
 @pages.get("/ui/grants", dependencies=[allow("owner", "auditor")])
-def grants(request: Request, user: CurrentUser, services: ServicesDep) -> Response:
+def grants_page(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Every account of every dataset that the caller owns or audits."""
-    given = Form({"dataset": [request.query_params.get("dataset", "")]})
-    return _page(request, user, services, given)
+    form = Form({"dataset": [request.query_params.get("dataset", "")]})
+    return _page(request, caller, services, form)
 
 
 @pages.post("/ui/grants", dependencies=[allow("owner")])
-def grant(request: Request, owner: CurrentUser, services: ServicesDep, form: SentForm) -> Response:
-    """Set an allowance, or show what it would buy when that was asked."""
-    found: list[Purchase] = []
+def grant(
+    request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
+) -> Response:
+    """Set an allowance, or only preview what it would buy."""
+    offers: list[purchases.Purchase] = []
     alert: Alert | None = None
     done = ""
     try:
         dataset, analyst = form.get("dataset"), form.get("analyst")
         limit = read(LIMIT, {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"})
         if form.get("do") == "preview":
-            stored = owned(services.datasets, dataset, owner)
-            if stored.public is None:
-                raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
-            found = purchases(Facts.of(stored), stored.public, limit)
+            offers = purchases.preview(services, caller, dataset, limit)
         else:
-            set_allowance(dataset, analyst, limit, owner, services, Response())
+            budgets.grant(services, caller, dataset, analyst, limit)
             done = f"{analyst} may now learn ε {limit.as_dict()['epsilon']} of {dataset}."
     except Exception as error:
         alert = alert_of(error)
-    return _page(request, owner, services, form, found, alert, done)
+    return _page(request, caller, services, form, offers, alert, done)
 
 
 def _page(
     request: Request,
-    user: User,
+    caller: Caller,
     services: Services,
     form: Form,
-    found: list[Purchase] | None = None,
+    offers: list[purchases.Purchase] | None = None,
     alert: Alert | None = None,
     done: str = "",
 ) -> Response:
-    rows = [_row(name, user, services) for name in _names(user, services)]
+    overview = budgets.overview(services, caller, MOST)
+    rows = [_row(name, one) for name, one in overview.datasets.items()]
     analysts = sorted({name for row in rows for name in row.accounts})
     status = alert.status if alert and "hx-request" not in request.headers else 200
     names = ("dataset", "analyst", "epsilon", "delta")
@@ -89,26 +86,14 @@ def _page(
         status,
         rows=rows,
         analysts=analysts,
-        may_grant="owner" in user.roles,
-        purchases=found or [],
+        may_grant=overview.may_grant,
+        purchases=offers or [],
         alert=alert,
         done=done,
-        given={name: form.get(name) for name in names},
+        sent={name: form.get(name) for name in names},
     )
 
 
-def _names(user: User, services: Services) -> list[str]:
-    """The caller's own datasets; all of them for auditors."""
-    page = services.datasets.page(user, MOST)
-    return sorted(
-        stored.name
-        for stored in page.items
-        if "auditor" in user.roles or stored.owner_id == user.id
-    )
-
-
-def _row(name: str, user: User, services: Services) -> Row:
-    budgets = show_budgets(name, user, services)
-    cap = budgets.cap.allowance.epsilon_nano
-    share = budgets.exposure.spent.epsilon_nano * 100 // cap if cap else 0
-    return Row(name, budgets, {one.analyst: one for one in budgets.items}, share)
+def _row(name: str, one: DatasetBudgets) -> Row:
+    accounts = {account.analyst: account for account in one.items}
+    return Row(name, one, accounts, percent(one.exposure.spent, one.cap.allowance))

@@ -5,42 +5,42 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
+from app.contract.people import KeyOut
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
-from app.http.access import CurrentUser, any_key
+from app.http.access import Caller, CurrentCaller, any_key
 from app.http.dependencies import ServicesDep
-from app.routes.users import KeyOut, issue_key, list_keys, revoke_key
+from app.usecases import keys
 from app.usecases.services import Services
-from storage.people.users import User
 
 pages = pages_router()
 
 
 @pages.get("/ui/keys", dependencies=[any_key])
-def own_keys(request: Request, user: CurrentUser, services: ServicesDep) -> Response:
-    """The keys of whoever is signed in."""
-    return _page(request, user, services, None)
+def own_keys(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+    """The caller's own keys."""
+    return _page(request, caller, services, None)
 
 
 @pages.post("/ui/keys", dependencies=[any_key])
-def one_more(request: Request, user: CurrentUser, services: ServicesDep) -> Response:
+def one_more(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Issue a key; it is on this one page and nowhere else."""
-    return _page(request, user, services, issue_key(user.name, user, services))
+    return _page(request, caller, services, keys.issue(services, caller, caller.name))
 
 
 @pages.post("/ui/keys/{id}/revoke", dependencies=[any_key])
-def revoke(id: str, user: CurrentUser, services: ServicesDep) -> Response:
+def revoke(id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Revoke a key; with the one that opened this session the session ends."""
-    revoke_key(id, user, services)
+    keys.revoke(services, caller, id)
     return to("/ui/keys")
 
 
-def _page(request: Request, user: User, services: Services, issued: KeyOut | None) -> Response:
+def _page(request: Request, caller: Caller, services: Services, issued: KeyOut | None) -> Response:
     return render(
         request,
         "keys.html",
-        keys=list_keys(user.name, user, services).items,
+        keys=keys.page(services, caller, caller.name).items,
         issued=issued,
-        current=request.state.key_id,
+        current=caller.key_id,
     )

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from app.contract.ledger import EntryKind, EntryOut
 from app.dashboard.exports import csv_file
 from app.dashboard.forms import optional
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.http.access import CurrentUser, allow
+from app.http.access import CurrentCaller, allow
 from app.http.dependencies import PageCursor, ServicesDep
-from app.routes.ledger import EntryKind, EntryOut, list_entries
-from app.usecases.services import Services
-from storage.people.users import User
+from app.usecases import ledger
 
 pages = pages_router()
 
-PAGE, EXPORT_PAGE = 50, 1000
+PAGE = 50
 #: A filter that is left open arrives as an empty text.
 NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 KindOrNone = Annotated[EntryKind | None, optional]
@@ -36,9 +34,9 @@ KINDS: dict[EntryKind, str] = {
 
 
 @pages.get("/ui/ledger", dependencies=[allow("analyst", "owner", "auditor")])
-def ledger(
+def entries_page(
     request: Request,
-    user: CurrentUser,
+    caller: CurrentCaller,
     services: ServicesDep,
     dataset: NameOrNone = "",
     kind: KindOrNone = None,
@@ -46,8 +44,14 @@ def ledger(
     cursor: PageCursor = None,
 ) -> Response:
     """One page of entries, newest first."""
-    page = list_entries(
-        user, services, dataset or None, kind, analyst or None, limit=PAGE, cursor=cursor
+    page = ledger.page(
+        services,
+        caller,
+        dataset=dataset or None,
+        kind=kind,
+        analyst=analyst or None,
+        limit=PAGE,
+        cursor=cursor,
     )
     chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
     return render(
@@ -58,37 +62,21 @@ def ledger(
         chosen=chosen,
         query=urlencode({name: value for name, value in chosen.items() if value}),
         kinds=KINDS,
-        alone=user.roles == {"analyst"},
+        alone=caller.sees_only_own,
     )
 
 
 @pages.get("/ui/ledger.csv", dependencies=[allow("analyst", "owner", "auditor")])
-def ledger_csv(
-    user: CurrentUser,
+def entries_csv(
+    caller: CurrentCaller,
     services: ServicesDep,
     dataset: NameOrNone = "",
     kind: KindOrNone = None,
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    entries = _all(user, services, dataset or None, kind, analyst or None)
+    entries = ledger.every_entry(
+        services, caller, dataset=dataset or None, kind=kind, analyst=analyst or None
+    )
     rows = (entry.model_dump(mode="json") for entry in entries)
     return csv_file("ledger", list(EntryOut.model_fields), rows)
-
-
-def _all(
-    user: User,
-    services: Services,
-    dataset: str | None,
-    kind: EntryKind | None,
-    analyst: str | None,
-) -> Iterator[EntryOut]:
-    cursor: str | None = None
-    while True:
-        page = list_entries(
-            user, services, dataset, kind, analyst, limit=EXPORT_PAGE, cursor=cursor
-        )
-        yield from page.items
-        cursor = page.next
-        if cursor is None:
-            return

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from app.contract.queries import QueryOut
 from app.dashboard.drawn import drawn
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import HEADERS, render
-from app.http.access import CurrentUser, allow
+from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import PageCursor, ServicesDep
-from app.routes.queries import QueryOut, cancel, history, look_up
+from app.usecases import queries
+from app.usecases.queries import Progress, QueryView
 from app.usecases.services import Services
-from storage.people.users import User
 
 pages = pages_router()
 
@@ -28,29 +28,29 @@ NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
 @dataclass(frozen=True)
 class Running:
-    """A query under way; seconds since its reservation, and until it may next end."""
+    """A running query."""
 
     query: QueryOut
-    elapsed: float
-    expected: float
+    progress: Progress
 
     @property
     def share(self) -> int:
         """How much of the expected time is over, in percent."""
-        return min(100, round(self.elapsed * 100 / self.expected)) if self.expected else 0
+        elapsed, expected = self.progress.elapsed, self.progress.expected
+        return min(100, round(elapsed * 100 / expected)) if expected else 0
 
 
 @pages.get("/ui/queries", dependencies=[allow("analyst", "owner", "auditor")])
-async def queries(
+async def history_page(
     request: Request,
-    user: CurrentUser,
+    caller: CurrentCaller,
     services: ServicesDep,
     dataset: NameOrNone = "",
     cursor: PageCursor = None,
 ) -> Response:
     """The history, newest first, with what runs above it."""
-    page = await history(user, services, dataset or None, PAGE, cursor)
-    running = [] if cursor else await _running(user, services, page.items)
+    page = await queries.history(services, caller, dataset or None, PAGE, cursor)
+    running = [] if cursor else await _running(caller, services, page.items)
     return render(
         request,
         "queries.html",
@@ -62,10 +62,12 @@ async def queries(
 
 
 @pages.get("/ui/queries/running", dependencies=[allow("analyst", "owner", "auditor")])
-async def running_queries(request: Request, user: CurrentUser, services: ServicesDep) -> Response:
+async def running_queries(
+    request: Request, caller: CurrentCaller, services: ServicesDep
+) -> Response:
     """What runs now: a part of the page, which is loaded anew when nothing runs any more."""
-    page = await history(user, services, None, PAGE, None)
-    running = await _running(user, services, page.items)
+    page = await queries.history(services, caller, None, PAGE, None)
+    running = await _running(caller, services, page.items)
     if not running:
         return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
     return render(request, "running.html", running=running)
@@ -73,38 +75,34 @@ async def running_queries(request: Request, user: CurrentUser, services: Service
 
 @pages.get("/ui/queries/{query_id}", dependencies=[allow("analyst", "owner", "auditor")])
 async def one_query(
-    request: Request, query_id: str, user: CurrentUser, services: ServicesDep
+    request: Request, query_id: str, caller: CurrentCaller, services: ServicesDep
 ) -> Response:
     """One query: its answer to its analyst, the rest to who may see it."""
-    found = await _looked_up(query_id, user, services)
-    if "hx-request" in request.headers and found["status"] != "running":
+    view = await queries.look_up(services, caller, query_id)
+    if "hx-request" in request.headers and view.progress is None:
         return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
-    return await run_in_threadpool(_page, request, found)
+    return await run_in_threadpool(_page, request, view)
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])
-async def cancel_query(query_id: str, user: CurrentUser, services: ServicesDep) -> Response:
-    """Give the charge back, if the records are still closed."""
-    await cancel(query_id, user, services)
+async def cancel_query(query_id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
+    """Give the charge back, if the query has not begun."""
+    await queries.cancel(services, caller, query_id)
     return to(f"/ui/queries/{query_id}")
 
 
-def _page(request: Request, found: Any) -> Response:
-    answer = found.get("answer")
-    shown = None if answer is None else drawn(found["query"]["kind"], answer)
-    return render(request, "query.html", found=found, drawn=shown)
+def _page(request: Request, view: QueryView) -> Response:
+    members = view.members()
+    answer = members.get("answer")
+    drawing = None if answer is None else drawn(members["query"]["kind"], answer)
+    return render(request, "query.html", found=members, drawn=drawing)
 
 
-async def _running(user: User, services: Services, queries: list[QueryOut]) -> list[Running]:
-    found = []
-    for query in queries:
+async def _running(caller: Caller, services: Services, listed: list[QueryOut]) -> list[Running]:
+    running = []
+    for query in listed:
         if query.status == "running":
-            seen = await _looked_up(query.id, user, services)
-            if seen["status"] == "running":
-                found.append(Running(query, seen["elapsed"], seen["expected"]))
-    return found
-
-
-async def _looked_up(query_id: str, user: User, services: Services) -> Any:
-    """What the API says of a query: with its answer only to its analyst."""
-    return json.loads(bytes((await look_up(query_id, user, services)).body))
+            view = await queries.look_up(services, caller, query.id)
+            if view.progress is not None:
+                running.append(Running(query, view.progress))
+    return running

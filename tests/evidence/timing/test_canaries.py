@@ -19,11 +19,11 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from app.config.settings import Settings
+from app.contract.queries import QuoteOut
 from app.dashboard.pages import Page
 from app.engine import answering
 from app.http.openapi import routes_of
 from app.queries.selection import Selection
-from app.routes import quotes
 from app.telemetry import logs
 from app.usecases.services import Services
 from tests.support.browser import Browser
@@ -268,12 +268,12 @@ def in_a_failure(_: Service, patch: pytest.MonkeyPatch) -> None:
 
 
 def in_a_quote(_: Service, patch: pytest.MonkeyPatch) -> None:
-    made = quotes.QuoteOut.__init__
+    made = QuoteOut.__init__
 
     def counting(self: Any, **fields: Any) -> None:
         made(self, **{**fields, "accuracy": {"rows": ROWS}})
 
-    patch.setattr(quotes.QuoteOut, "__init__", counting)
+    patch.setattr(QuoteOut, "__init__", counting)
 
 
 SEEDS = [in_a_description, in_a_log_line, in_a_metric, in_a_failure, in_a_quote]

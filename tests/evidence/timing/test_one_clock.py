@@ -131,7 +131,9 @@ def _conflicts_end_early(patch: Patch) -> None:
 
     patch.setattr(replay, "judge", early)
     patch.setattr(
-        Answering, "_replayed", lambda _, found: answering.replayed(found.status, found.body)
+        Answering,
+        "_replayed",
+        lambda _, found: answering.replayed(found.query_id, found.status, found.body),
     )
 
 

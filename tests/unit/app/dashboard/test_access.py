@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.dashboard.navigation import LINKS
+from app.dashboard.navigation import INNER, LINKS
 from app.dashboard.pages import Page
 from app.http.access import ROLES
 from app.http.openapi import routes_of
@@ -154,8 +154,9 @@ def test_hostile_filters_are_pages_too(application: FastAPI, sign_in: SignIn, qu
 
 def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) -> None:
     served = pages(application)
-    assert {link.path: link.roles for link in LINKS} == {
-        link.path: served[f"GET {link.path}"].access.roles for link in LINKS
+    links = (*LINKS, *INNER)
+    assert {link.path: link.access for link in links} == {
+        link.path: served[f"GET {link.path}"].access for link in links
     }
     # Every page without a name in its path can be reached, but for those behind another one.
     reached = {link.path for link in LINKS} | BEHIND

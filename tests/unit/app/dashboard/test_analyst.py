@@ -152,7 +152,7 @@ class TestLedger:
     def test_csv_has_every_entry(
         self, shop: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("app.dashboard.views.ledger.EXPORT_PAGE", 2)
+        monkeypatch.setattr("app.usecases.pages.PAGE", 2)
         for _ in range(3):
             ask(shop, "one", epsilon="0.1")
         reply = sign_in("ana").client.get("/ui/ledger.csv?kind=&dataset=one")

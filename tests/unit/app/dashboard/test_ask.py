@@ -189,7 +189,7 @@ def test_distances_are_drawn_beside_their_table(offered: Service, sign_in: SignI
 def test_a_query_outlives_the_page_that_waited_for_it(
     offered: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ask, "WAIT", "wait=0")
+    monkeypatch.setattr(ask, "WAIT", 0.0)
     browser = sign_in("ana")
     page = browser.get("/ui/ask", dataset="web", kind="selection").text
     paid = forms(send(browser, forms(page)["POST /ui/ask/quote"]).text)["POST /ui/ask"]

@@ -89,7 +89,7 @@ def test_the_trail_and_its_file(
     shop: Service, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.dashboard.views.auditing.PAGE", 3)
-    monkeypatch.setattr("app.dashboard.views.auditing.EXPORT_PAGE", 3)
+    monkeypatch.setattr("app.usecases.pages.PAGE", 3)
     listed = shop("otto", "GET", "/v1/audit?limit=1000").json()["items"]
     browser = sign_in("otto")
     rows = list(csv.DictReader(io.StringIO(browser.client.get("/ui/audit.csv").text)))

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from app.contract.budgets import AccountBalance, Point
 from app.dashboard.charts.burn_down import burn_down_chart
-from app.dashboard.standing import burn_down, exhaustion, habit, share_left, state_of
-from app.routes.budgets import Standing
-from app.routes.history import Point
+from app.dashboard.views.budgets import state_of
+from app.usecases.spending import burn_down, exhaustion, habit, percent
 
 TODAY = date(2026, 3, 10)
 
 
-def standing(allowance: str, spent: str) -> Standing:
+def standing(allowance: str, spent: str) -> AccountBalance:
     limit, charged = PrivacyLoss.parse(allowance), PrivacyLoss.parse(spent)
-    return Standing(allowance=limit, spent=charged, remaining=limit - charged)
+    return AccountBalance(allowance=limit, spent=charged, remaining=limit - charged)
 
 
 def point(label: str, queries: int, charged: str) -> Point:
@@ -40,14 +40,14 @@ def point(label: str, queries: int, charged: str) -> Point:
 )
 def test_state_and_share(allowance: str, spent: str, share: int, state: str) -> None:
     account = standing(allowance, spent)
-    assert (share_left(account), state_of(account).name) == (share, state)
+    assert (percent(account.remaining, account.allowance), state_of(account).name) == (share, state)
 
 
 def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:
     found = habit([point("top_k", 3, "1"), point("tree", 1, "1")], PrivacyLoss.parse("1.9"))
-    assert (found.epsilon, found.answers, found.known) == ("0.5", 3, True)
+    assert (found.epsilon, found.answers, found.measured) == ("0.5", 3, True)
     first = habit([], PrivacyLoss.parse("1"))
-    assert (first.epsilon, first.answers, first.known) == ("0.1", 10, False)
+    assert (first.epsilon, first.answers, first.measured) == ("0.1", 10, False)
 
 
 @given(

@@ -16,7 +16,7 @@ from app.contract.amounts import Limit
 from app.contract.models import Body, Name
 from app.engine.admission import Rate
 from app.http import handlers
-from app.http.access import CurrentUser, allow, any_key, anyone
+from app.http.access import CurrentCaller, allow, any_key, anyone
 from app.http.routing import Route, body_limit, router
 from app.telemetry.metrics import Metrics
 from storage.errors import NotFound
@@ -53,7 +53,7 @@ def client() -> Iterator[TestClient]:
         return {"tags": len(thing.tags)}
 
     @routes.get("/things", dependencies=[any_key])
-    def show(user: CurrentUser, n: Annotated[int, Query(ge=0)] = 0) -> dict[str, Any]:
+    def show(user: CurrentCaller, n: Annotated[int, Query(ge=0)] = 0) -> dict[str, Any]:
         return {"user": user.name, "n": n}
 
     @routes.get("/boom", dependencies=[anyone])
@@ -211,7 +211,7 @@ class Checked:
                 raise RuntimeError("secret record")
             if thing.name == "none":
                 raise NotFound
-            return Response(f"{http.state.user.name} {thing.name}", 201)
+            return Response(f"{http.state.caller.name} {thing.name}", 201)
 
         handlers.install(app, Metrics(), [routes] if straight else [])
         app.include_router(routes)

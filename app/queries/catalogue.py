@@ -1,0 +1,98 @@
+"""What queries are made of, as the catalogue lists it: public facts of every part."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.queries import QUERY_KINDS
+from app.queries.candidates import CANDIDATES
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.objectives import OBJECTIVES
+from mechanisms.selection import NOT_OFFERED, SELECTORS
+from mechanisms.statistics import MECHANISMS, STATISTICS
+from mechanisms.statistics.validity import VALID
+from mechanisms.utilities import UTILITIES
+from mechanisms.utilities.utility import Utility
+
+
+def vocabulary() -> dict[str, list[dict[str, Any]]]:
+    """Query kinds, and the candidates, utilities, selectors and statistics they name."""
+    return {
+        "queries": [kind.catalogue() for kind in QUERY_KINDS.values()],
+        "candidates": [candidate(kind, *facts) for kind, facts in CANDIDATES.items()],
+        "utilities": [utility_facts(utility) for utility in UTILITIES.values()],
+        "objectives": [{"name": name, **asdict(kind.facts)} for name, kind in OBJECTIVES.items()],
+        "sensitivities": [
+            {"name": sensitivity.value, "description": sensitivity.description}
+            for sensitivity in Sensitivity
+        ],
+        "selectors": [
+            {
+                "name": selector.name,
+                "title": selector.title,
+                "description": selector.description,
+                "noisy_max": selector.noisy_max,
+                "source": selector.source,
+            }
+            for selector in SELECTORS.values()
+        ],
+        "selectors_not_offered": [
+            {"noise": noise, "description": reason} for noise, reason in NOT_OFFERED.items()
+        ],
+        "statistics": [statistic(name) for name in STATISTICS],
+    }
+
+
+def candidate(kind: str, body: type[BaseModel], description: str) -> dict[str, Any]:
+    """A kind of candidates: how requests write them, and which utilities compare them."""
+    schema = body.model_json_schema()
+    return {
+        "kind": kind,
+        "description": description,
+        "parameters": schema["properties"],
+        "required": schema.get("required", []),
+        "utilities": [name for name, utility in UTILITIES.items() if utility.candidates == kind],
+    }
+
+
+def utility_facts(utility: Utility) -> dict[str, Any]:
+    """A utility, with its sensitivity under every relation that it has one for."""
+    facts = utility.sensitivity_facts
+    return {
+        "name": utility.name,
+        "title": utility.title,
+        "description": utility.description,
+        "candidates": utility.candidates,
+        "neighbouring": sorted(relation.value for relation in utility.relations),
+        "sensitivity": {relation.value: asdict(facts[relation]) for relation in sorted(facts)},
+        "shift": utility.direction,
+        "source": utility.source,
+    }
+
+
+def statistic(name: str) -> dict[str, Any]:
+    """One statistic with the mechanisms that may release it: the table that queries obey."""
+    kind = STATISTICS[name]
+    mechanisms = [
+        {
+            "name": row.mechanism,
+            "title": MECHANISMS[row.mechanism].title,
+            "description": MECHANISMS[row.mechanism].description,
+            "source": MECHANISMS[row.mechanism].source,
+            "neighbouring": sorted(relation.value for relation in row.relations),
+            "delta": "above 0" if row.delta else "0",
+            "recommended": row.recommended,
+        }
+        for row in VALID
+        if row.statistic == name
+    ]
+    return {
+        "name": name,
+        "title": kind.title,
+        "description": kind.description,
+        "source": kind.source,
+        "mechanisms": mechanisms,
+    }

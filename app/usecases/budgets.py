@@ -1,0 +1,223 @@
+"""Allowances of analysts, and what is spent of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from accounting.account import Account
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.budgets import (
+    AccountBalance,
+    AnalystAccount,
+    By,
+    DatasetBudgets,
+    Exposure,
+    GrantedAccount,
+    OwnBudgets,
+    Point,
+)
+from app.contract.models import Listing
+from app.contract.times import moment
+from app.identity.callers import Caller
+from app.queries.labels import mechanism_label
+from app.usecases.pages import PAGE
+from app.usecases.services import Services
+from app.usecases.visibility import owned, visible
+from storage.errors import NotFound
+from storage.ledger.ledger import AccountRow
+from storage.queries.history import QueryRow
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """One dataset: the sum of its accounts' charges beside the charges of its cap.
+
+    Verification recomputes the chains; this compares sums, for people who check by hand. A query
+    that is charged between the two reads may be in one sum and not in the other.
+    """
+
+    dataset: str
+    analysts: int
+    charged: PrivacyLoss
+    cap_charged: PrivacyLoss
+    cap: PrivacyLoss
+
+    @property
+    def agrees(self) -> bool:
+        return self.charged == self.cap_charged and self.charged.fits(self.cap)
+
+
+@dataclass(frozen=True)
+class BudgetsOverview:
+    """The budgets by dataset, sorted by name, and whether the caller may set allowances."""
+
+    datasets: dict[str, DatasetBudgets]
+    may_grant: bool
+
+
+def grant(
+    services: Services,
+    caller: Caller,
+    dataset: str,
+    analyst: str,
+    limit: PrivacyLoss,
+    if_match: str | None = None,
+) -> GrantedAccount:
+    """Set what ``analyst`` may learn of the caller's dataset in total.
+
+    Raises: NotFound, BelowSpent, PreconditionFailed.
+    """
+    stored = owned(services, caller, dataset)
+    user = services.users.find(analyst)
+    if user is None or "analyst" not in user.roles:
+        raise NotFound
+    return _granted(
+        services.ledger.grant(stored, user, limit, actor=caller.user, if_match=if_match)
+    )
+
+
+def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
+    """Every account of a dataset, for its owner and for auditors. Raises: NotFound."""
+    find = visible if "auditor" in caller.roles else owned
+    dataset = find(services, caller, name)
+    rows = services.ledger.accounts_of(dataset.id)
+    cap = services.ledger.cap(dataset.id).account
+    # The cap's own charges and not the granted sums: after a rollback was accepted, the cap is
+    # charged for answers that the restored accounts of analysts do not hold.
+    pooled = sum((row.account.remaining for row in rows), cap.charged)
+    at_most = PrivacyLoss(
+        min(pooled.epsilon_nano, cap.limit.epsilon_nano),
+        min(pooled.delta_atto, cap.limit.delta_atto),
+    )
+    return DatasetBudgets(
+        items=[_granted(row) for row in rows],
+        next=None,
+        exposure=Exposure(spent=cap.charged, at_most=at_most),
+        cap=balance(cap),
+    )
+
+
+def overview(services: Services, caller: Caller, limit: int) -> BudgetsOverview:
+    """The budgets of an owner's own datasets, or of all for auditors."""
+    datasets = services.datasets.page(caller.user, limit).items
+    names = sorted(
+        dataset.name
+        for dataset in datasets
+        if "auditor" in caller.roles or dataset.owner_id == caller.id
+    )
+    budgets = {name: of_dataset(services, caller, name) for name in names}
+    return BudgetsOverview(budgets, may_grant="owner" in caller.roles)
+
+
+def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconciliation]:
+    """The sums of every dataset that the caller owns or audits; none for others."""
+    if not caller.roles & {"auditor", "owner"}:
+        return []
+    return [
+        Reconciliation(
+            dataset=name,
+            analysts=len(budgets.items),
+            charged=sum((account.spent for account in budgets.items), PrivacyLoss(0)),
+            cap_charged=budgets.cap.spent,
+            cap=budgets.cap.allowance,
+        )
+        for name, budgets in overview(services, caller, limit).datasets.items()
+    ]
+
+
+def own(services: Services, caller: Caller) -> OwnBudgets:
+    """The caller's accounts, one per dataset, and the limit over all of them."""
+    rows = services.ledger.accounts_of_analyst(caller.id)
+    total = services.ledger.overall(caller.id)
+    return OwnBudgets(
+        items=[_analyst_account(row) for row in rows if row.dataset is not None],
+        next=None,
+        overall=None if total is None else balance(total.account),
+    )
+
+
+def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAccount:
+    """The caller's account for one dataset. Raises: NotFound."""
+    accounts = own(services, caller).items
+    account = next((one for one in accounts if one.dataset == dataset), None)
+    if account is None:
+        raise NotFound
+    return account
+
+
+def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing[Point]:
+    """The caller's charges on one dataset, latest day first or by name, without released ones.
+
+    Raises: NotFound.
+    """
+    ledger = services.ledger
+    stored = services.datasets.find(
+        dataset, lambda row: ledger.account(row.id, caller.id) is not None
+    )
+    if stored is None:
+        raise NotFound
+    counts: dict[str, int] = defaultdict(int)
+    sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
+    for row in _charged(services, caller, dataset):
+        label = LABELS[by](row)
+        counts[label] += 1
+        sums[label] += row.charge
+    labels = sorted(counts, reverse=by == "day")
+    points = [Point(label=label, queries=counts[label], charged=sums[label]) for label in labels]
+    return Listing(items=points, next=None)
+
+
+def _charged(services: Services, caller: Caller, dataset: str) -> Iterator[QueryRow]:
+    cursor: str | None = None
+    while True:
+        page = services.queries.page(
+            analyst_id=caller.id, dataset=dataset, limit=PAGE, cursor=cursor
+        )
+        yield from (row for row in page.items if row.status != "cancelled")
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _day(row: QueryRow) -> str:
+    return moment(row.created_us).date().isoformat()
+
+
+def _kind(row: QueryRow) -> str:
+    return str(row.request["query"]["kind"])
+
+
+def _mechanism(row: QueryRow) -> str:
+    return mechanism_label(row.request["query"], row.neighbouring)
+
+
+LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}
+
+
+def balance(account: Account) -> AccountBalance:
+    """An account as clients see it."""
+    return AccountBalance(
+        allowance=account.limit, spent=account.charged, remaining=account.remaining
+    )
+
+
+def _analyst_account(row: AccountRow) -> AnalystAccount:
+    return AnalystAccount(**_fields(row))
+
+
+def _granted(row: AccountRow) -> GrantedAccount:
+    return GrantedAccount(**_fields(row), etag=row.etag)
+
+
+def _fields(row: AccountRow) -> dict[str, Any]:
+    account = row.account
+    return {
+        "dataset": row.dataset,
+        "analyst": row.analyst,
+        "allowance": account.limit,
+        "spent": account.charged,
+        "remaining": account.remaining,
+    }

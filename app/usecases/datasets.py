@@ -1,0 +1,132 @@
+"""Datasets: what is public about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.contract.budgets import AnalystAccount
+from app.contract.datasets import DatasetName, DatasetOut, DatasetVersion, Facts, graph_domain
+from app.contract.descriptions import Registration, described, relation
+from app.contract.models import Listing
+from app.contract.times import moment
+from app.identity.callers import Caller
+from app.usecases import budgets
+from app.usecases.services import Services
+from app.usecases.visibility import visible
+from storage.catalogue.datasets import StoredDataset
+from storage.catalogue.versions import Version
+from storage.errors import NotFound
+
+#: A dataset as the caller may see it.
+DatasetView = DatasetOut | DatasetName
+
+
+@dataclass(frozen=True)
+class DatasetDetails:
+    """One dataset by its name, and whether the caller owns it."""
+
+    view: DatasetView
+    is_owner: bool
+
+
+def register(services: Services, caller: Caller, registration: Registration) -> DatasetView:
+    """Register the public description of a dataset for ever. Raises: AlreadyExists."""
+    stored = services.datasets.register(
+        registration.name,
+        owner=caller.user,
+        description=described(registration),
+        domain=registration.domain(),
+        neighbouring=relation(registration),
+        records_per_person=registration.records_per_person,
+        cap=registration.cap,
+        labels=registration.labels(),
+    )
+    return _view(services, caller, stored)
+
+
+def page(
+    services: Services, caller: Caller, limit: int, cursor: str | None
+) -> Listing[DatasetView]:
+    """The datasets that the caller may see, newest first. Raises: InvalidCursor."""
+    datasets = services.datasets.page(caller.user, limit, cursor)
+    items = [_view(services, caller, stored) for stored in datasets.items]
+    return Listing(items=items, next=datasets.next)
+
+
+def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
+    """One dataset; its owner also sees its versions. Raises: NotFound."""
+    stored = visible(services, caller, name)
+    view = _view(services, caller, stored)
+    is_owner = stored.owner_id == caller.id and "owner" in caller.roles
+    if is_owner and isinstance(view, DatasetOut):
+        versions = [_version(one, stored.version) for one in services.datasets.versions(stored.id)]
+        view = view.model_copy(update={"versions": versions or None})
+    return DatasetDetails(view, is_owner)
+
+
+def facts(services: Services, caller: Caller, name: str) -> Facts:
+    """What the form of a query needs. Raises: NotFound, also without an account for it."""
+    stored = visible(services, caller, name)
+    if services.ledger.account(stored.id, caller.id) is None:
+        raise NotFound
+    return Facts.of(stored.name, stored.description, stored.public)
+
+
+def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
+    """The caller's accounts whose dataset has records that can be queried now."""
+    accounts = []
+    for account in budgets.own(services, caller).items:
+        stored = services.datasets.find(account.dataset)
+        if stored is not None and stored.status == "ready":
+            accounts.append(account)
+    return accounts
+
+
+def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetView:
+    if "admin" in caller.roles:
+        # Admins see names; an admin with other roles sees what these show.
+        otherwise = replace(caller.user, roles=caller.roles - {"admin"})
+        if not services.datasets.visible_to(stored, otherwise):
+            return DatasetName(name=stored.name)
+    return DatasetOut(
+        **{**stored.description, **_nodes(stored)},
+        name=stored.name,
+        owner=stored.owner,
+        cap=stored.cap,
+        version=stored.version,
+        created=moment(stored.created_us),
+        **_state(stored, caller),
+    )
+
+
+def _nodes(stored: StoredDataset) -> dict[str, Any]:
+    """The members that a node list completes after the registration, without the list itself."""
+    domain = graph_domain(stored.public)
+    if domain is None:
+        return {}
+    return {"nodes": {"count": domain.nodes}, "max_degree": domain.max_degree}
+
+
+def _state(stored: StoredDataset, caller: Caller) -> dict[str, Any]:
+    upload = stored.upload
+    if upload is None or caller.id != stored.owner_id:
+        return {"status": stored.status}
+    # The status is that of the upload, so what queries read meanwhile is said beside it.
+    queries = f"read version {stored.version}" if stored.status == "ready" else "have no records"
+    members = {
+        "started": moment(upload.started_us),
+        "status": upload.status,
+        "queries": queries,
+        **upload.detail,
+    }
+    return {"status": upload.status, "upload": members}
+
+
+def _version(one: Version, current: int) -> DatasetVersion:
+    return DatasetVersion(
+        version=one.number,
+        status="ready" if one.number == current else "retired",
+        published=moment(one.published_us),
+        removed=None if one.removed_us is None else moment(one.removed_us),
+    )

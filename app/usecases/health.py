@@ -1,0 +1,71 @@
+"""Whether the service can work, what it is, and within which limits."""
+
+from __future__ import annotations
+
+import hmac
+import platform
+from dataclasses import dataclass
+
+from app import __version__
+from app.contract.health import Readiness, Version
+from app.telemetry import metrics
+from app.usecases import catalogue
+from app.usecases.services import Services
+from storage.errors import NotFound
+
+#: The media type of ``exposition``.
+EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The service for its admins."""
+
+    ready: bool
+    version: Version
+    database: str
+    limits: dict[str, object]
+    has_metrics: bool
+
+
+def readiness(services: Services) -> Readiness:
+    """Whether the database, its migrations, the data folder and a store of records are usable."""
+    ready = services.database.ready() and services.files.usable()
+    return Readiness(status="ready" if ready else "not_ready")
+
+
+def version() -> Version:
+    """What is running."""
+    return Version(version=__version__, api="v1", python=platform.python_version())
+
+
+def overview(services: Services) -> Overview:
+    """State, versions and limits of the service."""
+    settings = services.settings
+    return Overview(
+        ready=readiness(services).status == "ready",
+        version=version(),
+        database="SQLite" if services.database.embedded else "PostgreSQL",
+        limits={
+            **catalogue.limits(services),
+            "queries of one analyst at once": settings.in_flight_per_analyst,
+            "queries of all at once": settings.in_flight_total,
+            "requests of one key": settings.rate_limit or "not limited",
+            "seconds of a session": f"{settings.session_lifetime:g}",
+        },
+        has_metrics=settings.metrics_token is not None,
+    )
+
+
+def exposition(services: Services, authorization: str) -> bytes:
+    """The metrics, for the operator's token.
+
+    Raises: NotFound without one, and for a wrong one: nobody else needs to know of the route.
+    """
+    token = services.settings.metrics_token
+    if token is None:
+        raise NotFound
+    expected = f"Bearer {token.get_secret_value()}"
+    if not hmac.compare_digest(authorization.encode("utf-8", "replace"), expected.encode()):
+        raise NotFound
+    return services.metrics.exposition()

@@ -1,0 +1,24 @@
+"""Reading a whole list, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from app.contract.models import Listing
+
+Item = TypeVar("Item")
+
+#: Items of one page of a whole list.
+PAGE = 1000
+
+
+def every_item(page: Callable[[int, str | None], Listing[Item]]) -> Iterator[Item]:
+    """Every item of ``page(limit, cursor)`` and of the pages after it."""
+    cursor: str | None = None
+    while True:
+        listing = page(PAGE, cursor)
+        yield from listing.items
+        cursor = listing.next
+        if cursor is None:
+            return

@@ -1,0 +1,176 @@
+"""Queries: ask one, wait for it, look it up, list the history, cancel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from starlette.concurrency import run_in_threadpool
+
+from app.contract.errors import NotAcceptable, UnsupportedQuery
+from app.contract.models import Listing
+from app.contract.queries import QueryOut
+from app.contract.times import moment
+from app.engine.answering import Reply as Reply
+from app.engine.requests import QueryRequest as QueryRequest
+from app.engine.requests import written
+from app.identity.callers import Caller
+from app.rendering import FORMATS as FORMATS
+from app.usecases import refusals
+from app.usecases.services import Services
+from app.usecases.visibility import listing_scope
+from storage.errors import NotFound
+from storage.queries.history import QueryRow
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Seconds since the reservation of a running query, and until it may next end."""
+
+    elapsed: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class QueryView:
+    """One query as the caller may see it.
+
+    ``stored``: the stored reply with the answer, for the analyst who asked. ``progress``: while
+    the query runs.
+    """
+
+    query: QueryOut
+    stored: bytes | None
+    progress: Progress | None
+
+    def members(self) -> dict[str, Any]:
+        """All members that the caller may see."""
+        if self.stored is not None:
+            stored: dict[str, Any] = json.loads(self.stored)
+            return stored
+        members = self.query.model_dump(mode="json")
+        if self.progress is not None:
+            members |= {"elapsed": self.progress.elapsed, "expected": self.progress.expected}
+        return members
+
+    def body(self) -> bytes:
+        """The same as JSON; a stored reply byte for byte."""
+        return written(self.members()).encode() if self.stored is None else self.stored
+
+    def trees(self, format: str) -> str:
+        """The trees of the answer in one of ``FORMATS``.
+
+        Raises: UnsupportedQuery for other kinds; NotAcceptable where there is no answer to see.
+        """
+        if self.query.query["kind"] != "tree":
+            raise UnsupportedQuery(
+                "only trees are written in this format", supported={"format": ["json"]}
+            )
+        if self.stored is None:
+            raise NotAcceptable
+        return FORMATS[format].write(json.loads(self.stored)["answer"]["trees"])
+
+
+async def ask(
+    services: Services, caller: Caller, request: QueryRequest, key: str | None, wait: float
+) -> Reply:
+    """Answer one query, or replay the stored answer under the idempotency key ``key``.
+
+    Raises: the refusals of ``app.engine.answering``, free of charge; each is counted.
+    """
+    try:
+        return await services.answering.answer(
+            request, caller.user, key, wait, lambda: services.rate.count(caller.key_id)
+        )
+    except Exception as error:
+        refusals.count(services, caller, request.dataset, error)
+        raise
+
+
+async def history(
+    services: Services, caller: Caller, dataset: str | None, limit: int, cursor: str | None
+) -> Listing[QueryOut]:
+    """Queries, newest first: one's own; for owners those on their datasets; all for auditors.
+
+    Raises: InvalidCursor.
+    """
+    page = await run_in_threadpool(
+        services.queries.page,
+        **listing_scope(caller),
+        dataset=dataset,
+        limit=limit,
+        cursor=cursor,
+    )
+    items = [_out(services.answering.as_seen(row)) for row in page.items]
+    return Listing(items=items, next=page.next)
+
+
+async def look_up(
+    services: Services, caller: Caller, query_id: str, wait: float | None = None
+) -> QueryView:
+    """One query, after at most ``wait`` seconds if it runs. Raises: NotFound."""
+    id = _id_of(query_id)
+    row = await run_in_threadpool(services.queries.find, id)
+    if row is None or not _may_see(row, caller):
+        raise NotFound
+    row = services.answering.as_seen(row)
+    if row.status == "running" and wait is not None:
+        await services.answering.wait_for(id, wait)
+        latest = await run_in_threadpool(services.queries.find, id)
+        assert latest is not None, "queries are never deleted"
+        row = services.answering.as_seen(latest)
+    if row.status == "answered" and _may_see_answer(row, caller):
+        return QueryView(_out(row), row.answer, None)
+    progress = None
+    if row.status == "running":
+        now = await run_in_threadpool(services.database.now_us)
+        elapsed = max(0.0, (now - row.created_us) / 1e6)
+        progress = Progress(**services.answering.progress(elapsed))
+    return QueryView(_out(row), None, progress)
+
+
+async def cancel(services: Services, caller: Caller, query_id: str) -> None:
+    """Give the charge back if the query has not begun. Raises: NotFound, TooLate."""
+    id = _id_of(query_id)
+    row = await run_in_threadpool(services.queries.find, id)
+    if row is None or row.analyst_id != caller.id:
+        raise NotFound
+    await services.answering.cancel(id)
+
+
+def _id_of(query_id: str) -> UUID:
+    """A text that cannot be an id is an id that does not exist: NotFound."""
+    try:
+        return UUID(query_id)
+    except ValueError:
+        raise NotFound from None
+
+
+def _may_see(row: QueryRow, caller: Caller) -> bool:
+    """True for the analyst, the owner of the dataset, and auditors."""
+    return (
+        _may_see_answer(row, caller)
+        or (row.owner_id == caller.id and "owner" in caller.roles)
+        or "auditor" in caller.roles
+    )
+
+
+def _may_see_answer(row: QueryRow, caller: Caller) -> bool:
+    """True if the caller asked the query and still has the role of analyst."""
+    return row.analyst_id == caller.id and "analyst" in caller.roles
+
+
+def _out(row: QueryRow) -> QueryOut:
+    return QueryOut(
+        id=str(row.id),
+        status=row.status,
+        analyst=row.analyst,
+        dataset=row.dataset,
+        dataset_version=row.version,
+        query=row.request["query"],
+        charge={**row.charge.as_dict(), "neighbouring": row.neighbouring},
+        created=moment(row.created_us),
+        released=None if row.release_us is None else moment(row.release_us),
+    )

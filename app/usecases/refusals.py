@@ -1,0 +1,86 @@
+"""Refused queries: counted by analyst, dataset, type and hour beside the ledger.
+
+An analyst who probes for what they may not know is refused often, so bursts are shown to auditors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
+from app.contract.errors import Busy, RateLimited, UnsupportedQuery
+from app.contract.problems import problem_type
+from app.contract.times import moment
+from app.identity.callers import Caller
+from app.usecases.services import Services
+from storage.assurance.refusals import HOUR_US
+from storage.errors import NoRecords
+
+#: The fewest refusals of one analyst in one hour that are a burst.
+BURST = 20
+#: Refusals that come after the check that the caller may see the dataset.
+AFTER_VISIBLE = (
+    UnsupportedQuery,
+    NoRecords,
+    RateLimited,
+    Busy,
+    BudgetExhausted,
+    CapExhausted,
+    AccountFrozen,
+)
+
+
+@dataclass(frozen=True)
+class RefusalCount:
+    """How many queries of one analyst were refused in the hour from ``hour``, for one reason.
+
+    ``dataset`` is empty where the analyst may not see it; ``type`` is that of the problem.
+    """
+
+    hour: datetime
+    analyst: str
+    dataset: str
+    type: str
+    refusals: int
+
+
+@dataclass(frozen=True)
+class Burst:
+    """At least ``BURST`` refusals of one analyst in the hour from ``hour``."""
+
+    analyst: str
+    hour: datetime
+    refusals: int
+
+
+def count(services: Services, caller: Caller, dataset: str, error: Exception) -> None:
+    """Count a refusal of the caller's query if the table of problems has a row for it."""
+    kind = problem_type(error)
+    if kind is not None:
+        name = dataset if isinstance(error, AFTER_VISIBLE) else ""
+        services.refusals.count(caller.id, name, kind.slug)
+
+
+def latest(services: Services, days: int) -> list[RefusalCount]:
+    """The refusals of the last ``days`` days, this hour included."""
+    hour_us = services.database.now_us() // HOUR_US * HOUR_US
+    rows = services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
+    return [
+        RefusalCount(moment(row.hour_us), row.analyst, row.dataset, row.type, row.refusals)
+        for row in rows
+    ]
+
+
+def bursts(counts: Sequence[RefusalCount]) -> list[Burst]:
+    """Hours of an analyst with at least ``BURST`` refusals of all types, the most first."""
+    sums: Counter[tuple[str, datetime]] = Counter()
+    for one in counts:
+        sums[one.analyst, one.hour] += one.refusals
+    return [
+        Burst(analyst, hour, refusals)
+        for (analyst, hour), refusals in sums.most_common()
+        if refusals >= BURST
+    ]

@@ -1,0 +1,88 @@
+"""People and their roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.budgets import AccountBalance, OverallBudget
+from app.contract.models import Listing
+from app.contract.people import KeyInfoOut, Me, NewUser, UserChange, UserIn, UserOut
+from app.contract.times import moment
+from app.identity.callers import Caller
+from app.usecases import keys
+from app.usecases.budgets import balance
+from app.usecases.services import Services
+from storage.errors import NotFound
+from storage.people.users import User
+
+
+@dataclass(frozen=True)
+class UserDetails:
+    """A user with their keys and the limit over all datasets together, if there is one."""
+
+    user: UserOut
+    may_query: bool
+    overall: AccountBalance | None
+    keys: list[KeyInfoOut]
+
+
+def me(caller: Caller) -> Me:
+    """The caller's own name and roles."""
+    return Me(name=caller.name, roles=sorted(caller.roles))
+
+
+def create(services: Services, caller: Caller, new: UserIn) -> NewUser:
+    """Create a user with a first key. Raises: AlreadyExists."""
+    user, issued = services.users.create(new.name, new.roles, actor=caller.user)
+    return NewUser(name=user.name, roles=sorted(user.roles), key=issued.key, key_id=issued.key_id)
+
+
+def page(services: Services, limit: int, cursor: str | None) -> Listing[UserOut]:
+    """All users, newest first. Raises: InvalidCursor."""
+    users = services.users.page(limit, cursor)
+    return Listing(items=[_out(user) for user in users.items], next=users.next)
+
+
+def describe(services: Services, caller: Caller, name: str) -> UserDetails:
+    """One user. Raises: NotFound."""
+    user = services.users.find(name)
+    if user is None:
+        raise NotFound
+    total = services.ledger.overall(user.id)
+    return UserDetails(
+        user=_out(user),
+        may_query="analyst" in user.roles,
+        overall=None if total is None else balance(total.account),
+        keys=keys.page(services, caller, name).items,
+    )
+
+
+def change(services: Services, caller: Caller, name: str, wanted: UserChange) -> UserOut:
+    """Replace roles, disable or enable. Raises: NotFound, Conflict, ManagedElsewhere."""
+    user = services.users.update(
+        name, roles=wanted.roles, disabled=wanted.disabled, actor=caller.user
+    )
+    return _out(user)
+
+
+def set_overall_budget(
+    services: Services, caller: Caller, name: str, limit: PrivacyLoss
+) -> OverallBudget:
+    """Set what one analyst may learn of all datasets together. Raises: NotFound, BelowSpent."""
+    analyst = services.users.find(name)
+    if analyst is None or "analyst" not in analyst.roles:
+        raise NotFound
+    account = services.ledger.grant_overall(analyst, limit, actor=caller.user).account
+    return OverallBudget(
+        analyst=name, allowance=account.limit, spent=account.charged, remaining=account.remaining
+    )
+
+
+def _out(user: User) -> UserOut:
+    return UserOut(
+        name=user.name,
+        roles=sorted(user.roles),
+        disabled=user.disabled,
+        created=moment(user.created_us),
+    )
