@@ -29,8 +29,8 @@ from app.engine.execution import ThreadExecutor
 from app.service.warm_distances import warm_distances
 from benchmarks.graphs import data_option
 from benchmarks.tables import Table, read_table
-from mechanisms.distances.contexts import Drawing
-from mechanisms.distances.learning import learn
+from mechanisms.distances.contexts import ContextSampler
+from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.kernels.compiled import compiled
@@ -82,7 +82,7 @@ def dependency(table: Table, mode: Sensitivity, executor: Executor) -> bool:
     public = Plan(plans.dataset, options, plans.attributes, plans.targets, SIZE, 0, None)
 
     def ours() -> None:
-        drawing = Drawing(table.records, public, executor)
+        drawing = ContextSampler(table.records, public, executor)
         for target in public.targets:
             drawing.scores(target, 20)
 
@@ -100,7 +100,7 @@ def dependency(table: Table, mode: Sensitivity, executor: Executor) -> bool:
 
 def agreeing(table: Table, public: Plan) -> bool:
     """Both ways find the same q, and the same m of every β, for the first target."""
-    drawing = Drawing(table.records, public, Inline())
+    drawing = ContextSampler(table.records, public, Inline())
     exact, largest = next(by_numpy(table, Sensitivity.LOCAL))
     q = drawing.candidates(0)[1] / 2.0**drawing.grid.bits
     pairs = drawing.measured(0)[1].levels

@@ -27,7 +27,7 @@ from benchmarks.graphs import data_option, read_edge_list
 from mechanisms.kernels.egocentric import GRID_BITS, egocentric_block
 from mechanisms.kernels.graph import Nodes, Offsets, compressed_rows, first_duplicate
 from mechanisms.kernels.preparation import preparation_work, prepare_graph
-from mechanisms.kernels.ranked import equal_blocks, ranked, search_work
+from mechanisms.kernels.ranks import equal_blocks, ranked, search_work
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

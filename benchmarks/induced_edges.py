@@ -23,18 +23,18 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.local import Coarse, smooth_maximum
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
-from mechanisms.statistics.triangles import Levels
+from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.triangles import TriangleLevels
 
 #: The mechanisms that may release it. Noisy local sensitivity is for k-triangles.
 RELEASED_BY = ("laplace", "smooth_sensitivity", "largest_local_sensitivities", "ladder")
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """LS(s) as above. Implements ``local.Walked``.
+class Neighbours(SmoothMaximum):
+    """LS(s) as above. Implements ``DistanceBound``.
 
     ``missing`` ascends: t − (the most that take part around a node of degree ≥ t), for t = 0 … GS,
     so that LS(s) is the last t with missing[t] ≤ s.
@@ -50,12 +50,9 @@ class Neighbours:
         reached: Integers = np.searchsorted(self.missing, distances, side="right") - 1
         return reached.astype(np.int64)
 
-    def smooth(self, beta: float) -> float:
-        return smooth_maximum(self, beta)
-
 
 @dataclass(frozen=True)
-class InducedEdges(Single):
+class InducedEdges(SinglePart):
     """``ends``: the edges of the public graph, two arrays; ``inside``: of each node, whether it
     takes part (private)."""
 
@@ -74,17 +71,17 @@ class InducedEdges(Single):
         dataset: Dataset,  # noqa: ARG002
         plan: Plan,
         executor: Executor,  # noqa: ARG002
-    ) -> Measured:
+    ) -> Measurement:
         one, other = self.ends
         edges = int((self.inside[one] & self.inside[other]).sum())
         taking = self._counted(other[self.inside[one]]) + self._counted(one[self.inside[other]])
         local = Neighbours(missing(self._degrees(), taking))
         now = int(taking.max(initial=0))
-        return Measured(
+        return Measurement(
             edges >> plan.exponent,
-            local=Coarse(local, plan.exponent),
+            local=CoarseBound(local, plan.exponent),
             # A change moves LS by at most one: levels are well-ordered.
-            levels=Coarse(Levels(now, local.cap), plan.exponent),
+            levels=CoarseBound(TriangleLevels(now, local.cap), plan.exponent),
         )
 
     def _degrees(self) -> Integers:

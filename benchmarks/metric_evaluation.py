@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.tables import Table
-from mechanisms.distances.contexts import Drawing
-from mechanisms.distances.learning import TargetMetric, metrics
+from mechanisms.distances.contexts import ContextSampler
+from mechanisms.distances.learn import TargetMetric, metrics
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.distances.rules import Contexts, read_contexts
@@ -37,7 +37,7 @@ class Truth:
 
     table: Table
     _scored: dict[tuple[Options, int], Any] = field(default_factory=dict)
-    _drawings: dict[Options, Drawing] = field(default_factory=dict)
+    _drawings: dict[Options, ContextSampler] = field(default_factory=dict)
 
     @cached_property
     def public(self) -> Plan:
@@ -77,7 +77,7 @@ class Truth:
             self._scored[key] = drawing.scored(target)
         return drawing.choose(self._scored[key], loss, randomness)
 
-    def _drawing(self, options: Options) -> Drawing:
+    def _drawing(self, options: Options) -> ContextSampler:
         if options not in self._drawings:
             self._drawings[options] = drawing(self.table, options)
         return self._drawings[options]
@@ -86,12 +86,12 @@ class Truth:
         return metrics(self.public, contexts, self.tables)
 
 
-def drawing(table: Table, options: Options) -> Drawing:
+def drawing(table: Table, options: Options) -> ContextSampler:
     """Draws contexts of every target, also where the baseline would stand in."""
     whole = plan(table.dataset, options, None)
     size = whole.size
     bare = Plan(table.dataset, options, whole.attributes, whole.targets, size, 0, None)
-    return Drawing(table.records, bare, Inline())
+    return ContextSampler(table.records, bare, Inline())
 
 
 def adjusted_f(found: Sequence[int], true: Sequence[int], others: int) -> float:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks.graphs import data_option
 from mechanisms.noise.addition import Integers
-from mechanisms.statistics.prefix_sum import CutOff, Levels, local_changes
+from mechanisms.statistics.prefix_sum import CutOffBound, CutOffLevels, local_changes
 from mechanisms.statistics.smoothness import smooth_beta
 
 Amplitudes = NDArray[np.float64]
@@ -68,8 +68,8 @@ def main() -> None:
             np.isclose(2e-2 * found, wanted[k], rtol=1e-9)
             for k in SAMPLED
             for found, wanted in (
-                (CutOff(changes, k).smooth(beta), smooth),
-                (Levels(changes, k).smooth(beta), levels),
+                (CutOffBound(changes, k).smooth(beta), smooth),
+                (CutOffLevels(changes, k).smooth(beta), levels),
             )
         ),
         # Four times the cut-offs in a quadratic pass would be sixteen times the time.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.metric_evaluation import Truth
 from mechanisms.distances.entropy_contexts import mean_su, target_entropies
-from mechanisms.distances.learning import TargetMetric, metrics, needed_pairs
+from mechanisms.distances.learn import TargetMetric, metrics, needed_pairs
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Pair, Plan
 from mechanisms.distances.rules import Contexts, read_contexts

@@ -27,7 +27,7 @@ from benchmarks.graphs import data_option, read_edge_list
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.pairs_of_nodes import open_maximum
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.ranked import ranked
+from mechanisms.kernels.ranks import ranked
 from mechanisms.kernels.supports import edge_supports
 from mechanisms.model.domains import (
     Dataset,

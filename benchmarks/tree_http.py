@@ -36,7 +36,7 @@ from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
-from mechanisms.trees.id3.splitting import CRITERIA
+from mechanisms.trees.id3.split_rule import CRITERIA
 
 RESULTS = Path(__file__).parent / "results"
 HELD_OUT = 10

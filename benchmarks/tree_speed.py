@@ -54,11 +54,11 @@ from mechanisms.selection.dampening import scores
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
-from mechanisms.trees.evolutionary.flattening import flattened
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.tree_forms import flattened
 from mechanisms.trees.id3 import Id3, grow
-from mechanisms.trees.id3.splitting import CRITERIA
+from mechanisms.trees.id3.split_rule import CRITERIA
 from mechanisms.trees.task import Task
 from mechanisms.utilities import UTILITIES
 

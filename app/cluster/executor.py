@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from distributed import Client, Future, Security
 
 from app.cluster import tasks
-from mechanisms.model.executor import Arrays, Executor, Found, InProcess, Part
+from mechanisms.model.executor import Arrays, Executor, InProcess, Part, PartResult
 from storage.cluster.scratch import Scratch
 
 Result = TypeVar("Result")
@@ -62,13 +62,13 @@ class ClusterExecutor(InProcess):
 
     def spread(
         self,
-        kernel: Callable[[Arrays, Part], Found],
+        kernel: Callable[[Arrays, Part], PartResult],
         arrays: Arrays,
         cut: Callable[[int], Sequence[Part]],
         *,
         work: int,
         done: Callable[[int], None] | None = None,
-    ) -> list[Found]:
+    ) -> list[PartResult]:
         if work < self._worth:
             return self._threads.spread(kernel, arrays, cut, work=work, done=done)
         client = self._connected()

@@ -14,9 +14,9 @@ from app.queries.metric import MetricOptions, Share, exact, predicted
 from app.queries.query import Price, Query
 from app.queries.reaching import least_loss
 from app.queries.selection import significant
-from mechanisms.clustering.clustering import Clustering as Centres
-from mechanisms.clustering.clustering import cluster
-from mechanisms.clustering.initial import given_centres
+from mechanisms.clustering.cluster import Clustering as Centres
+from mechanisms.clustering.cluster import cluster
+from mechanisms.clustering.initial import centre_levels
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.plan import plan
 from mechanisms.model.domains import Dataset
@@ -113,7 +113,7 @@ class Clustering(Query):
         attributes = participants(dataset, names)
         initial = None
         if self.initial_centres is not None:
-            initial = tuple(given_centres(attributes, self.initial_centres))
+            initial = tuple(centre_levels(attributes, self.initial_centres))
         return ClusteringPlan(
             dataset=dataset,
             attributes=attributes,

@@ -14,7 +14,7 @@ from app.queries.metric import TARGET, MetricOptions, predicted
 from app.queries.query import Price, Query
 from app.queries.reaching import least_loss
 from mechanisms.distances.accuracy import cell_noise_scale
-from mechanisms.distances.learning import TargetMetric, learn
+from mechanisms.distances.learn import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery

@@ -24,7 +24,7 @@ from mechanisms.kernels.preparation import (
     prepare_graph,
     prepare_totals,
 )
-from mechanisms.kernels.windowed import windowed_rows
+from mechanisms.kernels.windows import windowed_rows
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
@@ -34,7 +34,7 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
-from mechanisms.objectives import Objective, Pareto, Relative, Term, WeightedSum
+from mechanisms.objectives import Objective, Pareto, RelativeObjective, Term, WeightedSum
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
@@ -78,7 +78,7 @@ def warm() -> None:
                     loss,
                     randomness,
                     executor,
-                    isinstance(objective, Relative),
+                    isinstance(objective, RelativeObjective),
                 )
     warm_trees(randomness, executor)
     counts = np.zeros(2, np.int64)

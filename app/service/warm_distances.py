@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from mechanisms.kernels.assignment import cluster_counts
+from mechanisms.kernels.columns import Column, stacked
 from mechanisms.kernels.pairs import pair_tables
-from mechanisms.kernels.stacking import Column, stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 
 ROWS = 8

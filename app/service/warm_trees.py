@@ -15,7 +15,7 @@ from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.id3 import Id3, grow
-from mechanisms.trees.id3.splitting import CRITERIA
+from mechanisms.trees.id3.split_rule import CRITERIA
 from mechanisms.trees.task import Task
 
 

@@ -1,1 +1,1 @@
-"""Private clustering of records with categorical attributes; centres alone are released."""
+"""Private clustering of records with categorical attributes; only centres are released."""

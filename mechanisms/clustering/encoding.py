@@ -1,8 +1,8 @@
-"""Values as points, on a public integer grid: what a client encodes its own records with.
+"""Values as points on a public integer grid, with which a client encodes its own records.
 
-All of it is public: one-hot codes by nature, learned coordinates because they were released. So
-any origin may be chosen, and the one with the smallest reach R is: the noise of Lloyd's iterations
-grows with R = Σ over attributes of the largest ‖e(value)‖₁.
+Everything here is public: one-hot codes by definition, learned coordinates because they were
+released. So any origin may be chosen, and the best has the smallest reach R. The noise of Lloyd's
+iterations grows with R = Σ over attributes of the largest ‖e(value)‖₁.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanisms.distances.learning import TargetMetric
+from mechanisms.distances.learn import TargetMetric
 from mechanisms.distances.metric import Floats
 from mechanisms.model.domains import Attribute
 from mechanisms.model.sensitivity import Integers
@@ -21,8 +21,10 @@ from mechanisms.model.sensitivity import Integers
 
 @dataclass(frozen=True)
 class Encoding:
-    """One array (levels, axes) of whole numbers of 2^−bits an attribute; a record is all of its
-    values' coordinates in a row."""
+    """One array (levels, axes) of whole numbers of 2^−bits per attribute.
+
+    A record is the concatenation of the coordinates of its values.
+    """
 
     attributes: tuple[Attribute, ...]
     vectors: tuple[Integers, ...]
@@ -30,12 +32,12 @@ class Encoding:
 
     @cached_property
     def reach(self) -> int:
-        """R in grid steps: the most that one record's coordinates add up to, without signs."""
+        """R in grid steps: the largest sum of absolute coordinates of one record."""
         return sum(int(np.abs(vectors).sum(axis=1).max()) for vectors in self.vectors)
 
     @cached_property
     def points(self) -> tuple[Floats, ...]:
-        """The same in units, exactly."""
+        """The same vectors in units, exactly."""
         return tuple(np.ldexp(each.astype(np.float64), -self.bits) for each in self.vectors)
 
     @property
@@ -44,12 +46,12 @@ class Encoding:
 
     @cached_property
     def box(self) -> tuple[Floats, Floats]:
-        """Smallest and largest coordinate of any record on every axis."""
+        """The smallest and the largest coordinate of any record on every axis."""
         low = np.concatenate([each.min(axis=0) for each in self.points])
         return low, np.concatenate([each.max(axis=0) for each in self.points])
 
     def point(self, record: Sequence[int]) -> Floats:
-        """Where a record lies, given its level of every attribute."""
+        """The point of a record, from its level of every attribute."""
         pairs = zip(self.points, record, strict=True)
         return np.concatenate([each[level] for each, level in pairs])
 
@@ -69,17 +71,20 @@ def learned(metrics: Sequence[TargetMetric], bits: int) -> Encoding:
 
 
 def compact(points: Floats) -> Floats:
-    """The same distances with a small largest L1 norm: as given, or turned into the |Y| − 1 axes
-    that the values span, from the best of some origins."""
-    turned = [points, _spanned(points)]
-    shifted = [each - origin for each in turned for origin in _origins(each)]
+    """The same distances with a small largest L1 norm.
+
+    The points are taken as they are, or rotated into the |Y| − 1 axes that the values span, with
+    the best of some origins.
+    """
+    rotations = [points, _spanned(points)]
+    shifted = [each - origin for each in rotations for origin in _origins(each)]
     return min(shifted, key=lambda each: float(np.abs(each).sum(axis=1).max()))
 
 
 def _spanned(points: Floats) -> Floats:
     """Coordinates in an orthonormal basis of the differences (no eigenvalues to cut off)."""
     differences = (points[1:] - points[0]).T
-    # differences = basis @ coordinates, the basis orthonormal.
+    # differences = basis @ coordinates, with an orthonormal basis.
     _, coordinates = np.linalg.qr(differences)
     return np.concatenate([np.zeros((1, len(coordinates))), coordinates.T])
 

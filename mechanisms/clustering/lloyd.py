@@ -1,9 +1,10 @@
 """Lloyd's iterations with noise: a public number of them, noise on every cluster.
 
-Each iteration assigns every record to its nearest centre and releases, for *every* cluster, a
-noisy count and noisy sums of coordinates. An empty cluster is noised like any other: were it
-skipped, one far record would show by the centre that moves. Adding or removing a record moves
-one count by 1 and one cluster's sums by R; replacing one does it twice, in one cluster or two.
+Danger: never skip an empty cluster. It gets noise like any other, because otherwise the centre that
+moves would reveal one distant record. Each iteration assigns every record to its nearest centre and
+releases, for *every* cluster, a noisy count and noisy sums of coordinates. Adding or removing a
+record moves one count by 1 and one cluster's sums by R. Replacing one does both twice, in one
+cluster or two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mechanisms.noise.rate import Rate
 
 @dataclass(frozen=True)
 class Rates:
-    """λ of counts, and of sums a grid step: ε = moves · (λ_counts + R · λ_sums) at most."""
+    """λ of counts, and of sums per grid step: ε = moves · (λ_counts + R · λ_sums) at most."""
 
     counts: Rate
     sums: Rate
@@ -35,7 +36,7 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # A unit of counts is 2^bits steps; the quotient is rounded up, so the rate down.
+        # A unit of counts is 2^bits steps. The quotient is rounded up, so the rate is rounded down.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),
@@ -52,15 +53,15 @@ def lloyd(
     randomness: Randomness,
     executor: Executor,
 ) -> Floats:
-    """The centres after one iteration a loss, float64 (clusters, axes), inside the box.
+    """The centres after one iteration per loss, float64 (clusters, axes), inside the box.
 
     Args:
         centres: public initial centres, (clusters, axes).
         moves: 1 under add/remove, 2 under replace.
 
     Privacy: the sum of ``losses``; centres are functions of noisy counts and sums alone.
-    Source: Blum, Dwork, McSherry, Nissim 2005 (noisy Lloyd), with the joint sensitivity of
-        counts and sums; Battaglia, Celano, Pensa 2021 for the encoding.
+    Source: Blum, Dwork, McSherry, Nissim 2005 (noisy Lloyd), with the joint sensitivity of counts
+        and sums; Battaglia, Celano, Pensa 2021 for the encoding.
     """
     for loss in losses:
         sizes, sums = exact_sums(records, encoding, centres, executor)

@@ -1,4 +1,4 @@
-"""What a clustering costs, from public facts alone."""
+"""The price of a clustering, from public facts alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isqrt
 
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.clustering.initial import Possible, check_enough
+from mechanisms.clustering.initial import DomainRecord, check_enough
 from mechanisms.clustering.lloyd import Rates
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
@@ -16,13 +16,13 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.utilities.tables import row_bound
 
-#: Coordinates are rounded to 2^−20, or coarser where there are very many of them.
+#: Coordinates are rounded to 2^−20, or coarser if there are very many of them.
 FINEST, COARSEST = 20, 8
 
 
 @dataclass(frozen=True)
 class ClusteringPlan:
-    """Public. ``metric`` learns the encoding; without one codes are one-hot and take no loss."""
+    """Public. ``metric`` learns the encoding; without it codes are one-hot and cost no loss."""
 
     dataset: Dataset
     attributes: tuple[Attribute, ...]
@@ -30,7 +30,7 @@ class ClusteringPlan:
     distance_share: Fraction
     clusters: int
     iterations: int
-    initial: tuple[Possible, ...] | None = field(default=None)
+    initial: tuple[DomainRecord, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
         check_enough(self.attributes, self.clusters)
@@ -49,12 +49,12 @@ class ClusteringPlan:
 
     @property
     def moves(self) -> int:
-        """In how many places one change of the records shows."""
+        """The number of places that one change of the records moves."""
         return 2 if self.dataset.neighbouring is NeighbouringRelation.REPLACE else 1
 
     @property
     def most_reach(self) -> int:
-        """A bound on R in units: √Σ|X| an attribute when learned, 1 when one-hot."""
+        """A bound on R in units: √Σ|X| per attribute when learned, 1 when one-hot."""
         if self.metric is None:
             return len(self.attributes)
         values = sum(self.metric.levels)
@@ -77,7 +77,7 @@ class ClusteringPlan:
         return metric, loss - metric
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """How ``loss`` is spent; the steps add up to it exactly."""
+        """The steps that spend ``loss``; they add up to it exactly."""
         metric, iterations = self.shares(loss)
         for share in iterations.shares(self.iterations):
             Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
@@ -93,7 +93,7 @@ class ClusteringPlan:
 
 
 def participants(dataset: Dataset, names: tuple[str, ...] | None) -> tuple[Attribute, ...]:
-    """Those named, or all but the class attribute, in the order of the domain."""
+    """The attributes with these names, or all but the class attribute, in the domain's order."""
     domain = table_domain(dataset)
     row_bound(dataset)
     for name in names or ():

@@ -1,11 +1,11 @@
-"""What can be said of a metric before it is learned: noise, from public facts alone."""
+"""The accuracy of a metric before it is learned: its noise, from public facts alone."""
 
 from __future__ import annotations
 
 from math import comb, ldexp
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.distances.dampening import largest_change
+from mechanisms.distances.context_scores import largest_change
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.model.sensitivity import Sensitivity
@@ -13,19 +13,21 @@ from mechanisms.utilities.information_gain import InformationGain
 
 
 def cell_noise_scale(plan: Plan, loss: PrivacyLoss) -> float:
-    """The scale of the Laplace noise on a cell, in records, at the bound on tables; contexts that
-    share tables have less."""
+    """The scale of the Laplace noise on a cell, in records, at the bound on the number of tables.
+
+    Contexts that share tables have less noise.
+    """
     return float(1 / plan.table_rate(plan.shares(loss)[1], plan.tables).exponent())
 
 
 def entropy_noise_scale(plan: Plan, loss: PrivacyLoss) -> float:
-    """The same on an entropy of ``mean_su``, in bits."""
+    """The scale of the noise on an entropy of ``mean_su``, in bits."""
     rate = plan.entropy_rate(plan.shares(loss)[0])
     return ldexp(float(1 / rate.exponent()), -plan.entropy_grid().bits)
 
 
 def draws_and_candidates(plan: Plan) -> tuple[int, int]:
-    """How many are drawn for a context, and out of how many."""
+    """The number of draws for a context, and the number of candidates."""
     others = len(plan.attributes) - 1
     if plan.options.context is Context.MAX_DEPENDENCY:
         return 1, comb(others, plan.size)
@@ -33,7 +35,7 @@ def draws_and_candidates(plan: Plan) -> tuple[int, int]:
 
 
 def score_below_best(plan: Plan, loss: PrivacyLoss, confidence: float) -> float:
-    """How far below the best one drawn for a context may score, in units of the sensitivity."""
+    """A bound on how far below the best a drawn context may score, in units of the sensitivity."""
     share, _ = plan.shares(loss)[0].shares(len(plan.targets))
     if plan.options.sensitivity is Sensitivity.GLOBAL and not plan.replace:
         share = share * 2
@@ -42,6 +44,6 @@ def score_below_best(plan: Plan, loss: PrivacyLoss, confidence: float) -> float:
 
 
 def information_unit(plan: Plan) -> float:
-    """What one unit of a ``global`` score is of −H(Y | X), in bits: φ(N)/N."""
+    """One unit of a ``global`` score as a part of −H(Y | X), in bits: φ(N)/N."""
     grid = InformationGain().table_grid(plan.rows)
     return ldexp(largest_change(plan.rows, grid), -grid.bits) / plan.rows

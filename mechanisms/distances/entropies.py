@@ -1,9 +1,9 @@
 """Entropies on a public grid with their exact sensitivity, for contexts by ``mean_su``.
 
-Replacing one of N records moves an entropy by at most h_b(1/N) = φ(N)/N, φ(n) = n·log₂n −
-(n − 1)·log₂(n − 1), and this is attained (all records equal, then one differs). Under add/remove
-the bound is h_b(1/(N₀ + 1)), which needs a public N₀ ≥ 1 that the rows never fall below. The same
-holds for joint entropies. The printed (1/N)(1/ln 2 + log₂N) is safe but loose.
+Replacing one of N records moves an entropy by at most h_b(1/N) = φ(N)/N, φ(n) = n·log₂n − (n −
+1)·log₂(n − 1). This is attained: all records are equal, then one differs. Under add/remove the
+bound is h_b(1/(N₀ + 1)), which needs a public lower bound N₀ ≥ 1 on the rows. The same holds for
+joint entropies. The printed (1/N)(1/ln 2 + log₂N) is safe but loose.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ FINER = 10
 
 @dataclass(frozen=True)
 class EntropyGrid:
-    """Entropies are rounded down to steps of 2^−bits; neighbours move one by ``sensitivity``
-    steps at most."""
+    """Entropies are rounded down to steps of 2^−bits; neighbours move one by at most
+    ``sensitivity`` steps."""
 
     bits: int
     sensitivity: int
 
 
 def entropy_grid(dataset: Dataset) -> EntropyGrid:
-    """The public grid; UnsupportedQuery under add/remove without a lower bound on the rows.
+    """The public grid. Raises: UnsupportedQuery under add/remove without a lower bound on the rows.
 
     Proof. With Φ from rounded Ψ, Q = Φ[N] − ΣΦ[n] moves by at most Ψ[N − 1] when a record is
-    replaced, and rounding Q/N down to the grid rounds the bound up. Under add/remove N moves too:
-    Q/N is within 2^−g of the entropy, g the bits of Ψ, which is added on both sides.
+    replaced. Rounding Q/N down to the grid rounds the bound up. Under add/remove N moves too: Q/N
+    is within 2^−g of the entropy, g the bits of Ψ, which is added on both sides.
     """
     rows = row_bound(dataset)
     if dataset.neighbouring is NeighbouringRelation.REPLACE:
@@ -63,13 +63,13 @@ def entropy_grid(dataset: Dataset) -> EntropyGrid:
 def entropy_steps(tables: Sequence[Integers], rows: int, grid: EntropyGrid) -> Integers:
     """⌊H / 2^−bits⌋ of each table of counts, int64 (tables,); 0 where there is no record.
 
-    ``rows`` is the public bound that Φ is made for; the records of every table are the same.
+    ``rows`` is the public bound for which Φ is built. All tables count the same records.
     """
     sums = entropy_sums(rows, FINEST)
     steps = []
     for table in tables:
         count = int(table.sum())
         q = int(sums[count]) - int(sums[table].sum())
-        # An entropy is never negative; one of rounded Φ may be, by less than a step.
+        # An entropy is never negative, but the result of rounded Φ may be, by less than a step.
         steps.append(max(0, (q << grid.bits) // (max(count, 1) << FINEST)))
     return np.array(steps, dtype=np.int64)

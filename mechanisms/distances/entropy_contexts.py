@@ -1,7 +1,7 @@
-"""Contexts by noisy entropies: attributes of which one target is uncertain least.
+"""Contexts by noisy entropies: the attributes that explain one target best.
 
-Noise goes on every entropy, those of the denominators too; whatever is read afterwards is noisy.
-The 2m − 1 entropies move together by 2m − 1 sensitivities, which is attained.
+Every entropy is noisy, including those in denominators; later steps read noisy values alone. The 2m
+− 1 entropies move together by 2m − 1 sensitivities, which is attained.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 
 
 def target_entropies(records: TableRecords, plan: Plan, executor: Executor) -> Integers:
-    """Private: H of the one target, of every other attribute and of their pairs, (2m − 1,), in
-    steps of ``plan.entropy_grid()``."""
+    """Private: H of the target, of every other attribute and of their pairs, (2m − 1,).
+
+    In steps of ``plan.entropy_grid()``.
+    """
     (target,) = plan.targets
     others = plan.others(target)
     pairs = [(min(x, target), max(x, target)) for x in others]
@@ -39,7 +41,7 @@ def mean_su(
     """Attributes whose noisy symmetric uncertainty with the one target reaches the mean.
 
     Args:
-        exact: as ``target_entropies`` gives them.
+        exact: the private result of ``target_entropies``.
 
     Privacy: ``loss`` under the dataset's relation.
     """

@@ -1,9 +1,9 @@
 """Distances between the values of a target, from noisy tables: post-processing, at no loss.
 
-Two values are as far apart as their shares differ over the levels of the context attributes:
+The distance of two values is the difference of their shares over the levels of the context:
     d(y, y')² = Σ_X Σ_x (P(y | x) − P(y' | x))² / Σ_X |X|.
-Negative counts are taken as 0; a level without any count gives 0 to every value and still counts
-in |X|. So 0 ≤ d ≤ 1, d is symmetric and keeps the triangle inequality. Values whose shares are
+Negative counts are taken as 0. A level without any count gives 0 to every value and still counts in
+|X|. So 0 ≤ d ≤ 1, d is symmetric and satisfies the triangle inequality. Values whose shares are
 equal everywhere have distance 0.
 """
 
@@ -20,11 +20,11 @@ Floats = NDArray[np.float64]
 
 
 def embedding(tables: Sequence[Integers]) -> Floats:
-    """One row of coordinates a value of the target, float64 (values, Σ|X|), at exactly these
+    """One row of coordinates per value of the target, float64 (values, Σ|X|), at exactly these
     distances from one another.
 
     Args:
-        tables: context attribute × target, one a context attribute, at least one; noisy.
+        tables: context attribute × target, one per context attribute, at least one; noisy.
     """
     shares = []
     for table in tables:

@@ -1,7 +1,7 @@
-"""How a metric is to be learned: what an analyst chooses, checked as far as no dataset is needed.
+"""Options of learning a metric, chosen by the analyst and checked without a dataset.
 
-Source: Battaglia, Celano, Pensa, Differentially private distance learning in categorical data,
-DAMI 2021, with its errata (docs/privacy.md).
+Source: Battaglia, Celano, Pensa, Differentially private distance learning in categorical data, DAMI
+    2021, with its errata (docs/privacy.md).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from mechanisms.selection import SELECTORS, Selector
 
 
 class Context(StrEnum):
-    """How the context of a target is found: the attributes that tell its values apart."""
+    """How the context of a target is selected: the attributes that distinguish its values."""
 
-    #: From noisy tables of pairs alone; a ``Rule`` says how.
+    #: From noisy tables of pairs alone, by a ``Rule``.
     BASELINE = "baseline"
     #: Attributes whose noisy symmetric uncertainty reaches the mean.
     MEAN_SU = "mean_su"
-    #: The k attributes that tell most about the target, each by itself.
+    #: The k attributes with most information about the target, each by itself.
     MAX_RELEVANCE = "max_relevance"
-    #: The k attributes that tell most about the target together.
+    #: The k attributes with most information about the target together.
     MAX_DEPENDENCY = "max_dependency"
 
 
 class Rule(StrEnum):
-    """How a context is read off noisy tables, at no further loss."""
+    """How a context follows from noisy tables, at no further loss."""
 
     MEAN_SU = "mean_su"
     NOT_REDUNDANT = "not_redundant"
@@ -36,7 +36,7 @@ class Rule(StrEnum):
     MAX_DEPENDENCY = "max_dependency"
 
 
-#: Size of contexts unless it is given, or all other attributes where there are fewer.
+#: The default size of contexts, or all other attributes if there are fewer.
 USUAL_SIZE = 3
 
 
@@ -44,9 +44,9 @@ USUAL_SIZE = 3
 class Options:
     """Public choices.
 
-    ``rule`` and ``threshold`` (σ in [0, 1], of the rule ``mean_su``) matter to the baseline,
-    ``context_size`` k to all but the rules and contexts that end by themselves, ``context_share``
-    h in (0, 1), ``sensitivity`` and ``selector`` to contexts that are paid for by themselves.
+    ``rule`` and ``threshold`` (σ in [0, 1], for the rule ``mean_su``) apply to the baseline.
+    ``context_size`` k applies to all rules and contexts that need a size. ``context_share`` h in
+    (0, 1), ``sensitivity`` and ``selector`` apply to contexts with a loss of their own.
     """
 
     context: Context
@@ -69,5 +69,5 @@ class Options:
 
     @property
     def baseline_rule(self) -> Rule:
-        """The rule that reads contexts off tables of all pairs, whichever way was asked for."""
+        """The rule that derives contexts from tables of all pairs, for any requested context."""
         return self.rule if self.context is Context.BASELINE else Rule(self.context.value)

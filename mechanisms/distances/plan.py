@@ -1,9 +1,9 @@
-"""What a metric costs and how it will be learned, from public facts alone.
+"""The plan and price of a metric, from public facts alone.
 
-Two ways lead to it. *Contexts first* spends a share h of the loss on contexts and the rest on the
-tables that they need. The *baseline* releases tables of all pairs and reads contexts off them. For
-the whole metric the baseline is taken whenever its noise is not above the other's public bound:
-(1 − h)·C(m, 2) ≤ P̄, with P̄ = min(mk, C(m, 2)), and P̄ = C(m, 2) for ``mean_su``.
+There are two ways. *Contexts first* spends a share h of the loss on contexts and the rest on the
+tables that they need. The *baseline* releases tables of all pairs and derives contexts from them.
+For the whole metric the baseline is chosen whenever its noise is not above the other's public
+bound: (1 − h)·C(m, 2) ≤ P̄, with P̄ = min(mk, C(m, 2)), and P̄ = C(m, 2) for ``mean_su``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from mechanisms.noise.rate import Rate
 from mechanisms.utilities.entropy_table import check_rows
 from mechanisms.utilities.tables import row_bound
 
-#: Cells of all tables together, and with them the size of an answer.
+#: The largest number of cells of all tables together, which bounds the size of an answer.
 MAX_CELLS = 2_000_000
-#: Subsets that may be counted for one answer, and rows times subsets or pairs.
+#: The most subsets counted for one answer, and the most rows times subsets or pairs.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
 
@@ -34,11 +34,11 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """Public: who takes part, which way is taken and what is released at most.
+    """Public: the participating attributes, the way, and the most that is released.
 
-    ``attributes`` take part in the order of the domain; ``targets`` are numbers of those whose
-    values get distances. ``size`` is k, 0 where contexts end by themselves. ``baseline`` pairs are
-    the tables of the baseline; without them ``tables`` bounds how many contexts will need.
+    ``attributes`` participate in the order of the domain; ``targets`` are the numbers of those
+    whose values get distances. ``size`` is k, or 0 where contexts need no size. ``baseline`` lists
+    the pairs of the baseline. If it is None, ``tables`` bounds the tables that contexts will need.
     """
 
     dataset: Dataset
@@ -48,7 +48,7 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: The baseline stands in for contexts that were asked for, because it is less noisy.
+    #: True if the baseline replaces the requested contexts because it is less noisy.
     cheaper: bool = False
 
     @property
@@ -65,11 +65,11 @@ class Plan:
         return self.dataset.neighbouring is NeighbouringRelation.REPLACE
 
     def others(self, target: int) -> tuple[int, ...]:
-        """Candidates for the context of ``target``, in order."""
+        """The candidates for the context of ``target``, in order."""
         return tuple(i for i in range(len(self.attributes)) if i != target)
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """The loss of contexts, rounded down, and that of tables, which takes what is left."""
+        """The loss of contexts, rounded down, and that of tables, which takes the rest."""
         if self.baseline is not None:
             return PrivacyLoss(0), loss
         share = self.options.context_share
@@ -79,7 +79,7 @@ class Plan:
         return contexts, loss - contexts
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """How ``loss`` is spent; the steps add up to it exactly."""
+        """The steps that spend ``loss``; they add up to it exactly."""
         contexts, tables = self.shares(loss)
         self.table_rate(tables, self.tables)
         if self.baseline is not None:
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def entropies(self) -> int:
-        """How many entropies ``mean_su`` needs: of m attributes and of m − 1 pairs."""
+        """The number of entropies for ``mean_su``: of m attributes and of m − 1 pairs."""
         return 2 * len(self.attributes) - 1
 
     def entropy_grid(self) -> EntropyGrid:
@@ -116,8 +116,10 @@ class Plan:
         return Rate.of_counts(loss.epsilon_nano, self.entropies * self.entropy_grid().sensitivity)
 
     def table_rate(self, loss: PrivacyLoss, tables: int) -> Rate:
-        """The rate of the noise on every cell of so many tables: a record is in one cell of each,
-        a replacement moves two."""
+        """The rate of the noise on every cell of this many tables.
+
+        A record is in one cell of each table; a replacement moves two.
+        """
         return Rate.of_counts(loss.epsilon_nano, tables * (2 if self.replace else 1))
 
 
@@ -127,36 +129,36 @@ def plan(
     target: str | None,
     attributes: tuple[str, ...] | None = None,
 ) -> Plan:
-    """The plan of the distances of ``target``, or of all attributes that take part.
+    """The plan of the distances of ``target``, or of all participating attributes.
 
     Args:
-        attributes: who takes part; all but the class attribute unless given. The target always
-            does, the class attribute too when it is the target.
+        attributes: the participants; by default all but the class attribute. The target always
+            participates, also if it is the class attribute.
 
-    Raises: UnsupportedQuery when the dataset is no table of a fitting relation, lacks an
-        attribute, has no possible context, or is larger than the public limits.
+    Raises: UnsupportedQuery when the dataset is no table of a fitting relation, lacks an attribute,
+        has no possible context, or exceeds the public limits.
     """
     domain = table_domain(dataset)
     check_rows(row_bound(dataset))
     names = [a.name for a in domain.attributes] if attributes is None else list(attributes)
     for name in (*names, *([] if target is None else [target])):
         attribute_named(dataset, name)
-    taking_part = tuple(
+    participants = tuple(
         attribute
         for attribute in domain.attributes
         if attribute.name == target
         or (attribute.name in names and (attributes or attribute.name != domain.class_attribute))
     )
-    if len(taking_part) < 2:
+    if len(participants) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Also where the baseline will stand in: what is refused does not depend on sizes.
+        # Checked also where the baseline replaces it, so that a refusal does not depend on sizes.
         entropy_grid(dataset)
-    numbers = range(len(taking_part))
-    targets = tuple(i for i in numbers if target is None or taking_part[i].name == target)
-    found = _route(Plan(dataset, options, taking_part, targets, 0, 0, None))
-    _check_limits(found)
-    return found
+    numbers = range(len(participants))
+    targets = tuple(i for i in numbers if target is None or participants[i].name == target)
+    routed = _route(Plan(dataset, options, participants, targets, 0, 0, None))
+    _check_limits(routed)
+    return routed
 
 
 def _route(bare: Plan) -> Plan:
@@ -176,7 +178,7 @@ def _route(bare: Plan) -> Plan:
         pairs = list(combinations(range(m), 2))
         return replace(bare, size=size, tables=every, baseline=tuple(pairs), cheaper=True)
     if size == m - 1:
-        # All others are the context: there is nothing to choose, so nothing to pay for.
+        # All others are the context: there is no choice, so it costs nothing.
         pairs = [pair for pair in combinations(range(m), 2) if bare.targets[0] in pair]
         return replace(bare, size=size, tables=size, baseline=tuple(pairs), cheaper=True)
     return replace(bare, size=size, tables=most)
@@ -195,7 +197,8 @@ def _size(bare: Plan) -> int:
 
 
 def subset_count(plan: Plan) -> int:
-    """How many subsets of attributes ``max_dependency`` counts: with and without a target."""
+    """The number of subsets of attributes that ``max_dependency`` counts, with and without a
+    target."""
     m, k = len(plan.attributes), plan.size
     if len(plan.targets) > 1:
         return comb(m, k + 1) + comb(m, k)
@@ -215,7 +218,7 @@ def _check_limits(plan: Plan) -> None:
         )
     work = len(pairs)
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
-        # Of one target its candidates count, of all targets the sets that they share.
+        # For one target its candidates count, for all targets the sets that they share.
         whole = len(plan.targets) > 1
         if comb(len(levels) - (not whole), plan.size + whole) > MAX_SUBSETS:
             raise UnsupportedQuery(

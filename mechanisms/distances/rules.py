@@ -1,9 +1,9 @@
-"""Contexts read off noisy tables of pairs: post-processing, at no loss.
+"""Contexts from noisy tables of pairs: post-processing, at no loss.
 
-Sources: DILCA_M and DILCA_RR in Ienco, Pensa, Meo, From Context to Distance, TKDD 2012 (the
-latter by FCBF, Yu and Liu 2003); for dependency Peng, Long, Ding, TPAMI 2005, section 2.4: adding
-one attribute at a time, the most dependent set is that of most relevance and least redundancy,
-which pairs are enough for.
+Sources: DILCA_M and DILCA_RR in Ienco, Pensa, Meo, From Context to Distance, TKDD 2012 (the latter
+    by FCBF, Yu and Liu 2003); for dependency Peng, Long, Ding, TPAMI 2005, section 2.4. They show
+    that, adding one attribute at a time, the most dependent set is that of most relevance and least
+    redundancy. Pairs suffice for it.
 """
 
 from __future__ import annotations
@@ -27,44 +27,46 @@ def read_contexts(plan: Plan, noisy: PairTables) -> Contexts:
 
 
 def mean_su(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """SU(X, Y) ≥ σ times the mean; the largest always."""
+    """SU(X, Y) ≥ σ times the mean; always includes the largest."""
     scores = {x: table_uncertainty(noisy.of(x, target)) for x in plan.others(target)}
     return at_least_mean(scores, plan.options.threshold)
 
 
 def not_redundant(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """By falling SU with the target, ties in order: X stays if it says more about the target
-    than about anyone who stayed before it."""
+    """By falling SU with the target, ties in order.
+
+    X is selected if it says more about the target than about any attribute selected before it.
+    """
     scores = {x: table_uncertainty(noisy.of(x, target)) for x in plan.others(target)}
-    kept: list[int] = []
+    selected: list[int] = []
     for x in sorted(scores, key=lambda x: (-scores[x], x)):
-        if all(scores[x] > table_uncertainty(noisy.of(x, before)) for before in kept):
-            kept.append(x)
-    return tuple(kept)
+        if all(scores[x] > table_uncertainty(noisy.of(x, before)) for before in selected):
+            selected.append(x)
+    return tuple(selected)
 
 
 def max_relevance(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """The k of largest −H(Y | X), ties in order."""
+    """The k attributes of largest −H(Y | X), ties in order."""
     scores = {x: dependency(noisy.of(x, target)) for x in plan.others(target)}
     return tuple(sorted(scores, key=lambda x: (-scores[x], x))[: plan.size])
 
 
 def max_dependency(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """k attributes, each of most relevance less the mean redundancy with those before it."""
+    """k attributes, each of most relevance less its mean redundancy with those before it."""
     relevance = {x: _information(noisy, x, target) for x in plan.others(target)}
     redundancy = dict.fromkeys(relevance, 0.0)
-    kept: list[int] = []
-    while len(kept) < plan.size:
-        known = max(len(kept), 1)
+    selected: list[int] = []
+    while len(selected) < plan.size:
+        count = max(len(selected), 1)
         last = max(
-            (x for x in relevance if x not in kept),
-            key=lambda x: (relevance[x] - redundancy[x] / known, -x),
+            (x for x in relevance if x not in selected),
+            key=lambda x: (relevance[x] - redundancy[x] / count, -x),
         )
-        kept.append(last)
+        selected.append(last)
         for x in relevance:
-            if x not in kept:
+            if x not in selected:
                 redundancy[x] += _information(noisy, x, last)
-    return tuple(kept)
+    return tuple(selected)
 
 
 def _information(noisy: PairTables, x: int, y: int) -> float:

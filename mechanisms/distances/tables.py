@@ -1,8 +1,7 @@
-"""Tables of pairs of attributes, private and noisy: each is counted or released once and serves
-both directions.
+"""Tables of pairs of attributes, private and noisy.
 
-One table moves by 1 in L1 when a record is added or removed and by 2 when one is replaced; P
-tables together by P and by 2P, whichever they are.
+Each table is counted or released once and serves both directions. One table moves by 1 in L1 when a
+record is added or removed and by 2 when one is replaced. Any P tables together move by P and by 2P.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.plan import Pair, Plan
+from mechanisms.kernels.columns import Column
 from mechanisms.kernels.pairs import pair_tables
-from mechanisms.kernels.stacking import Column
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
@@ -25,7 +24,7 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 
 @dataclass(frozen=True)
 class PairTables:
-    """Counts of pairs i < j, int64 (levels of i, levels of j) each; public or not."""
+    """Counts of pairs i < j, int64 (levels of i, levels of j) each; private or noisy."""
 
     tables: Mapping[Pair, Integers]
 
@@ -40,7 +39,7 @@ class PairTables:
 
 
 def columns(records: TableRecords, plan: Plan) -> list[Column]:
-    """Codes and levels of everyone who takes part; shapes come from the public domain alone."""
+    """Codes and levels of all participants; shapes follow from the public domain alone."""
     return [(records.codes[a.name], len(a.levels)) for a in plan.attributes]
 
 
@@ -48,8 +47,8 @@ def count_pairs(
     records: TableRecords, plan: Plan, pairs: Sequence[Pair], executor: Executor
 ) -> PairTables:
     """The private tables of pairs i < j."""
-    found = pair_tables(columns(records, plan), pairs, executor)
-    return PairTables(dict(zip(pairs, found, strict=True)))
+    counts = pair_tables(columns(records, plan), pairs, executor)
+    return PairTables(dict(zip(pairs, counts, strict=True)))
 
 
 def release_pairs(
@@ -61,8 +60,8 @@ def release_pairs(
 ) -> PairTables:
     """All tables with discrete Laplace noise on every cell of the public domain.
 
-    Privacy: ``loss`` under the dataset's relation. How many tables there are may depend on
-    contexts, which are released by then.
+    Privacy: ``loss`` under the dataset's relation. The number of tables may depend on contexts,
+        which are already released.
     """
     rate = plan.table_rate(loss, len(private.tables))
     cells = np.concatenate([table.ravel() for table in private.tables.values()])

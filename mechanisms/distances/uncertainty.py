@@ -1,7 +1,7 @@
-"""What one attribute says about another, from noisy numbers: nothing private is read here.
+"""Information of one attribute about another, from noisy numbers: nothing private is read here.
 
-Symmetric uncertainty itself is never released with noise: replacing one record can move it from 1
-to 0 whatever N is, so its sensitivity is 1.
+Symmetric uncertainty itself is never released with noise. Replacing one record can move it from 1
+to 0 for any N, so its sensitivity is 1.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def symmetric_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
 
 
 def projected(h_x: float, h_y: float, h_xy: float, x: int, y: int) -> tuple[float, float, float]:
-    """Noisy entropies moved to where true ones lie; x and y are the sizes of the domains."""
+    """Noisy entropies moved to the range of true ones; x and y are the sizes of the domains."""
     h_x, h_y = min(max(h_x, 0.0), log2(x)), min(max(h_y, 0.0), log2(y))
     return h_x, h_y, min(max(h_xy, h_x, h_y), h_x + h_y)
 
 
 def entropies(counts: NDArray[np.int64]) -> tuple[float, float, float]:
-    """H of the rows, of the columns and of the cells of a table, negative counts taken as 0."""
+    """H of the rows, of the columns and of the cells of a table; negative counts are taken as 0."""
     clamped = np.maximum(counts, 0).astype(np.float64)
     total = clamped.sum()
     if total == 0:
@@ -58,9 +58,9 @@ def dependency(counts: NDArray[np.int64]) -> float:
 
 
 def at_least_mean(scores: Mapping[int, float], threshold: Fraction) -> tuple[int, ...]:
-    """Who scores at least ``threshold`` times the mean, in order; the best always does.
+    """The keys that score at least ``threshold`` times the mean, in order; always with the best.
 
-    The mean is worked out in rationals: the mean of three floats of 0.1 is not above 0.1.
+    The mean is an exact rational, because the mean of three floats of 0.1 is not above 0.1.
     """
     exact = {key: Fraction(score) for key, score in scores.items()}
     mean = sum(exact.values(), Fraction(0)) / len(exact)

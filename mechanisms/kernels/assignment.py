@@ -1,7 +1,7 @@
-"""Rows to their nearest centre, and how often each value occurs in each cluster.
+"""Assigns rows to their nearest centre, and counts each value in each cluster.
 
-Squared distances add up over attributes, and an attribute has few values: all that is needed of
-the centres is one table (value, cluster) of partial distances.
+Squared distances add up over attributes, and an attribute has few values. So one table (value,
+cluster) of partial distances represents all centres.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.columns import Column, stacked
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.stacking import Column, stacked
 from mechanisms.model.executor import Executor, Inline
 
 Counts = NDArray[np.int64]
@@ -25,13 +25,14 @@ BLOCK = 1 << 16
 def cluster_counts(
     columns: Sequence[Column], partial: Floats, executor: Executor | None = None
 ) -> tuple[Counts, Counts]:
-    """Rows of each cluster, int64 (clusters,), and of each value in it, int64 (values, clusters).
+    """The rows of each cluster, int64 (clusters,), and of each value in it, int64 (values,
+    clusters).
 
     Args:
-        columns: codes and levels of each attribute; at least one.
-        partial: squared distance of every value to every centre in its attribute's coordinates,
-            (values of all attributes, clusters). A row belongs to the centre with the smallest
-            sum, the first of equal ones: a function of the row and of public centres alone.
+        columns: codes and levels of each attribute; at least one attribute.
+        partial: squared distance of every value to every centre on its attribute's axes, (values of
+            all attributes, clusters). A row belongs to the centre with the smallest sum, the first
+            among equals. So its cluster depends on the row and on public centres alone.
     """
     levels = [size for _, size in columns]
     offsets = np.cumsum([0, *levels[:-1]], dtype=np.int64)
@@ -43,9 +44,9 @@ def cluster_counts(
         _assign(codes, offsets, partial, sizes, values)
         return sizes, values
 
-    found = (executor or Inline()).map(part, range(0, len(columns[0][0]), BLOCK))
-    sizes = sum((one for one, _ in found), np.zeros(partial.shape[1], np.int64))
-    values = sum((each for _, each in found), np.zeros(partial.shape, np.int64))
+    parts = (executor or Inline()).map(part, range(0, len(columns[0][0]), BLOCK))
+    sizes = sum((one for one, _ in parts), np.zeros(partial.shape[1], np.int64))
+    values = sum((each for _, each in parts), np.zeros(partial.shape, np.int64))
     return sizes, values
 
 

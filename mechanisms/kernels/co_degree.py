@@ -1,7 +1,7 @@
-"""Co-degrees: how many neighbours a node shares with the node that shares the most with it.
+"""Co-degrees: the largest number of neighbours that a node shares with another node.
 
-κ(v) = max over w ≠ v of |N(v) ∩ N(w)|, w adjacent or not. Every pair of nodes is counted once,
-from its node of higher rank, and raises the maxima of both.
+κ(v) = max over w ≠ v of |N(v) ∩ N(w)|, w adjacent or not. Every pair of nodes is counted once, from
+its node of higher rank, and raises the maxima of both.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.ranked import RankedGraph, Ranks
+from mechanisms.kernels.ranks import RankedGraph, Ranks
 
 
 def co_degree_work(graph: RankedGraph) -> Offsets:
-    """How many two-paths lead from each rank to lower ranks, int64 (nodes,)."""
+    """The number of two-paths from each rank to lower ranks, int64 (nodes,)."""
     return _two_paths(graph.indptr, graph.indices)
 
 
 def co_degree_floor(graph: RankedGraph) -> Nodes:
-    """1 for every rank that shares a neighbour with any other at all, int32 (nodes,)."""
+    """1 for every rank that shares a neighbour with some other rank, else 0; int32 (nodes,)."""
     degrees = np.diff(graph.indptr)
     floor = np.zeros(graph.nodes, np.int32)
     linked = degrees > 0
@@ -31,8 +31,8 @@ def co_degree_floor(graph: RankedGraph) -> Nodes:
 def co_degree_block(graph: RankedGraph, first: int, last: int) -> Nodes:
     """Maxima over the pairs of ranks first ≤ v < last and w < v, for ranks 0 … last − 1, int32.
 
-    Pairs with a node of degree one are left to ``co_degree_floor``: they share one neighbour at
-    most, and beside a hub there are very many of them.
+    ``co_degree_floor`` covers pairs with a node of degree one: they share at most one neighbour,
+    and a hub has very many of them.
     """
     return _co_degree_block(graph.indptr, graph.indices, first, last)
 

@@ -1,4 +1,5 @@
-"""The one way a kernel is compiled: to machine code, kept on disk, without the interpreter lock."""
+"""The one way to compile a kernel: to machine code, cached on disk, without the interpreter
+lock."""
 
 from __future__ import annotations
 
@@ -25,9 +26,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _save(files: Any, key: Any, data: Any) -> None:
-    # The compiler numbers its files. Of two processes that compile at once for different types
-    # both write number 1, and one's code may be run on the other's arrays from then on. So a
-    # number is made of the types; what the other enters meanwhile may be lost, and compiled again.
+    # By default the compiler numbers its files. Two processes that compile for different types at
+    # the same time would both write number 1, and one could then run the other's code on its own
+    # arrays. So the number is a hash of the types. A concurrent index entry may be lost; it is then
+    # compiled again.
     number = int(hashlib.sha256(repr(key).encode()).hexdigest()[:16], 16)
     codes = files._load_index()
     codes[key] = name = files._data_name(number)
@@ -36,7 +38,8 @@ def _save(files: Any, key: Any, data: Any) -> None:
 
 
 def fingerprint(package: Path) -> str:
-    """Names the sources of all kernels below ``package``: it changes when any one of them does."""
+    """A hash of the sources of all kernels below ``package``; it changes when any of them
+    changes."""
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
@@ -45,10 +48,11 @@ def fingerprint(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-# The compiler's own cache knows the file of a kernel, but not those of the kernels it calls: after
-# an upgrade an old coin would go on under new noise. So every state of the sources has its folder.
+# The compiler's cache notices a change in the file of a kernel, but not in the files of kernels
+# that it calls: after an upgrade, old coins would run under new noise. So each state of the sources
+# has its own cache folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
-#: The state of the kernels of this process.
+#: The state of the kernel sources of this process.
 KERNELS = fingerprint(_PACKAGE)
 _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")

@@ -1,7 +1,7 @@
-"""Counts of levels, and of attribute levels by class: what utilities of tables are made of.
+"""Counts of levels, and of attribute levels by class, which utilities of tables are made of.
 
-Increments of one counter wait for each other, and real columns repeat their levels; four
-interleaved sets of counters, summed at the end, keep the work independent of the order of rows.
+Consecutive increments of one counter wait for each other, and real columns repeat their levels.
+Four interleaved sets of counters, summed at the end, make the work independent of the row order.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mechanisms.model.executor import Executor, Inline
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Rows a part: large enough to hide the cost of a part, small enough to share among workers.
+#: Rows per part: large enough to hide the overhead of a part, small enough to share among workers.
 BLOCK = 1 << 20
 
 
 def level_counts(codes: Codes, levels: int, executor: Executor | None = None) -> Counts:
-    """How many rows have each level, int64 (levels,); codes lie in [0, levels)."""
+    """The number of rows with each level, int64 (levels,); codes lie in [0, levels)."""
 
     def part(start: int) -> Counts:
         return _level_counts(codes[start : start + BLOCK], levels)
@@ -37,11 +37,11 @@ def contingency_tables(
     classes: tuple[Codes, int],
     executor: Executor | None = None,
 ) -> list[Counts]:
-    """Attribute × class counts, one int64 array (levels, classes) a column.
+    """Attribute × class counts, one int64 array (levels, classes) per column.
 
     Args:
-        columns: codes of each attribute and how many public levels it has.
-        classes: the same of the class attribute. All codes have one length and lie in range.
+        columns: codes of each attribute, and its number of public levels.
+        classes: the same for the class attribute. All codes have one length and lie in range.
     """
     labels, labels_count = classes
     parts = [

@@ -1,9 +1,9 @@
-"""Who is larger in every coordinate: strict dominance, counted for all points at once.
+"""Strict dominance, counted for all points: how many others are larger in every coordinate.
 
-Coordinates become ranks first, so that what follows compares places in sorted lists and ties
-never count. With two coordinates one sweep counts all in O(n log n): points enter in falling order
-of the first coordinate, and a bitmap under a Fenwick tree counts those above in the second. With
-three or more, sets of points are bitmaps: n²·m bits in all, in blocks of points that are counted.
+Coordinates become ranks first, so later steps compare positions in sorted lists and ties never
+count. With two coordinates one sweep counts all points in O(n log n). Points enter by falling first
+coordinate, and a bitmap under a Fenwick tree counts those above in the second. With three or more,
+sets of points are bitmaps: n²·m bits in all, processed in blocks of counted points.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.executor import Executor
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 
-#: n²·m for three coordinates or more: about a second of one core for both counts.
+#: Limit on n²·m for three or more coordinates: about one second of one core for both counts.
 LARGEST_WORK = 2 * 10**10
 #: Points between two stored suffixes of a sorted coordinate.
 _STRIDE = 512
 
 
 def dominance_work(points: int, coordinates: int) -> int:
-    """What ``LARGEST_WORK`` bounds; 0 where sorting does."""
+    """The work that ``LARGEST_WORK`` bounds; 0 where sorting suffices."""
     return points * points * coordinates if coordinates > 2 else 0
 
 
 def dominators(values: Integers, executor: Executor) -> Places:
-    """For each point how many others are strictly larger in all coordinates, int32 (n,).
+    """For each point the number of others that are strictly larger in all coordinates, int32 (n,).
 
     ``values`` has shape (coordinates, n).
     """
@@ -46,12 +47,12 @@ def dominators(values: Integers, executor: Executor) -> Places:
 def interval_dominators(
     lower: Integers, upper: Integers, executor: Executor
 ) -> tuple[Places, Places]:
-    """How many *may* and how many *must* dominate, when each point is known up to a box.
+    """How many points *may* and how many *must* dominate, when each point lies in a known box.
 
     Args:
         lower, upper: shape (coordinates, n), lower < upper everywhere.
 
-    Returns: for each r, int32 (n,) each: the number of others r' with upper(r') > lower(r) in
+    Returns: two int32 arrays (n,). For each r, the number of others r' with upper(r') > lower(r) in
         all coordinates, and the number with lower(r') > upper(r) in all.
     """
     pairs = list(zip(lower, upper, strict=True))
@@ -61,24 +62,24 @@ def interval_dominators(
         may.append(_Rank(by_high, by_low, _below(high, by_high, low, by_low)))
         must.append(_Rank(by_low, by_high, _below(low, by_low, high, by_high)))
     possible, certain = _counts([may, must], executor)
-    # Every point may dominate itself by this count alone, for its own box is not empty.
+    # Every box is non-empty, so the first count includes the point itself.
     return possible - np.int32(1), certain
 
 
 @dataclass(frozen=True)
 class _Rank:
-    """One coordinate. r' is above r when its place in ``points`` is at least ``below[r]``."""
+    """One coordinate. r' is above r if its position in ``points`` is at least ``below[r]``."""
 
-    #: Points by rising value.
+    #: The points, by rising value.
     points: Integers
-    #: The points they are compared with, by rising value of theirs.
+    #: The points to compare them with, by rising value of their own.
     queries: Integers
-    #: How many points are not above each query.
+    #: For each query, the number of points that are not above it.
     below: Places
 
 
 def _counts(sides: list[list[_Rank]], executor: Executor) -> list[Places]:
-    """For each side, how many points are above each query in all of its coordinates."""
+    """For each side, the number of points above each query in all of its coordinates."""
     if len(sides[0]) == 1:
         return [np.int32(rank.below.size) - rank.below for (rank,) in sides]
     if len(sides[0]) == 2:
@@ -112,7 +113,7 @@ def widen(
     """Add min(steps, cap) to ``sums`` and set ``box`` (2, n) to values ∓ sums.
 
     With |values| ≤ largest < 2⁶² nothing leaves 64 bits: sums stop at 2·largest + 1, and ends of
-    boxes at ±(largest + 1). Beyond these every comparison has been decided and stays so.
+    boxes at ±(largest + 1). Beyond these values every comparison is decided and stays decided.
     """
     edge = largest + 1
     for r in range(len(values)):
@@ -124,16 +125,16 @@ def widen(
 @compiled
 def _below(points: Integers, by_point: Integers, queries: Integers, by_query: Integers) -> Places:
     n = len(by_point)
-    rising, asking = points[by_point], queries[by_query]
+    point_values, query_values = points[by_point], queries[by_query]
     reached = np.empty(n, np.int32)
-    passed, asked = 0, 0
-    # One step of either list a turn, without a branch that real data would make a guess.
-    while passed < n and asked < n:
-        reached[asked] = passed
-        step = int(rising[passed] <= asking[asked])
+    passed, query = 0, 0
+    # Each iteration advances one list, without a branch that real data would make unpredictable.
+    while passed < n and query < n:
+        reached[query] = passed
+        step = int(point_values[passed] <= query_values[query])
         passed += step
-        asked += 1 - step
-    reached[asked:] = n
+        query += 1 - step
+    reached[query:] = n
     below = np.empty(n, np.int32)
     below[by_query] = reached
     return below
@@ -169,7 +170,7 @@ def _sweep(
             entered += 1
         floor = floors[q]
         rest = words[floor >> 6] & ((one << np.uint64(floor & 63)) - one)
-        under = _ones(rest)
+        under = np.int64(set_bits(rest))
         node = floor >> 6
         while node > 0:
             under += tree[node]
@@ -180,7 +181,7 @@ def _sweep(
 
 @compiled
 def _suffixes(order: Integers, stride: int) -> NDArray[np.uint64]:
-    """Bitmaps of the points order[k · stride:], for k = 0, 1, …; the last one is empty."""
+    """Bitmaps of the points order[k · stride:], for k = 0, 1, …; the last bitmap is empty."""
     n = len(order)
     rows = (n + stride - 1) // stride + 1
     bitmaps = np.zeros((rows, (n >> 6) + 1), np.uint64)
@@ -216,19 +217,8 @@ def _count_block(
             else:
                 for word in range(len(above)):
                     all_above[word] &= above[word]
-        found = 0
+        dominating = np.int64(0)
         for word in range(len(all_above)):
-            found += _ones(all_above[word])
-        counts[q - first] = found
+            dominating += np.int64(set_bits(all_above[word]))
+        counts[q - first] = dominating
     return counts
-
-
-@compiled
-def _ones(word: np.uint64) -> int:
-    """How many bits are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -5,20 +5,18 @@ inside the neighbourhood,
 
     2^g · EBC(v) = (d(d − 1)/2 − E) · 2^g − Σ (2^g − τ(c(a, b))),   τ(c) = ⌊2^g / (1 + c) + ½⌋,
 
-the sum over non-adjacent pairs with c ≥ 1: only two-paths are looked at, never all d² pairs of a
-sparse neighbourhood. Integer sums come out the same in any order, on any number of threads.
-
-Kernels that call one another share this file, because the cache of compiled code notices a change
-of the file that a kernel stands in, not of those that it calls into.
+the sum over non-adjacent pairs with c ≥ 1. So the kernels visit two-paths, never all d² pairs of a
+sparse neighbourhood. Integer sums do not depend on their order or on the number of threads.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.ranked import RankedGraph, Ranks
+from mechanisms.kernels.ranks import RankedGraph, Ranks
 
 #: The prepared betweenness counts steps of 2⁻²⁶; a query shifts it right to its own grid.
 GRID_BITS = 26
@@ -26,19 +24,19 @@ GRID_BITS = 26
 #: Half of D² · 2²⁶ stays below 2⁶³ up to this degree.
 LARGEST_DEGREE = 2**19 - 1
 
-#: Neighbours of one node that a bit matrix may hold: 8 MiB a thread.
+#: Neighbours of one node that a bit matrix may hold: 8 MiB per thread.
 LARGEST_MATRIX = 8192
 
 
 def savings(largest_degree: int) -> Offsets:
-    """2^g − τ(c) for c = 0 … largest_degree: what c common neighbours take off a pair."""
+    """2^g − τ(c) for c = 0 … largest_degree: the part of a pair that c common neighbours remove."""
     c = np.arange(largest_degree + 1, dtype=np.int64)
     tau = ((1 << (GRID_BITS + 1)) + 1 + c) // (2 * (1 + c))
     return (1 << GRID_BITS) - tau
 
 
 def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets, Offsets]:
-    """Inner edges and 2²⁶ · EBC of the ranks from ``first`` up to ``last``, int64 each."""
+    """Inner edges and 2²⁶ · EBC of the ranks ``first`` … ``last`` − 1, int64 each."""
     saving = savings(graph.largest_degree)
     gain = np.zeros(2 * len(saving), np.int64)
     gain[: len(saving) - 1] = np.diff(saving)
@@ -46,7 +44,7 @@ def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets
 
 
 def egocentric_work(graph: RankedGraph) -> int:
-    """Nanoseconds, about, of counting inside all egos once their inner edges are listed."""
+    """Approximate nanoseconds to count inside all egos once their inner edges are listed."""
     return int(_egocentric_work(graph.indptr, graph.indices, graph.split))
 
 
@@ -57,7 +55,8 @@ def _inner_edges(
     """The edges among the neighbours of ``ego``, as lists of lower neighbours.
 
     Neighbour i of the ego has ``down[starts[i]:starts[i + 1]]``, numbers below i, ascending.
-    ``place`` is zero for all nodes before and after; ``down`` is room that may be replaced.
+    ``place`` is zero for all nodes before and after the call. ``down`` is a buffer that may be
+    replaced by a larger one.
     """
     row = indices[indptr[ego] : indptr[ego + 1]]
     starts = np.zeros(len(row) + 1, np.int64)
@@ -82,7 +81,7 @@ def _inner_edges(
 
 @compiled
 def _inner_degrees(down: Ranks, starts: Offsets) -> Offsets:
-    """How many other neighbours of the ego each of them is adjacent to."""
+    """The number of other neighbours of the ego that each neighbour is adjacent to."""
     degrees = starts[1:] - starts[:-1]
     for k in range(starts[-1]):
         degrees[down[k]] += 1
@@ -91,7 +90,7 @@ def _inner_degrees(down: Ranks, starts: Offsets) -> Offsets:
 
 @compiled
 def _costs(degrees: Offsets, edges: int) -> tuple[int, int]:
-    """Nanoseconds, about, of counting by two-paths and by a bit matrix.
+    """Approximate nanoseconds of counting by two-paths and by a bit matrix.
 
     Both are zero where there is nothing to count: without two-paths, or without open pairs.
     """
@@ -134,13 +133,13 @@ def _inner_rows(down: Ranks, starts: Offsets, degrees: Offsets) -> tuple[Offsets
 
 @compiled
 def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -> int:
-    """Σ 2^g − τ(c) over non-adjacent pairs b < a, walking every two-path a – x – b.
+    """Σ 2^g − τ(c) over non-adjacent pairs b < a, by visiting every two-path a – x – b.
 
-    ``count`` is zero before and after.
+    ``count`` is zero before and after the call.
     """
     total = 0
     for a in range(len(indptr) - 1):
-        # An adjacent pair starts its count so far up that further paths gain nothing.
+        # An adjacent pair starts its count so high that further paths add nothing.
         for e in range(indptr[a], indptr[a + 1]):
             count[rows[e]] = len(gain) // 2
         paths = 0
@@ -168,18 +167,8 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
 
 
 @compiled
-def _ones(word: np.uint64) -> np.uint64:
-    """How many bits are set; compilers know this pattern and use the machine's instruction."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@compiled
 def _saved_by_matrix(indptr: Offsets, rows: Ranks, saving: Offsets) -> int:
-    """The same sum by intersecting the bit rows of every non-adjacent pair."""
+    """The same sum, by intersecting the bit rows of every non-adjacent pair."""
     active = len(indptr) - 1
     bits = np.zeros((active, (active + 63) // 64), np.uint64)
     for a in range(active):
@@ -191,7 +180,7 @@ def _saved_by_matrix(indptr: Offsets, rows: Ranks, saving: Offsets) -> int:
             if (bits[a, b >> 6] >> np.uint64(b & 63)) & np.uint64(1) == 0:
                 common = np.uint64(0)
                 for w in range(bits.shape[1]):
-                    common += _ones(bits[a, w] & bits[b, w])
+                    common += set_bits(bits[a, w] & bits[b, w])
                 total += saving[np.int64(common)]
     return total
 

@@ -1,8 +1,8 @@
-"""How many rows each of many trees classifies rightly: all trees in one pass over the rows.
+"""Counts the rows that each of many trees classifies correctly, in one pass over the rows.
 
-Rows are bits: a block of them gives one row of words a literal, every node of a tree is
-(literal ∧ yes) ∨ (¬literal ∧ no) of its children's words, and the root's words are counted. So an
-attribute is read once however many trees test it, and the work depends on public facts alone.
+Rows are bits. A block of rows gives one row of words per literal; every node of a tree is (literal
+∧ yes) ∨ (¬literal ∧ no) of its children's words; the words of the root are counted. So each
+attribute is read once for all trees, and the work depends on public facts alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
-from mechanisms.model.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
 from mechanisms.model.forest import Column, Forest
 from mechanisms.model.records import TableRecords
 
@@ -22,9 +23,9 @@ Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-#: Rows of one block: 64 words a literal and a node, so that a common tree fits the first cache.
+#: Rows of one block: 64 words per literal and node, so that a typical tree fits the first cache.
 BLOCK = 4096
-#: The labels among the arrays of columns.
+#: Name of the class labels among the arrays of columns.
 CLASSES = "classes"
 
 
@@ -44,9 +45,9 @@ def confusion(
     executor: Executor | None = None,
     most_rows: int = 0,
 ) -> Confusion:
-    """Count what every tree gets right; labels other than the positive class are one class.
+    """Count the rows that every tree classifies correctly; all other labels form one class.
 
-    ``most_rows`` is the public bound on the rows; where there is none it is all done here.
+    ``most_rows`` is the public bound on the rows. Without one, all work runs on this machine.
     """
     classes = records.codes[forest.class_attribute]
 
@@ -58,10 +59,10 @@ def confusion(
 
     words = (len(forest.literal) + 2 * forest.literals) * -(-most_rows // 64)
     literals = most_rows * len(forest.columns)
-    found = (executor or Inline()).spread(
+    parts = (executor or Inline()).spread(
         _count, _columns(records, forest), cut, work=words + literals
     )
-    counts = sum((part for (part,) in found), np.zeros((2, forest.trees + 1), np.int64))
+    counts = sum((part for (part,) in parts), np.zeros((2, forest.trees + 1), np.int64))
     positives = int(counts[1, -1])
     negatives = len(classes) - positives
     hits = counts[1, :-1]
@@ -71,19 +72,19 @@ def confusion(
 def _columns(records: TableRecords, forest: Forest) -> Arrays:
     arrays = {CLASSES: records.codes[forest.class_attribute]}
     for column in forest.columns:
-        kept = records.codes if column.thresholds is None else records.values
-        arrays[_name(column)] = kept[column.attribute]
+        source = records.codes if column.thresholds is None else records.values
+        arrays[_name(column)] = source[column.attribute]
     return arrays
 
 
 def _name(column: Column) -> str:
-    """What the column that is asked is called among the arrays: codes and values are apart."""
+    """The name of the column among the arrays: codes and values of one attribute are separate."""
     return ("codes:" if column.thresholds is None else "values:") + column.attribute
 
 
-def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> Found:
+def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> PartResult:
     forest, start, stop = part
-    # Rows: labelled positive, and rightly so. The last entry counts the rows of the class.
+    # Row 0 counts rows labelled positive, row 1 the correct ones; the last entry counts the class.
     counts = np.zeros((2, forest.trees + 1), np.int64)
     for first in range(start, stop, BLOCK):
         rows = slice(first, min(first + BLOCK, stop))
@@ -102,7 +103,7 @@ def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> Found:
 
 
 def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> Words:
-    """One row of words a literal, uint64 (literals, words); bits behind the last row are 0."""
+    """One row of words per literal, uint64 (literals, words); bits after the last row are 0."""
     bits = np.zeros((forest.literals, words), np.uint64)
     for column in forest.columns:
         here = bits[column.first : column.first + column.count]
@@ -110,7 +111,7 @@ def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> W
             _mark(arrays[_name(column)][rows], here)
         else:
             values = arrays[_name(column)][rows]
-            # How many thresholds are at most the value; those are the literals that hold.
+            # The number of thresholds that are at most the value: the literals that hold.
             ranks = np.searchsorted(column.thresholds, values, side="right")
             _mark_up_to(ranks, here)
     return bits
@@ -141,17 +142,6 @@ def _mark_up_to(ranks: NDArray[np.int64], bits: Words) -> None:
 
 
 @compiled
-def _ones(word: np.uint64) -> np.uint64:
-    """How many bits are set: sums of neighbours, in fields of 2, 4 and 8 bits, then all bytes."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@compiled
 def _evaluate(
     literals: Words,
     literal: Ints,
@@ -162,7 +152,8 @@ def _evaluate(
     rows: int,
     counts: Counts,
 ) -> None:
-    """Add to ``counts`` (2, trees + 1): rows labelled positive and those of the class, a tree."""
+    """Add to ``counts`` (2, trees + 1), per tree, the rows labelled positive and those correctly
+    so."""
     size = len(actual)
     largest = 0
     for tree in range(len(starts) - 1):
@@ -173,18 +164,18 @@ def _evaluate(
         for node in range(starts[tree + 1] - 1, start - 1, -1):
             here = values[node - start]
             if literal[node] < 0:
-                # All bits, those behind the last row too: they are cut off below.
+                # All bits, including those after the last row; the loop below masks these.
                 here[:] = np.uint64(0) - np.uint64(yes[node])
             else:
-                asked = literals[literal[node]]
+                test = literals[literal[node]]
                 first, second = values[yes[node] - start], values[no[node] - start]
                 for word in range(size):
-                    here[word] = second[word] ^ (asked[word] & (first[word] ^ second[word]))
+                    here[word] = second[word] ^ (test[word] & (first[word] ^ second[word]))
         for word in range(size):
-            said = values[0, word]
+            labelled = values[0, word]
             if word == size - 1 and rows & 63:
-                said &= (np.uint64(1) << np.uint64(rows & 63)) - np.uint64(1)
-            counts[0, tree] += np.int64(_ones(said))
-            counts[1, tree] += np.int64(_ones(said & actual[word]))
+                labelled &= (np.uint64(1) << np.uint64(rows & 63)) - np.uint64(1)
+            counts[0, tree] += np.int64(set_bits(labelled))
+            counts[1, tree] += np.int64(set_bits(labelled & actual[word]))
     for word in range(size):
-        counts[1, len(starts) - 1] += np.int64(_ones(actual[word]))
+        counts[1, len(starts) - 1] += np.int64(set_bits(actual[word]))

@@ -1,7 +1,7 @@
-"""From a coded edge list to compressed rows: counting sorts, linear in nodes and edges.
+"""From a coded edge list to compressed rows, by counting sorts that are linear in nodes and edges.
 
-An edge list is two int32 arrays of node numbers; the order of the edges and of the two ends of
-each does not matter to the rows.
+An edge list is two int32 arrays of node numbers. The rows do not depend on the order of the edges
+or of the two ends of each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Offsets = NDArray[np.int64]
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A plain read-only view, so that a memory map and an array in memory share one kernel."""
+    """A plain read-only view, so that memory maps and arrays in memory share one compiled
+    kernel."""
     view: NDArray[Any] = np.asarray(array).view()
     view.flags.writeable = False
     return view
@@ -28,9 +29,9 @@ def compressed_rows(sources: Nodes, targets: Nodes, nodes: int) -> tuple[Offsets
     """The compressed rows of an undirected graph, every row ascending.
 
     Args:
-        sources, targets: the ends of each edge, int32 (edges,), in [0, nodes), no self loops. An
-            edge listed twice is in the rows twice: ask ``first_duplicate`` first.
-        nodes: how many nodes there are, with or without edges.
+        sources, targets: the ends of each edge, int32 (edges,), in [0, nodes), no self loops. A
+            repeated edge appears twice in the rows: call ``first_duplicate`` first.
+        nodes: the number of nodes, with or without edges.
 
     Returns: ``indptr`` int64 (nodes + 1,) and ``indices`` int32 (2 · edges,).
     Raises: ValueError when the arrays are not of this form.
@@ -42,7 +43,7 @@ def compressed_rows(sources: Nodes, targets: Nodes, nodes: int) -> tuple[Offsets
 
 
 def first_duplicate(sources: Nodes, targets: Nodes, nodes: int) -> int | None:
-    """The position of the first edge that repeats an earlier one, either way round, if any does.
+    """The position of the first edge that repeats an earlier one in either direction, or None.
 
     The arrays are as in ``compressed_rows``.
     """
@@ -52,7 +53,7 @@ def first_duplicate(sources: Nodes, targets: Nodes, nodes: int) -> int | None:
 
 
 def _check(sources: Nodes, targets: Nodes, nodes: int) -> None:
-    # Compiled code does not check its indices: a node out of range would write out of bounds.
+    # Danger: compiled code checks no index, so a node out of range would write out of bounds.
     if sources.ndim != 1 or sources.shape != targets.shape or len(sources) >= 2**31:
         raise ValueError("an edge list is two arrays of one length, below 2³¹")
     for ends in (sources, targets):
@@ -82,8 +83,8 @@ def _compressed_rows(sources: Nodes, targets: Nodes, nodes: int) -> tuple[Offset
         low = min(sources[e], targets[e])
         larger[cursor[low]] = max(sources[e], targets[e])
         cursor[low] += 1
-    # Going through the smaller ends in order sorts the smaller neighbours of every row; going
-    # through these rows in order then sorts the larger neighbours behind them.
+    # Visiting the smaller ends in order sorts the smaller neighbours of every row. Visiting these
+    # rows in order then sorts the larger neighbours after them.
     indices = np.empty(2 * edges, np.int32)
     cursor[:] = indptr[:-1]
     for low in range(nodes):

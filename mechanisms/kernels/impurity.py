@@ -1,10 +1,10 @@
 """δ of information gain and of Gini at every distance, its sums, and the dampened utility.
 
-Both are min(Δ, max over pairs (m, β) of c(M(t), Q(t))), see ``rarest_class``; c is, in steps,
+Both are min(Δ, max over pairs (m, β) of c(M(t), Q(t))), see ``rarest_class``. In steps, c is
     information gain   Ψ[M + Q] − Ψ[Q] + 2t + 1   (the slack of rounding Ψ), arguments up to N − 1;
     Gini               ⌈2^{g+1}·M² / ((M + Q)(M + Q + 1))⌉.
-Beyond the largest β the pair with the largest M decides alone and Q = 0: the rest of a sum over
-t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ taken over runs of equal terms.
+Beyond the largest β, the pair with the largest M alone decides and Q = 0. Then the rest of a sum
+over t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ over runs of equal terms.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from mechanisms.model.sensitivity import Integers
 
 @compiled
 def gini_step(m: int, q: int, bits: int) -> int:
-    """⌈2^{bits + 1}·m² / ((m + q)(m + q + 1))⌉ for 0 ≤ m + q < 2³⁰, 0 where m = 0.
+    """⌈2^{bits + 1}·m² / ((m + q)(m + q + 1))⌉ for 0 ≤ m + q < 2³⁰, and 0 for m = 0.
 
-    The quotient is below 2^{bits + 1} ≤ 2³³: a double is off by less than one, and the remainder,
-    which fits 64 bits although its terms do not, says which way.
+    The quotient is at most 2^{bits + 1} ≤ 2³³, so a double errs by less than one. The remainder
+    fits 64 bits although its terms do not, and corrects the error.
     """
     if m == 0:
         return 0
     below = (m + q) * (m + q + 1)
     guess = int(float(m) * float(m) / float(below) * float(2 << bits))
-    # Integers wrap around; the true difference is within ±2·below.
+    # Integers wrap around, but the true difference is within ±2·below.
     over = guess * below - ((m * m) << (bits + 1))
     while over < 0:
         guess, over = guess + 1, over + below
@@ -49,7 +49,7 @@ def step(
 ) -> int:
     """δ(t) of one candidate, whose pairs are ``first`` … ``last`` − 1.
 
-    ``phi`` is Φ[0 … N] for information gain and empty for Gini; ``bits`` is used by Gini alone.
+    ``phi`` is Φ[0 … N] for information gain and empty for Gini. ``bits`` is for Gini alone.
     """
     top = len(phi) - 2
     most = 0
@@ -81,11 +81,11 @@ def steps(
     candidates: Integers,
 ) -> Integers:
     """δ(t) of the candidates with these numbers."""
-    found = np.empty(len(candidates), np.int64)
+    result = np.empty(len(candidates), np.int64)
     for i in range(len(candidates)):
         r = candidates[i]
-        found[i] = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
-    return found
+        result[i] = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
+    return result
 
 
 @compiled
@@ -99,7 +99,8 @@ def shortfalls(
     cap: int,
     horizon: int,
 ) -> Integers:
-    """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then closed."""
+    """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then a closed
+    form."""
     short = np.zeros(len(offsets) - 1, np.int64)
     starts = np.zeros(len(offsets) - 1, np.int64)
     ends = np.zeros(len(offsets) - 1, np.int64)
@@ -127,20 +128,20 @@ def shortfalls(
 def add_harmonic_sums(
     unit: int, starts: Integers, ends: Integers, cap: int, short: Integers
 ) -> None:
-    """Add ``harmonic_sum`` of every candidate, those without a tail having 0 as their start.
+    """Add ``harmonic_sum`` to every candidate whose start is not 0.
 
-    Terms fall to nothing before any candidate ends, so the sums differ in their starts alone:
-    from the last start down each goes on where the one before it stopped.
+    Terms vanish before any candidate ends, so the sums differ in their starts alone. In falling
+    order of the starts, each sum therefore extends the one before it.
     """
-    total, begun = 0, 0
+    total, previous = 0, 0
     for r in np.argsort(-starts):
         if starts[r] == 0:
             break
         if unit // (ends[r] + 1) > unit - cap:
             short[r] += harmonic_sum(unit, starts[r], ends[r], cap)
             continue
-        total += harmonic_sum(unit, starts[r], begun - 1 if begun else ends[r], cap)
-        begun = starts[r]
+        total += harmonic_sum(unit, starts[r], previous - 1 if previous else ends[r], cap)
+        previous = starts[r]
         short[r] += total
 
 
@@ -149,7 +150,7 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     """Σ over start ≤ t < T of max(0, cap − Ψ[widest + t] − 2t − 1)."""
     top = len(phi) - 2
     low, high = start, horizon
-    # The first t at the cap: δ grows with t, and at widest + t = N − 1 it is there.
+    # The first t with δ at the cap: δ grows with t, and reaches the cap at widest + t = N − 1.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)
@@ -168,8 +169,8 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
 def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
     """Σ over first ≤ k ≤ last of max(0, cap − (unit − ⌊unit/k⌋)), by runs of equal terms.
 
-    With k = M + 1 and Q = 0 the term of Gini is unit − ⌊unit/k⌋; there are fewer than
-    2·√unit different ones.
+    With k = M + 1 and Q = 0 the term of Gini is unit − ⌊unit/k⌋, which takes fewer than 2·√unit
+    different values.
     """
     total = 0
     k = first
@@ -196,12 +197,12 @@ def walk(
     horizon: int,
     goals: Integers,
     order: Integers,
-    found: Integers,
+    result: Integers,
 ) -> None:
-    """``WalkedSensitivity`` into ``found`` (3, goals): goal i on the steps of candidate i.
+    """Compute ``WalkedSensitivity`` into ``result`` (3, goals): goal i on the steps of candidate i.
 
-    Where there is one candidate alone all goals, ascending in ``order``, walk on its steps and
-    each goes on where the one before it stopped.
+    For a single candidate, all goals use its steps: in ``order`` they ascend, and each continues
+    where the previous one stopped.
     """
     alone = len(offsets) == 2
     t, passed = 0, 0
@@ -209,13 +210,13 @@ def walk(
         r = 0 if alone else i
         if not alone:
             t, passed = 0, 0
-        left, width = goals[i] - passed, cap
+        rest, width = goals[i] - passed, cap
         while t < horizon:
             width = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
-            if left <= width or width == cap:
+            if rest <= width or width == cap:
                 break
-            passed, left = passed + width, left - width
+            passed, rest = passed + width, rest - width
             t += 1
-        # From where the cap is reached on every step is as wide.
-        whole = (left - 1) // cap if width == cap and left > cap else 0
-        found[0, i], found[1, i], found[2, i] = t + whole, left - whole * cap, width
+        # After the cap is reached, every step has its width.
+        whole = (rest - 1) // cap if width == cap and rest > cap else 0
+        result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width

@@ -1,7 +1,7 @@
 """⌊2^q · a / b⌋ of many pairs, exactly, where the product 2^q · a would leave 64 bits.
 
-The whole part comes first; the q fractional bits follow by long division, one doubling each, so
-no intermediate value exceeds 2b (theory: 2^q · (a div b) + ⌊2^q · (a mod b) / b⌋).
+The whole part comes first. The q fractional bits follow by long division, one doubling each, so no
+intermediate value exceeds 2b: 2^q · (a div b) + ⌊2^q · (a mod b) / b⌋.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: Public bounds keep every utility, sum and score strictly below this, in absolute value.
+#: Public bounds keep the absolute value of every utility, sum and score strictly below this.
 LIMIT = 1 << 62
 
 
 def scaled_floor(numerators: Integers, denominators: Integers | int, bits: int) -> Integers:
-    """⌊2^bits · a / b⌋ for each pair, shape of ``numerators``; a < 0 rounds down as well.
+    """⌊2^bits · a / b⌋ for each pair, in the shape of ``numerators``; negative a rounds down as
+    well.
 
-    Exact for 0 < b < 2⁶², |a| < 2⁶³ and results below 2⁶³; callers hold these by public bounds.
+    Exact for 0 < b < 2⁶², |a| < 2⁶³ and results below 2⁶³. Callers ensure this by public bounds.
     """
     below = np.broadcast_to(np.asarray(denominators, dtype=np.int64), numerators.shape)
     quotients = np.empty(numerators.shape, dtype=np.int64)
@@ -36,5 +37,5 @@ def _divide(numerators: Integers, denominators: Integers, bits: int, quotients: 
             carry = np.int64(rest >= b)
             rest -= b * carry
             whole += whole + carry
-        # A negative quotient is rounded away from zero: ⌊−x⌋ = −⌈x⌉.
+        # A negative quotient rounds away from zero: ⌊−x⌋ = −⌈x⌉.
         quotients[i] = whole if a >= 0 else -(whole + np.int64(rest != 0))

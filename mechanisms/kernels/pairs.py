@@ -1,42 +1,41 @@
 """Contingency tables of many pairs of attributes, in one pass over the rows.
 
-Rows are taken in blocks that stay in the cache while every pair is counted. Two attributes of two
-levels each need no counters: their columns are packed into bits, and the rows that have the second
-level of both are the ones of a conjunction, 64 rows an instruction.
+Blocks of rows stay in the cache while every pair is counted. Two attributes of two levels each need
+no counters. Their columns are packed into bits, and a conjunction counts the rows with the second
+level of both, 64 rows per instruction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from mechanisms.kernels.bits import set_bits
+from mechanisms.kernels.columns import Column, stacked
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.stacking import Column, stacked
 from mechanisms.model.executor import Executor, Inline
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Pair = tuple[int, int]
 
-#: Rows a part, and rows of one pass over all pairs inside it.
+#: Rows per part, and rows of one pass over all pairs inside it.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: Words of one pass over all pairs of packed columns: 16 of them fill a first cache.
+#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first cache.
 WORDS = 1 << 8
 
 
 def pair_tables(
     columns: Sequence[Column], pairs: Sequence[Pair], executor: Executor | None = None
 ) -> list[Counts]:
-    """Counts of the levels of column i by those of column j, int64 (levels i, levels j) a pair.
+    """Counts of the levels of column i by those of column j, int64 (levels i, levels j) per pair.
 
     Args:
-        columns: codes of each attribute, all of one length and in range, with its levels.
+        columns: codes and levels of each attribute, all of one length and in range.
         pairs: numbers of two columns, which may be the same.
     """
     binary = [number for number, pair in enumerate(pairs) if _binary(columns, pair)]
@@ -72,8 +71,8 @@ def _count(
     offsets = np.cumsum([0, *(levels[firsts] * levels[seconds])], dtype=np.int64)
 
     def count(start: int) -> Counts:
-        found: Counts = part(here, slice(start, start + BLOCK), firsts, seconds, levels, offsets)
-        return found
+        rows = slice(start, start + BLOCK)
+        return cast("Counts", part(here, rows, firsts, seconds, levels, offsets))
 
     starts = range(0, len(here[0][0]), BLOCK)
     counts = sum(executor.map(count, starts), np.zeros(offsets[-1], np.int64))
@@ -109,7 +108,7 @@ def _packed_part(
 
 
 def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
-    """Columns of codes 0 and 1 as bits, uint64 (columns, words); bits behind the last row are 0."""
+    """Columns of codes 0 and 1 as bits, uint64 (columns, words); bits after the last row are 0."""
     count = len(range(*rows.indices(len(columns[0][0]))))
     bits = np.zeros((len(columns), -(-count // 64) * 8), np.uint8)
     for row, (codes, _) in zip(bits, columns, strict=True):
@@ -121,7 +120,7 @@ def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
 def _pair_counts(
     codes: NDArray[Any], firsts: Counts, seconds: Counts, levels: Counts, offsets: Counts
 ) -> Counts:
-    # Two interleaved sets of counters: an increment does not wait for the one before it.
+    # Two interleaved sets of counters: consecutive increments do not wait for each other.
     counts = np.zeros((2, offsets[-1]), np.int64)
     for start in range(0, codes.shape[1], TILE):
         stop = min(start + TILE, codes.shape[1])
@@ -135,25 +134,14 @@ def _pair_counts(
     return merged
 
 
-def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - the form of an intrinsic
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-#: How many bits of a word are set: one instruction where the machine has it.
-_set_bits: Any = intrinsic(_count_bits)
-
-
 @compiled
 def _ones(words: Words) -> Counts:
     counts = np.zeros(len(words), np.int64)
     for column in range(len(words)):
-        found = np.uint64(0)
+        total = np.uint64(0)
         for word in words[column]:
-            found += _set_bits(word)
-        counts[column] = np.int64(found)
+            total += set_bits(word)
+        counts[column] = np.int64(total)
     return counts
 
 
@@ -164,8 +152,8 @@ def _both_counts(words: Words, firsts: Counts, seconds: Counts) -> Counts:
         stop = min(start + WORDS, words.shape[1])
         for pair in range(len(firsts)):
             first, second = words[firsts[pair]], words[seconds[pair]]
-            found = np.uint64(0)
+            total = np.uint64(0)
             for word in range(start, stop):
-                found += _set_bits(first[word] & second[word])
-            counts[pair] += np.int64(found)
+                total += set_bits(first[word] & second[word])
+            counts[pair] += np.int64(total)
     return counts

@@ -1,7 +1,7 @@
-"""Extremes over all pairs of nodes, adjacent or not, without a look at most of them.
+"""Extremes over all pairs of nodes, adjacent or not, that skip most of the pairs.
 
-Nodes come in an order that bounds what a pair of theirs can reach; the search ends where the best
-pair so far is beyond the bound. The result does not depend on where it ends, only its time does.
+Nodes are ordered by a bound on the value of their pairs. The search ends when the best pair so far
+reaches that bound. The end affects the run time, never the result.
 """
 
 from __future__ import annotations
@@ -10,24 +10,25 @@ import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Offsets
-from mechanisms.kernels.ranked import RankedGraph, Ranks
+from mechanisms.kernels.ranks import RankedGraph, Ranks
 from mechanisms.kernels.supports import Supports
 
 
 def open_maximum(graph: RankedGraph, *, pruned: bool = True) -> int:
-    """The most common neighbours of two nodes without an edge; 0 where there are no such nodes.
+    """The most common neighbours of two nodes without an edge; 0 if there are no such nodes.
 
     A pair shares at most the smaller of its degrees, so falling degree ends the search.
-    ``pruned=False`` looks at every pair: the same number, for tests and benchmarks.
+    ``pruned=False`` visits every pair: the same number, for tests and benchmarks.
     """
     return int(_open_maximum(graph.indptr, graph.indices, pruned))
 
 
 def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
-    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, int64 twice.
+    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, two int64
+    arrays.
 
-    No pair of nodes has both parts above those of some listed pair. Largest first part first;
-    empty for fewer than two nodes.
+    No pair of nodes exceeds any listed pair in both parts. Pairs are ordered by falling first part;
+    there are none for fewer than two nodes.
     """
     return _degree_pairs(graph.indptr, graph.indices)
 
@@ -35,12 +36,12 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
 def flip_maximum(graph: RankedGraph, supports: Supports, bound: Offsets, order: Offsets) -> int:
     """LS(0) of two-triangles: the most that adding or removing one edge changes Σ C(a_e, 2).
 
-    For a pair with a common neighbours that is C(a, 2) + Σ over them of the supports of the two
-    sides, each without the pair's own edge.
+    For a pair with a common neighbours the change is C(a, 2) plus, for each of them, the supports
+    of its two sides without the pair's own edge.
 
     Args:
-        supports: beside ``graph.indices``, as ``supports.by_row`` makes them.
-        bound: for each rank, at least the value of any pair it is in; int64 (nodes,).
+        supports: beside ``graph.indices``, as ``supports.by_row`` returns them.
+        bound: for each rank, at least the value of any pair with it; int64 (nodes,).
         order: the ranks by falling bound.
     """
     return int(_flip_maximum(graph.indptr, graph.indices, supports, bound, order))
@@ -55,7 +56,7 @@ def _open_maximum(indptr: Offsets, indices: Ranks, pruned: bool) -> int:
         degree = indptr[v + 1] - indptr[v]
         if pruned and degree <= best:
             break
-        # Neighbours start so far down that they never count as open.
+        # Neighbours start so low that they never count as open.
         for e in range(indptr[v], indptr[v + 1]):
             shared[indices[e]] = -(1 << 30)
         paths = 0
@@ -91,7 +92,7 @@ def _degree_pairs(indptr: Offsets, indices: Ranks) -> tuple[Offsets, Offsets]:
     count = 0
     for v in range(1, nodes):
         degree = indptr[v + 1] - indptr[v]
-        # The lowest rank, hence largest degree, on either side of adjacency.
+        # The lowest rank, hence the largest degree, with and without an edge to v.
         gap = 0
         e = indptr[v]
         while e < indptr[v + 1] and indices[e] == gap:
@@ -105,23 +106,23 @@ def _degree_pairs(indptr: Offsets, indices: Ranks) -> tuple[Offsets, Offsets]:
             high[count], low[count] = indptr[x + 1] - indptr[x] - 1, degree - 1
             count += 1
         if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
-            # Nobody later has a larger part on either side.
+            # No later node has a larger part on either side.
             break
-    kept = 0
+    front = 0
     for i in range(count):
         dominated = False
-        for k in range(kept):
+        for k in range(front):
             dominated = dominated or (high[k] >= high[i] and low[k] >= low[i])
         if not dominated:
-            keep = 0
-            for k in range(kept):
+            retained = 0
+            for k in range(front):
                 if not (high[i] >= high[k] and low[i] >= low[k]):
-                    high[keep], low[keep] = high[k], low[k]
-                    keep += 1
-            high[keep], low[keep] = high[i], low[i]
-            kept = keep + 1
-    order = np.argsort(-high[:kept])
-    return high[:kept][order], low[:kept][order]
+                    high[retained], low[retained] = high[k], low[k]
+                    retained += 1
+            high[retained], low[retained] = high[i], low[i]
+            front = retained + 1
+    order = np.argsort(-high[:front])
+    return high[:front][order], low[:front][order]
 
 
 @compiled
@@ -160,8 +161,10 @@ def _flip_maximum(
 
 
 def two_path_reach(graph: RankedGraph) -> Offsets:
-    """Two-paths that start at each rank, in either direction, int64 (nodes,): what a visit by
-    ``flip_maximum`` walks."""
+    """The two-paths that start at each rank in either direction, int64 (nodes,).
+
+    ``flip_maximum`` visits them all for a rank that it does not skip.
+    """
     return _reach(graph.indptr, graph.indices)
 
 

@@ -1,8 +1,8 @@
-"""Counts of attribute levels by class within the nodes of a growing tree, one pass a level of it.
+"""Counts of attribute levels by class within the nodes of a tree, one pass per level of the tree.
 
-Every row carries the number of its node, −1 once that node is a leaf. A level of the tree reads
-each column once, whatever the number of nodes; the counts are those of ``contingency`` for every
-node at the same time.
+Every row carries the number of its node, or −1 once that node is a leaf. Each level of the tree
+reads each column once, for any number of nodes. The counts are those of ``contingency`` for all
+nodes together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mechanisms.model.executor import Executor
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
-#: The number of each row's node, −1 for rows that count no more.
+#: The number of each row's node; −1 for rows that no longer count.
 Nodes = NDArray[np.int32]
 
-#: Up to so many counters four sets are filled by turns: increments of one wait for each other.
+#: Up to this many counters, four interleaved sets avoid waiting for one counter's increments.
 INTERLEAVED = 1 << 14
 
 
@@ -33,11 +33,11 @@ def node_tables(
     nodes: int,
     executor: Executor,
 ) -> list[Counts]:
-    """Level × class counts of every node, one int64 array (nodes, levels, classes) a column.
+    """Level × class counts of every node, one int64 array (nodes, levels, classes) per column.
 
     Args:
-        columns: codes of each attribute and how many public levels it has.
-        classes: the same of the class attribute. All codes have one length and lie in range.
+        columns: codes of each attribute, and its number of public levels.
+        classes: the same for the class attribute. All codes have one length and lie in range.
         where: each row's node, in [−1, nodes).
     """
     labels, labels_count = classes
@@ -58,14 +58,14 @@ def descend(
     numbers: Nodes,
     executor: Executor,
 ) -> Nodes:
-    """Where every row is one level further down, int32 (rows,).
+    """The node of every row one level further down, int32 (rows,).
 
     Args:
         columns: codes of all attributes.
         where: each row's node at this level, −1 for none.
-        split: the column that each node splits by, shape (nodes,).
+        split: the column by which each node is split, shape (nodes,).
         first: the number of each node's first child among all children of the level.
-        numbers: what each child is called from now on, −1 where it is a leaf.
+        numbers: the new number of each child, −1 if it is a leaf.
     """
     below = np.full(len(where), -1, dtype=np.int32)
     used = sorted({int(column) for column in split})

@@ -1,4 +1,6 @@
-"""The private columns of a graph, worked out once a version for every node.
+"""The private columns of a graph, computed once per version for every node.
+
+Danger: all are private and leave only through a mechanism whose loss was charged.
 
 | column | type | is |
 |---|---|---|
@@ -7,8 +9,7 @@
 | ``egocentric_betweenness`` | int64 | EBC(v) in steps of 2⁻²⁶, as ``egocentric`` defines them |
 | ``co_degree`` | int32 | κ(v), the most neighbours that v shares with any other node |
 
-All are private: they leave only through a mechanism that was paid for. Beside the columns stand
-the totals of ``mechanisms.kernels.totals``.
+``mechanisms.kernels.totals`` has the totals of a graph.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_de
 from mechanisms.kernels.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
 from mechanisms.kernels.graph import Nodes, Offsets
 from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.ranked import RankedGraph, equal_blocks, ranked, search_work
+from mechanisms.kernels.ranks import RankedGraph, equal_blocks, ranked, search_work
 from mechanisms.kernels.totals import graph_totals, totals_work
-from mechanisms.model.executor import Arrays, Executor, Found
+from mechanisms.model.executor import Arrays, Executor, PartResult
 
 GRAPH_COLUMNS = ("degree", "inner_edges", "egocentric_betweenness", "co_degree")
 
@@ -41,17 +42,19 @@ def check_degree_bound(max_degree: int) -> None:
 
 
 def preparation_work(indptr: Offsets, indices: Nodes, limit: int | None = None) -> int:
-    """What ``prepare_graph`` and ``prepare_totals`` may cost together: steps of about a nanosecond
-    of one core; private.
+    """A bound on the cost of ``prepare_graph`` and ``prepare_totals``; private.
 
-    The part that is known from the degrees comes first; when it is above ``limit`` already it is
-    returned as it stands: asking costs no more than the edges and ``limit`` steps.
+    In nanoseconds of one core. The part that follows from degrees is computed first. If it exceeds
+    ``limit`` it is returned alone, so this call never takes more steps than the edges plus
+    ``limit``.
     """
     graph = ranked(indptr, indices)
-    known = int(co_degree_work(graph).sum()) + int(search_work(graph).sum()) + totals_work(graph)
-    if limit is not None and known > limit:
-        return known
-    return known + egocentric_work(graph)
+    from_degrees = (
+        int(co_degree_work(graph).sum()) + int(search_work(graph).sum()) + totals_work(graph)
+    )
+    if limit is not None and from_degrees > limit:
+        return from_degrees
+    return from_degrees + egocentric_work(graph)
 
 
 def prepare_graph(
@@ -64,14 +67,14 @@ def prepare_graph(
     """All ``GRAPH_COLUMNS`` of a graph, each of shape (nodes,).
 
     Args:
-        indptr, indices: compressed rows as ``graph.compressed_rows`` makes them.
+        indptr, indices: compressed rows as ``graph.compressed_rows`` returns them.
         executor: where the blocks run; the columns do not depend on its workers.
-        progress: told the share done, rising to 1, after each block and on the thread that ran
-            it, one call at a time. What it raises stops the preparation.
-        most_parts: as if there were no more workers: what they find is in memory together.
+        progress: called with the share done, rising to 1, after each block and on its thread, one
+            call at a time. An exception from it stops the preparation.
+        most_parts: an upper bound on the workers, because their results are in memory together.
 
-    Raises: ValueError when a degree is above ``LARGEST_DEGREE``; ``check_degree_bound`` says so
-        from public facts, before there are records.
+    Raises: ValueError when a degree is above ``LARGEST_DEGREE``. ``check_degree_bound`` refuses it
+        earlier, from public facts.
     """
     graph = ranked(indptr, indices)
     check_degree_bound(graph.largest_degree)
@@ -79,22 +82,22 @@ def prepare_graph(
     share = _Share(int(search.sum()) + int(paths.sum()), progress)
 
     def spread(
-        kernel: Callable[[Arrays, tuple[int, int]], Found], work: Offsets, blocks: int
-    ) -> list[Found]:
-        """``kernel`` of that many blocks of equal work for each worker."""
-        made: list[tuple[int, int]] = []
+        kernel: Callable[[Arrays, tuple[int, int]], PartResult], work: Offsets, blocks: int
+    ) -> list[PartResult]:
+        """``kernel`` on ``blocks`` blocks of equal work for each worker."""
+        cuts: list[tuple[int, int]] = []
 
         def cut(workers: int) -> list[tuple[int, int]]:
-            made.extend(equal_blocks(work, blocks * min(workers, most_parts)))
-            return made
+            cuts.extend(equal_blocks(work, blocks * min(workers, most_parts)))
+            return cuts
 
         def done(number: int) -> None:
-            share.add(int(work[slice(*made[number])].sum()))
+            share.add(int(work[slice(*cuts[number])].sum()))
 
         return executor.spread(kernel, graph.arrays(), cut, work=int(work.sum()), done=done)
 
-    # Search work says little about the two-paths inside an ego, so there are many small blocks,
-    # the hubs first. The work of pairs is known exactly, and its partial maxima take room.
+    # Search work does not predict the two-paths inside an ego, so there are many small blocks, hubs
+    # first. The work of pairs is known exactly, and its partial maxima take memory.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)
@@ -118,7 +121,7 @@ def prepare_totals(
     """All ``totals.GRAPH_TOTALS`` of a graph.
 
     Args:
-        indptr, indices: compressed rows as ``graph.compressed_rows`` makes them.
+        indptr, indices: compressed rows as ``graph.compressed_rows`` returns them.
         co_degree: the column of that name.
         executor: where edge supports are counted; the totals do not depend on its workers.
         most_parts: as in ``prepare_graph``.
@@ -127,11 +130,11 @@ def prepare_totals(
     return graph_totals(graph, co_degree[graph.order], executor, most_parts)
 
 
-def _ego_block(arrays: Arrays, block: tuple[int, int]) -> Found:
+def _ego_block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
     return egocentric_block(RankedGraph(**arrays), *block)
 
 
-def _pair_block(arrays: Arrays, block: tuple[int, int]) -> Found:
+def _pair_block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
     return (co_degree_block(RankedGraph(**arrays), *block),)
 
 
@@ -142,7 +145,7 @@ def _by_node(graph: RankedGraph, by_rank: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Share:
-    """How much of the work is done, told from whichever thread has done it."""
+    """The share of the work that is done, reported by the thread that did it."""
 
     def __init__(self, total: int, progress: Callable[[float], None] | None) -> None:
         self._total, self._done = max(total, 1), 0

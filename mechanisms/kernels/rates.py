@@ -1,10 +1,11 @@
-"""δ of one rate, and of several weighed together, walked and summed by runs of equal steps.
+"""δ of one rate, or of a weighted sum of rates, walked and summed by runs of equal steps.
 
-A rate of ten million records has as many steps. Each is a whole number over a falling divisor, so
-that it stays the same for long runs of t: there are a few times 2^{g/2} runs, however many records.
+A rate over ten million records has as many steps. Each step is a whole number over a falling
+divisor, so it stays equal for long runs of t. There are a few times 2^{g/2} runs for any number of
+records.
 
-*Members* are the rates of a candidate: int64 (members, 4), with |W|, the bits of its grid, its cap
-and its part. Steps of one part are added up; the largest of the parts is δ.
+*Members* are the rates of a candidate, int64 (members, 4): |W|, the bits of its grid, its cap and
+its part. Steps of one part are added; δ is the largest part.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: No run ends here.
+#: The end of a run that never ends.
 FOREVER = 1 << 62
 
 
@@ -40,11 +41,11 @@ def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> i
 
 @compiled
 def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> int:
-    """The last t' ≥ t with the same ``step``; ``FOREVER`` when there is no last."""
+    """The last t' ≥ t with the same ``step``; ``FOREVER`` if there is no last one."""
     value = step(hits, total, bits, replace, cap, t)
     if value >= cap or (total == 0 and not replace):
         return FOREVER
-    # The smallest divisor at which ⌈unit / divisor⌉ is still the value.
+    # The smallest divisor for which ⌈unit / divisor⌉ is still the value.
     divisor = ((1 << bits) - 1) // value + 1
     fewer = min(hits, total - hits)
     if replace:
@@ -54,20 +55,20 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
     if t >= fewer:
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
-    left = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # The root in doubles is near the smallest number with left·(left − 1) ≥ needed.
-    while left * (left - 1) >= needed:
-        left -= 1
-    while left * (left - 1) < needed:
-        left += 1
-    return min(fewer - 1, total - left)
+    remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
+    # The root in doubles is near the smallest number with remaining·(remaining − 1) ≥ needed.
+    while remaining * (remaining - 1) >= needed:
+        remaining -= 1
+    while remaining * (remaining - 1) < needed:
+        remaining += 1
+    return min(fewer - 1, total - remaining)
 
 
 @compiled
 def combined(
     hits: Integers, totals: Integers, members: Integers, replace: bool, candidate: int, t: int
 ) -> int:
-    """δ(t) of one candidate: the largest of the sums of its parts, which stand together."""
+    """δ(t) of one candidate: the largest sum of a part. The members of a part are consecutive."""
     first, largest = 0, 0
     while first < len(members):
         after, total = first, 0
@@ -85,7 +86,7 @@ def combined(
 def last_equal(
     hits: Integers, totals: Integers, members: Integers, replace: bool, candidate: int, t: int
 ) -> int:
-    """A t' ≥ t up to which no member's step changes."""
+    """A t' ≥ t up to which the step of no member changes."""
     end = FOREVER
     for i in range(len(members)):
         hit, of = hits[i, candidate], totals[i, candidate]
@@ -103,10 +104,10 @@ def steps(
     candidates: Integers,
 ) -> Integers:
     """δ(t) of the candidates with these numbers."""
-    found = np.empty(len(candidates), np.int64)
+    result = np.empty(len(candidates), np.int64)
     for i in range(len(candidates)):
-        found[i] = combined(hits, totals, members, replace, candidates[i], t)
-    return found
+        result[i] = combined(hits, totals, members, replace, candidates[i], t)
+    return result
 
 
 @compiled
@@ -127,7 +128,7 @@ def missing(
         if width >= cap:
             break
         if width == before:
-            # Steps begin to repeat: how long they do is worth finding out.
+            # Two equal steps in a row: now the length of the run is worth computing.
             end = min(last_equal(hits, totals, members, replace, candidate, t), last - 1)
         short += (end - t + 1) * (cap - width)
         before, t = width, end + 1
@@ -148,18 +149,18 @@ def shortfalls(
 ) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate.
 
-    From its turn on δ of a candidate depends on its kind alone. ``order`` takes kinds one after
-    another, each by falling turns, so that a sum goes on where the one before it began.
+    From its turn on, δ of a candidate depends on its kind alone. ``order`` lists one kind after
+    another, each by falling turns, so that each sum extends the previous one.
     """
     short = np.zeros(len(order), np.int64)
-    tail, begun, kind = 0, horizon, -1
+    tail, tail_start, kind = 0, horizon, -1
     for r in order:
         if kinds[r] != kind:
-            tail, begun, kind = 0, horizon, kinds[r]
+            tail, tail_start, kind = 0, horizon, kinds[r]
         turn = min(turns[r], horizon)
-        tail += missing(hits, totals, members, replace, cap, r, turn, begun)
+        tail += missing(hits, totals, members, replace, cap, r, turn, tail_start)
         short[r] = tail + missing(hits, totals, members, replace, cap, r, 0, turn)
-        begun = turn
+        tail_start = turn
     return short
 
 
@@ -175,18 +176,18 @@ def walk(
     order: Integers,
     largest_of: Integers,
 ) -> Integers:
-    """``WalkedSensitivity`` of ``goals``, ascending in ``order``, each on its own steps.
+    """Compute ``WalkedSensitivity`` of ``goals``, ascending in ``order``, each on its own steps.
 
-    Where ``largest_of`` names candidates all walk on the largest of their δ, each from where the
-    one before it stopped.
+    If ``largest_of`` names candidates, all goals use the largest of their δ, and each continues
+    where the previous one stopped.
     """
-    found = np.zeros((3, len(goals)), np.int64)
+    result = np.zeros((3, len(goals)), np.int64)
     together = len(largest_of) > 0
     t, passed = 0, 0
     for i in order:
         if not together:
             t, passed = 0, 0
-        left, before = goals[i] - passed, 0
+        rest, before = goals[i] - passed, 0
         while True:
             width, end = cap, FOREVER
             if t < horizon:
@@ -200,11 +201,12 @@ def walk(
                         r = largest_of[place] if together else i
                         end = min(end, last_equal(hits, totals, members, replace, r, t))
             before, run = width, end - t + 1
-            # Steps of the run that are passed in full: by division, for products may not fit.
-            whole = (left - 1) // width if left > 0 else 0
+            # Steps of the run that are passed in full, by division, because products may leave 64
+            # bits.
+            whole = (rest - 1) // width if rest > 0 else 0
             if whole < run:
                 break
-            t, passed, left = t + run, passed + run * width, left - run * width
-        found[0, i], found[1, i], found[2, i] = t + whole, left - whole * width, width
+            t, passed, rest = t + run, passed + run * width, rest - run * width
+        result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * width, width
         t, passed = t + whole, passed + whole * width
-    return found
+    return result

@@ -1,8 +1,8 @@
-"""Entropies of many subsets of attributes, and what dampening needs to know of their tables.
+"""Entropies of many subsets of attributes, and the facts about their tables that dampening needs.
 
-A subset is counted as one attribute whose levels are combinations; only combinations that occur
-are looked at, so the work is that of the rows, however large the product of the domains is.
-Subsets come in lexicographic order: the codes of all but the last attribute are kept.
+A subset counts as one attribute whose levels are combinations. Only combinations that occur are
+visited, so the rows determine the work, however large the product of the domains is. Subsets are in
+lexicographic order, so the codes of all but the last attribute can be reused.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.model.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: A product of domains up to this size has a counter a cell; above it the rows are sorted.
+#: Up to this product of domains each cell has a counter; above it the rows are sorted.
 DENSE = 1 << 20
-#: Nanoseconds, about, that a row takes in one subset.
+#: Approximate nanoseconds per row and subset.
 STEPS = 4
 
 
@@ -31,18 +31,18 @@ def subset_sums(
     """ΣΦ(count) over the combinations of each subset, int64 (subsets,).
 
     Args:
-        codes: (attributes, rows), as ``stacking.stacked`` gives them.
+        codes: (attributes, rows), as ``columns.stacked`` returns them.
         levels: public sizes of the domains; the product over a subset is below 2⁶².
         subsets: numbers of attributes, (subsets, size ≥ 1), rows in lexicographic order.
         sums: Φ[0 … rows].
     """
-    found = (executor or Inline()).spread(
+    parts = (executor or Inline()).spread(
         _sums_of,
         {"codes": codes, "levels": levels, "sums": sums},
         partial(_chunks, subsets),
         work=STEPS * len(subsets) * len(sums),
     )
-    return np.concatenate([np.zeros(0, np.int64), *(part for (part,) in found)])
+    return np.concatenate([np.zeros(0, np.int64), *(part for (part,) in parts)])
 
 
 def purest_levels(
@@ -53,27 +53,27 @@ def purest_levels(
     executor: Executor | None = None,
     most_rows: int = 0,
 ) -> Counts:
-    """Of each β the largest m over all combinations of all subsets, −1 where there is none.
+    """For each β the largest m over all combinations of all subsets, or −1 if there is none.
 
-    The classes are those of the attribute ``target``, which is in no subset; of a combination
-    with τ rows, b of them of the rarest class, m = τ − b and β = max(b, 1) − 1. ``most_rows``
-    is the public bound on the rows; where there is none it is all done here.
+    The classes are the levels of the attribute ``target``, which is in no subset. For a combination
+    with τ rows, b of them in the rarest class, m = τ − b and β = max(b, 1) − 1. ``most_rows`` is
+    the public bound on the rows. Without one, all work runs on this machine.
     """
-    found = (executor or Inline()).spread(
+    parts = (executor or Inline()).spread(
         _purest_of,
         {"codes": codes, "levels": levels, "target": np.array([target])},
         partial(_chunks, subsets),
         work=STEPS * len(subsets) * most_rows,
     )
-    largest: Counts = np.maximum.reduce([part for (part,) in found])
+    largest: Counts = np.maximum.reduce([part for (part,) in parts])
     return largest
 
 
-def _sums_of(arrays: Arrays, subsets: Counts) -> Found:
+def _sums_of(arrays: Arrays, subsets: Counts) -> PartResult:
     return (_subset_sums(arrays["codes"], arrays["levels"], subsets, arrays["sums"], DENSE),)
 
 
-def _purest_of(arrays: Arrays, subsets: Counts) -> Found:
+def _purest_of(arrays: Arrays, subsets: Counts) -> PartResult:
     target = int(arrays["target"][0])
     return (_purest_levels(arrays["codes"], arrays["levels"], target, subsets, DENSE),)
 
@@ -86,8 +86,11 @@ def _chunks(subsets: Counts, workers: int) -> list[Counts]:
 def _mix(
     codes: Codes, levels: Counts, subset: Counts, before: Counts, prefix: Counts, mixed: Counts
 ) -> int:
-    """Codes of the combinations into ``mixed``; returns how many there may be. ``prefix`` holds
-    those of all but the last attribute and is renewed when they differ from ``before``."""
+    """Write the codes of the combinations into ``mixed`` and return their largest possible number.
+
+    ``prefix`` holds the codes of all but the last attribute; it is recomputed when these differ
+    from ``before``.
+    """
     last = len(subset) - 1
     same = True
     cells: int = 1
@@ -110,7 +113,7 @@ def _mix(
 @compiled
 def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, dense: int) -> Counts:
     rows = codes.shape[1]
-    found = np.zeros(len(subsets), np.int64)
+    totals = np.zeros(len(subsets), np.int64)
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     counts = np.zeros(dense, np.int32)
     before = np.full(subsets.shape[1], -1, np.int64)
@@ -121,7 +124,7 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # A combination is summed where it is met first and forgotten there.
+            # A combination is summed and its counter reset at its first row.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -132,8 +135,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
                 if row == rows or mixed[row] != mixed[start]:
                     total += sums[row - start]
                     start = row
-        found[s] = total
-    return found
+        totals[s] = total
+    return totals
 
 
 @compiled
@@ -142,9 +145,9 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # b ≤ τ / classes, so β is smaller than that.
+    # b ≤ τ / classes bounds β.
     largest = np.full(rows // classes + 1, -1, np.int64)
-    # A level that nobody has: m = β = 0.
+    # A level without records has m = β = 0.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     counts = np.zeros(dense, np.int32)

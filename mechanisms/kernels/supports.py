@@ -1,7 +1,7 @@
-"""Edge supports: how many triangles stand on every edge of a graph.
+"""Edge supports: the number of triangles on every edge of a graph.
 
-A triangle is found once, from its node of highest rank: its two lower neighbours are looked up
-among each other's. Each part counts into an array of its own, and the parts are added.
+A triangle is counted once, from its node of highest rank: the kernel looks up its two lower
+neighbours in each other's rows. Each part counts into its own array, and the arrays are added.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Offsets
 from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.ranked import RankedGraph, Ranks, equal_blocks
-from mechanisms.model.executor import Arrays, Executor, Found
+from mechanisms.kernels.ranks import RankedGraph, Ranks, equal_blocks
+from mechanisms.model.executor import Arrays, Executor, PartResult
 
-#: One count an edge; a support is below the largest degree.
+#: One count per edge; a support is below the largest degree.
 Supports = NDArray[np.int32]
 
 
 def support_work(graph: RankedGraph) -> Offsets:
-    """How many steps the search from each rank takes, int64 (nodes,)."""
+    """The number of steps of the search from each rank, int64 (nodes,)."""
     return _search(graph.indptr, graph.indices, graph.split)
 
 
 def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST) -> Supports:
-    """a_ij of every edge, int32 (edges,): edges by their end of higher rank, then by the other.
+    """a_ij of every edge, int32 (edges,), ordered by the end of higher rank, then by the other end.
 
-    Each of at most ``most_parts`` parts holds all of them while it is merged.
+    Each of at most ``most_parts`` parts holds a full array until it is merged.
     """
     starts = np.concatenate(([0], np.cumsum(graph.split - graph.indptr[:-1])))
     work = support_work(graph)
@@ -42,12 +42,10 @@ def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST
     return reduce(_added, (part for (part,) in parts))
 
 
-def _block(arrays: Arrays, block: tuple[int, int]) -> Found:
+def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
     graph, (first, last) = arrays, block
-    found = _supports(
-        graph["indptr"], graph["indices"], graph["split"], graph["starts"], first, last
-    )
-    return (found,)
+    rows = graph["indptr"], graph["indices"], graph["split"], graph["starts"]
+    return (_supports(*rows, first, last),)
 
 
 def by_row(graph: RankedGraph, supports: Supports) -> Supports:
@@ -75,7 +73,7 @@ def _supports(
     indptr: Offsets, indices: Ranks, split: Offsets, starts: Offsets, first: int, last: int
 ) -> Supports:
     supports = np.zeros(starts[-1], np.int32)
-    # The number, from one, of a lower neighbour met so far of the node at hand; zero for others.
+    # For the current node, 1 + the index of each lower neighbour visited so far; 0 for others.
     place = np.zeros(last, np.int32)
     widest = 0
     for v in range(last):
@@ -91,17 +89,18 @@ def _supports(
             v = indices[indptr[w] + i]
             across = supports[starts[v] : starts[v + 1]]
             row = indices[indptr[v] : split[v]]
-            found = 0
-            # No branch on a look-up: as many hit as miss, and a wrong guess costs several steps.
+            matches = 0
+            # No branch on a look-up: hits and misses are equally frequent, and a misprediction
+            # costs several steps.
             for k in range(len(row)):
                 j = place[row[k]]
-                hits[found] = j
+                hits[matches] = j
                 hit = 1 if j != 0 else 0
                 across[k] += hit
-                found += hit
-            for k in range(found):
+                matches += hit
+            for k in range(matches):
                 own[hits[k] - 1] += 1
-            own[i] += found
+            own[i] += matches
             place[v] = i + 1
         for i in range(low):
             place[indices[indptr[w] + i]] = 0

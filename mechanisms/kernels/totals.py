@@ -1,4 +1,7 @@
-"""The private totals of a graph, worked out once a version for its statistics.
+"""The private totals of a graph, computed once per version for its statistics.
+
+Danger: all are private and leave only through a mechanism whose loss was charged. Each is an int64
+array, of length one except for the pairs.
 
 | total | is |
 |---|---|
@@ -9,9 +12,6 @@
 | ``harvest`` | the most triangles on one edge once the best single edge is added |
 | ``flip_maximum`` | the most that one edge changes ``two_triangles`` |
 | ``degree_pairs_high``, ``…_low`` | Pareto pairs of degrees (``pairs_of_nodes.degree_pairs``) |
-
-Every one is an int64 array, of length one but for the pairs. All are private: they leave only
-through a mechanism that was paid for.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from mechanisms.kernels.pairs_of_nodes import (
     open_maximum,
     two_path_reach,
 )
-from mechanisms.kernels.ranked import RankedGraph
+from mechanisms.kernels.ranks import RankedGraph
 from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
-from mechanisms.kernels.windowed import PIECE, windows
+from mechanisms.kernels.windows import PIECE, windows
 from mechanisms.model.executor import Executor
 
 GRAPH_TOTALS = (
@@ -60,7 +60,7 @@ def graph_totals(
     most = int(supports.max(initial=0))
     triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
     rows = by_row(graph, supports)
-    del supports  # There is room for the rows, or for both while they are made.
+    del supports  # Both are in memory only while the rows are built.
     high, low = degree_pairs(graph)
     totals = {
         "triangles": triangles,
@@ -75,17 +75,20 @@ def graph_totals(
 
 
 def _pairs(supports: Supports) -> int:
-    """Σ C(a, 2), summed over distinct supports in whole numbers of any size."""
+    """Σ C(a, 2) over all supports a, in whole numbers of any size."""
     counts = np.zeros(int(supports.max(initial=0)) + 1, np.int64)
     for start in range(0, len(supports), PIECE):
-        # It makes 64-bit integers of what it counts.
+        # In pieces, because bincount converts its input to 64 bits.
         counts += np.bincount(supports[start : start + PIECE], minlength=len(counts))
     return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
 
 
 def _grows(graph: RankedGraph, rows: Supports, most: int) -> bool:
-    """Whether an edge of the largest support has a neighbour of one end that is none of the other:
-    one more edge then raises that support."""
+    """True if one more edge can raise the largest support.
+
+    This holds if an edge of that support has a neighbour of one end that is no neighbour of the
+    other.
+    """
     places = np.flatnonzero(rows == most)
     if not places.size:
         return False
@@ -98,14 +101,15 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
     shared = co_degree.astype(np.int64)
     around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
     for first, last in windows(graph.indptr, PIECE):
-        # It makes 64-bit integers of what it adds.
+        # In pieces, because reduceat converts its input to 64 bits.
         starts = graph.indptr[first : last + 1]
         linked = first + np.flatnonzero(np.diff(starts))
         if linked.size:
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # Of a pair with a ≤ κ common neighbours: C(a, 2), the sides at v, and the sides at the other.
+    # For a pair with a ≤ κ common neighbours: C(a, 2), the sides at v, and the sides at the other
+    # end.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

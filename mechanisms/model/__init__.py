@@ -1,1 +1,1 @@
-"""What every mechanism speaks of: domains, records, candidates, sensitivity, randomness."""
+"""The vocabulary of all mechanisms: domains, records, candidates, sensitivity, randomness."""

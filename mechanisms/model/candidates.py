@@ -1,4 +1,4 @@
-"""What may be selected: a public, finite, non-empty list, the same for neighbouring datasets."""
+"""Candidates of a selection: a public finite non-empty list, equal for neighbouring datasets."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ class Candidates(Protocol):
 
     @property
     def kind(self) -> str:
-        """Names the kind; utilities declare which kind they measure."""
+        """The name of the kind; a utility declares the kind that it measures."""
         ...
 
     def count(self, dataset: Dataset) -> int:
-        """How many there are; UnsupportedQuery when the dataset has no such candidates."""
+        """The number of candidates. Raises: UnsupportedQuery when the dataset has none of this
+        kind."""
         ...
 
     def label(self, dataset: Dataset, index: int) -> int | str:
-        """How the ``index``-th one is named in an answer."""
+        """The name of candidate ``index`` in an answer."""
         ...
 
 
 class AllNodes:
-    """Every node of a graph, in the order of its public list."""
+    """All nodes of a graph, in the order of its public list."""
 
     kind = "nodes"
     description: ClassVar[str] = "All nodes of a graph; a selected one comes back as its id."
 
     def count(self, dataset: Dataset) -> int:
-        return _graph(dataset).nodes
+        return graph_domain(dataset).nodes
 
     def label(self, dataset: Dataset, index: int) -> int | str:
-        return _graph(dataset).label(index)
+        return graph_domain(dataset).label(index)
 
 
-def _graph(dataset: Dataset) -> GraphDomain:
+def graph_domain(dataset: Dataset) -> GraphDomain:
+    """The public description of a graph. Raises: UnsupportedQuery for other kinds of dataset."""
     if not isinstance(dataset.domain, GraphDomain):
-        raise UnsupportedQuery("nodes are candidates of graphs only", supported={"kind": "graph"})
+        raise UnsupportedQuery("this query is for graphs only", supported={"kind": "graph"})
     return dataset.domain

@@ -1,8 +1,7 @@
-"""Public facts: what a dataset may contain, fixed before anyone has seen its records.
+"""Public facts: what a dataset may contain, fixed before any record is read.
 
-Everything here may be printed, priced with and shown to analysts. Nothing here is ever computed
-from records; the only exception is the row count of a ``replace`` table, which is public by
-definition of that relation.
+Never compute anything here from records: prices and pages use these values freely. The one
+exception is the row count of a ``replace`` table, which that relation makes public.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from itertools import pairwise
 
 
 class NeighbouringRelation(StrEnum):
-    """What one change is, hence whose data a loss of ε protects."""
+    """What one change is, and therefore whose data a privacy loss protects."""
 
     EDGE = "edge"
     ADD_REMOVE = "add_remove"
@@ -25,9 +24,9 @@ class NeighbouringRelation(StrEnum):
 
 @dataclass(frozen=True)
 class GraphDomain:
-    """Simple undirected graphs on a fixed public set of nodes, of bounded degree.
+    """Simple undirected graphs on a fixed public set of nodes, with bounded degree.
 
-    ``labels`` names the nodes, in order; None stands for the numbers 0 … nodes − 1.
+    ``labels`` names the nodes in order; None means the numbers 0 … nodes − 1.
     """
 
     nodes: int
@@ -41,13 +40,13 @@ class GraphDomain:
             raise ValueError("max_degree lies between 0 and the number of nodes less one")
 
     def label(self, node: int) -> int | str:
-        """The name of the ``node``-th candidate, in the type it was registered with."""
+        """The name of candidate ``node``, in the type that it was registered with."""
         return node if self.labels is None else self.labels[node]
 
 
 @dataclass(frozen=True)
 class CategoricalAttribute:
-    """A closed list of texts; ``missing`` is the text of a missing cell, one more level."""
+    """A closed list of texts; ``missing``, the text of a missing cell, may be one more level."""
 
     name: str
     values: tuple[str, ...]
@@ -55,7 +54,7 @@ class CategoricalAttribute:
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
-        """All levels in code order: the values, then the missing level if it is not one of them."""
+        """All levels in code order: the values, then the missing level unless it is one of them."""
         if self.missing is None or self.missing in self.values:
             return self.values
         return (*self.values, self.missing)
@@ -63,10 +62,10 @@ class CategoricalAttribute:
 
 @dataclass(frozen=True)
 class NumericAttribute:
-    """A number inside public bounds, cut into public bins [e₀, e₁), …, the last one closed.
+    """A number inside public bounds, cut into public bins [e₀, e₁), …; the last bin is closed.
 
-    ``missing`` is the text of a missing cell: a bin of its own after the others. With ``clamp``
-    cells outside the bounds are moved to the nearer bound; without it they are refused.
+    ``missing`` is the text of a missing cell, which has a bin of its own after the others. With
+    ``clamp``, cells outside the bounds move to the nearer bound; without it they are refused.
     """
 
     name: str
@@ -78,7 +77,7 @@ class NumericAttribute:
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
-        """One text a bin, for answers: "[0,12)", …, "[108,120]", then the missing level."""
+        """The text of each bin in answers: "[0,12)", …, "[108,120]", then the missing level."""
         last = len(self.edges) - 2
         texts = _distinct_texts(self.edges)
         bins = tuple(
@@ -89,7 +88,7 @@ class NumericAttribute:
 
 
 def _distinct_texts(numbers: Sequence[float]) -> list[str]:
-    """Numbers in six digits, or in all of them where six do not tell each from the others."""
+    """Numbers in six digits, or in all digits if six do not distinguish them."""
     texts = [f"{number:g}" for number in numbers]
     if len(set(texts)) < len(texts):
         texts = [repr(number).removesuffix(".0") for number in numbers]
@@ -101,7 +100,7 @@ Attribute = CategoricalAttribute | NumericAttribute
 
 @dataclass(frozen=True)
 class TableDomain:
-    """Rows over public attributes: ``rows`` of them (``replace``) or up to ``max_rows``."""
+    """Rows over public attributes: exactly ``rows`` (``replace``) or at most ``max_rows``."""
 
     attributes: tuple[Attribute, ...]
     class_attribute: str | None = None
@@ -110,7 +109,7 @@ class TableDomain:
     min_rows: int = 0
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute called ``name``; KeyError when there is none."""
+        """The attribute called ``name``. Raises: KeyError if there is none."""
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
@@ -119,7 +118,7 @@ class TableDomain:
 
 @dataclass(frozen=True)
 class PrefixDomain:
-    """A sorted public list of which the first k apply; only the cut-off k is protected."""
+    """A sorted public list whose first k values apply; only the cut-off k is private."""
 
     public_values: tuple[float, ...]
 
@@ -129,7 +128,7 @@ Domain = GraphDomain | TableDomain | PrefixDomain
 
 @dataclass(frozen=True)
 class Dataset:
-    """The public face of one dataset: all that a price may depend on."""
+    """The public part of one dataset: everything that a price may depend on."""
 
     name: str
     neighbouring: NeighbouringRelation

@@ -1,4 +1,4 @@
-"""What mechanisms refuse. Every message is made of public facts only."""
+"""Refusals of mechanisms. Every message contains public facts only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class MechanismError(Exception):
 class UnsupportedQuery(MechanismError):
     """The query does not fit the dataset, its relation or the range of exact arithmetic.
 
-    ``supported`` says what would fit, in words of the public contract.
+    ``supported`` names what would fit, in words of the public contract.
     """
 
     def __init__(self, message: str, *, supported: dict[str, object] | None = None) -> None:
@@ -19,4 +19,4 @@ class UnsupportedQuery(MechanismError):
 
 
 class NoiseOverflow(MechanismError):
-    """A noise value left 64 bits: of probability below e⁻¹⁰⁰⁰, whatever the scores."""
+    """A noise value left 64 bits. The probability is below e⁻¹⁰⁰⁰, whatever the scores."""

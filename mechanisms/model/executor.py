@@ -1,8 +1,8 @@
-"""Where kernels run: an argument of everything that is worth splitting.
+"""Where kernels run; an argument of every computation that is worth splitting.
 
-``app`` builds the executor: threads (kernels hold no interpreter lock), and, for what is spread,
-other machines. Parts are of equal cost and merged in order, so the result depends neither on how
-many workers there are nor on where they are.
+``app`` builds the executor: threads (kernels release the interpreter lock) and, for ``spread``,
+other machines. Parts cost the same and are merged in order. So the result does not depend on the
+number of workers or on where they run.
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ from numpy.typing import NDArray
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: What a kernel that can be spread reads, by name; never changed as long as it lives.
+#: The arrays of a kernel for ``spread``, by name; they never change while it runs.
 Arrays = Mapping[str, NDArray[Any]]
-#: What it finds in one part.
-Found = tuple[NDArray[Any], ...]
+#: The result of such a kernel on one part.
+PartResult = tuple[NDArray[Any], ...]
 
 
 class Executor(Protocol):
     @property
     def workers(self) -> int:
-        """How many parts run at the same time here; a hint for how many parts to make."""
+        """The number of parts that run concurrently here; a hint for how many parts to cut."""
         ...
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-        """``kernel`` of every part, in the order of the parts; the first error is raised."""
+        """``kernel`` of every part, in the order of the parts. Raises the first error."""
         ...
 
     def spread(
         self,
-        kernel: Callable[[Arrays, Part], Found],
+        kernel: Callable[[Arrays, Part], PartResult],
         arrays: Arrays,
         cut: Callable[[int], Sequence[Part]],
         *,
         work: int,
         done: Callable[[int], None] | None = None,
-    ) -> list[Found]:
+    ) -> list[PartResult]:
         """``kernel`` of every part, in the order of the parts, on this machine or on others.
 
         Args:
-            kernel: a function of a module, which finds the same in the same part anywhere. It
-                draws nothing: noise is drawn here, once, after the parts are merged.
-            cut: the parts for so many workers; plain values.
-            work: steps of about a nanosecond that all parts take together. Of a query, from
-                public facts alone: where it runs shows in its time.
-            done: told the number of each part that is done, one call at a time or on the thread
-                that did it. What it raises stops the work.
+            kernel: a module-level function whose result on a part is the same on every machine. It
+                draws no noise: noise is drawn here, once, after the parts are merged.
+            cut: returns the parts for a number of workers; parts are plain values.
+            work: the steps of all parts together, of about a nanosecond each. For a query it must
+                follow from public facts alone, because its duration shows where it runs.
+            done: called with the number of each finished part, one call at a time or on the thread
+                that finished it. An exception from it stops the work.
         """
         ...
 
 
 class InProcess:
-    """Spreads over its own ``map``: the base of executors that run on this machine alone."""
+    """Implements ``spread`` by ``map``: the base of executors that run on this machine alone."""
 
     workers = 1
 
@@ -64,22 +64,22 @@ class InProcess:
 
     def spread(
         self,
-        kernel: Callable[[Arrays, Part], Found],
+        kernel: Callable[[Arrays, Part], PartResult],
         arrays: Arrays,
         cut: Callable[[int], Sequence[Part]],
         *,
-        work: int,  # noqa: ARG002 - it is all done here
+        work: int,
         done: Callable[[int], None] | None = None,
-    ) -> list[Found]:
-        def one(numbered: tuple[int, Part]) -> Found:
+    ) -> list[PartResult]:
+        def one(numbered: tuple[int, Part]) -> PartResult:
             number, part = numbered
-            found = kernel(arrays, part)
+            result = kernel(arrays, part)
             if done is not None:
                 done(number)
-            return found
+            return result
 
         return self.map(one, list(enumerate(cut(self.workers))))
 
 
 class Inline(InProcess):
-    """Runs every part at once on the calling thread: for tests and small work."""
+    """Runs every part immediately on the calling thread: for tests and small work."""

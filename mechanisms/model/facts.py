@@ -1,4 +1,5 @@
-"""What the catalogue says about the parts of a selection; kept beside the code it speaks of."""
+"""Descriptions of utilities and objectives for the catalogue, defined beside the code they
+describe."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from mechanisms.model.domains import NeighbouringRelation
 class SensitivityFacts:
     """How far one change moves a utility, as formulas in public bounds and private counts.
 
-    ``cap``: Δ, the most anywhere; ``function``: δ(t), the most t changes away, which is admissible;
-    ``horizon``: T, from where on δ equals Δ; ``terms`` says what the letters stand for.
+    ``cap`` is Δ, the largest change in any dataset. ``function`` is δ(t), the admissible bound at
+    distance t. ``horizon`` is T, the distance from which δ equals Δ. ``terms`` explains the
+    letters.
     """
 
     cap: str
@@ -22,13 +24,13 @@ class SensitivityFacts:
     terms: str
 
 
-#: By relation: δ is tied to one.
+#: δ is admissible for one relation, so each relation has its own facts.
 ByRelation = Mapping[NeighbouringRelation, SensitivityFacts]
 
 
 @dataclass(frozen=True)
 class ObjectiveFacts:
-    """An objective in words; its sensitivity follows from those of its members."""
+    """An objective in words. Its sensitivity follows from the sensitivities of its members."""
 
     title: str
     description: str

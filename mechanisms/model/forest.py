@@ -1,8 +1,8 @@
-"""Trees over a table's public domain, flattened for evaluation on 64 rows at a time.
+"""Trees over a table's public domain, flattened so that 64 rows are evaluated at a time.
 
-A *literal* is a yes-or-no question about a row: has an attribute this level, or is its value at
-least this threshold. Every inner node asks one literal; branches over k levels are k − 1 such
-nodes in a chain, the last level being what remains. Children stand behind their parents.
+A *literal* is a yes-or-no question about a row: does an attribute have this level, or is its value
+at least this threshold? Every inner node tests one literal. Branches over k levels become a chain
+of k − 1 such nodes; the last level is what remains. Children follow their parents.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Column:
-    """The literals on one attribute, ``count`` of them from number ``first`` on.
+    """The literals of one attribute: ``count`` of them, numbered from ``first`` on.
 
-    Without thresholds: one a level, in code order. With them (ascending): one a threshold.
+    Without thresholds there is one literal per level, in code order. With them there is one per
+    threshold, ascending.
     """
 
     attribute: str
@@ -35,9 +36,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Forest:
-    """``literal`` int32 (nodes,): what a node asks, −1 at leaves; ``yes`` and ``no``: the node
-    that follows, at leaves both 1 for the positive class and 0 for any other. Tree i has the
-    nodes ``starts[i]`` … ``starts[i + 1] − 1``, its root first."""
+    """Flattened trees; tree i has nodes ``starts[i]`` … ``starts[i + 1] − 1``, its root first.
+
+    ``literal`` int32 (nodes,) is the literal that a node tests, −1 at leaves. ``yes`` and ``no``
+    are the next nodes. At a leaf both are 1 for the positive class and 0 for any other.
+    """
 
     columns: tuple[Column, ...]
     literals: int
@@ -59,13 +62,13 @@ def forest(
 ) -> Forest:
     """Flatten trees of the form ``mechanisms.model.tree_shape`` over the attributes of ``domain``.
 
-    Branches cover every level of their attribute, the missing one and the bins of numbers
-    included. A threshold compares the clamped number of a row, which is the middle of the bounds
-    where the cell is missing.
+    Branches cover every level of their attribute, including the missing level and the bins of
+    numbers. A threshold compares the clamped number of a row; a missing cell counts as the middle
+    of the bounds.
 
-    Raises: ValueError for a malformed tree, UnsupportedQuery for one that does not fit the
-        domain: an attribute, level or label it does not have, a test of the class attribute, a
-        threshold on a categorical attribute, branches that leave out a level.
+    Raises: ValueError for a malformed tree. UnsupportedQuery for a tree that does not fit the
+        domain: an unknown attribute, level or label, a test of the class attribute, a threshold on
+        a categorical attribute, or branches that omit a level.
     """
     flattening = _Flattening(domain, class_attribute, positive_class)
     listed = [[node for node, _ in nodes(tree)] for tree in trees]
@@ -99,7 +102,7 @@ class _Flattening:
         self._starts = [0]
 
     def collect(self, node: Node) -> None:
-        """Check one node against the domain, and note what it asks."""
+        """Check one node against the domain, and record its literal."""
         if "label" in node:
             if node["label"] not in self._codes[self._class]:
                 raise UnsupportedQuery("a tree has a label that is no level of the class attribute")
@@ -127,7 +130,7 @@ class _Flattening:
         return attribute
 
     def number_literals(self) -> None:
-        """All levels of the attributes asked by level; of numbers only the thresholds asked."""
+        """Number all levels of attributes tested by level, and the thresholds in use of others."""
         first = 0
         for name in sorted(self._by_level):
             self._levels_from[name] = first
@@ -142,7 +145,7 @@ class _Flattening:
         self._literals = first
 
     def add(self, tree: list[Node]) -> None:
-        """One tree, its nodes listed parents first."""
+        """Append one tree; ``tree`` lists its nodes, parents first."""
         numbers: dict[int, int] = {}
         free = self._starts[-1]
         for node in tree:
@@ -157,12 +160,12 @@ class _Flattening:
             hit = int(node["label"] == self._positive)
             self._nodes.append((-1, hit, hit))
         elif "threshold" in node:
-            asked = self._threshold_numbers[node["attribute"], float(node["threshold"])]
-            self._nodes.append((asked, below[1], below[0]))
+            literal = self._threshold_numbers[node["attribute"], float(node["threshold"])]
+            self._nodes.append((literal, below[1], below[0]))
         elif "value" in node:
             name = node["attribute"]
-            asked = self._levels_from[name] + self._codes[name][node["value"]]
-            self._nodes.append((asked, below[0], below[1]))
+            literal = self._levels_from[name] + self._codes[name][node["value"]]
+            self._nodes.append((literal, below[0], below[1]))
         else:
             self._add_chain(
                 node["attribute"], dict(zip(sorted(node["branches"]), below, strict=True))

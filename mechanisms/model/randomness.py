@@ -1,7 +1,8 @@
-"""Where random words come from: an argument of every mechanism, never a global.
+"""The source of random words: an argument of every mechanism, never a global.
 
-In production the words are the operating system's own, or a ChaCha20 keystream under a key that it
-made for this stream alone (``mechanisms.noise.keystream``); nobody can choose or read it back.
+In production the words come from the operating system, or from a ChaCha20 keystream under a key
+that it made for this stream alone (``mechanisms.noise.keystream``). Nobody can choose or recover
+that key.
 """
 
 from __future__ import annotations

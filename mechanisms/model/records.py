@@ -1,13 +1,13 @@
 """Private records as mechanisms see them: prepared, read-only, usually memory-mapped arrays.
 
-Nothing of this reaches anyone but through a mechanism that was paid for.
+These values are secret: they may leave only through a mechanism whose loss was charged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class GraphRecords:
-    """A simple undirected graph in compressed rows, and what was worked out once for its nodes.
+    """A simple undirected graph in compressed rows, with columns and totals prepared once.
 
     ``indptr`` int64 (nodes + 1,) and ``indices`` int32 (2 · edges,): the neighbours of node v are
-    ``indices[indptr[v]:indptr[v + 1]]``, ascending. ``columns``: one private array a name, each
-    of shape (nodes,); ``mechanisms.kernels.preparation`` lists them. ``totals``: private int64
-    arrays of the graph as a whole; ``mechanisms.kernels.totals`` lists them.
+    ``indices[indptr[v]:indptr[v + 1]]``, ascending. ``columns`` holds one private array per name,
+    of shape (nodes,); ``mechanisms.kernels.preparation`` lists them. ``totals`` holds private int64
+    arrays of the whole graph; ``mechanisms.kernels.totals`` lists them.
     """
 
     indptr: NDArray[np.int64]
@@ -31,10 +31,10 @@ class GraphRecords:
 
 @dataclass(frozen=True)
 class TableRecords:
-    """One array of level codes an attribute (uint8 where it fits), all of the same length.
+    """One array of level codes per attribute (uint8 where it fits), all of the same length.
 
     ``values`` holds the clamped numbers of numeric attributes as float64; a missing cell has the
-    middle of the bounds there. ``ordered`` holds the same numbers in ascending order.
+    middle of the bounds. ``ordered`` holds the same numbers in ascending order.
     """
 
     codes: Mapping[str, NDArray[Any]]
@@ -44,9 +44,17 @@ class TableRecords:
 
 @dataclass(frozen=True)
 class PrefixRecords:
-    """How many of the public values apply."""
+    """How many of the public values apply; private."""
 
     cutoff: int
 
 
 Records = GraphRecords | TableRecords | PrefixRecords
+Kind = TypeVar("Kind", GraphRecords, TableRecords, PrefixRecords)
+
+
+def records_of(kind: type[Kind], records: Records) -> Kind:
+    """``records`` as the given kind. Raises: TypeError for any other, a fault of the caller."""
+    if not isinstance(records, kind):
+        raise TypeError(f"this is measured on {kind.__name__}")
+    return records

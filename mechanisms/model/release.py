@@ -1,4 +1,4 @@
-"""An answer that has left its mechanism: from here on it is public."""
+"""An answer that has left its mechanism and is public from then on."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The sensitivity function δ: how much a candidate's utility may still move t changes away.
+"""The sensitivity function δ: how far a candidate's utility may still move t changes away.
 
-δ is *admissible* for a neighbouring relation when, for all neighbours x, y, candidates r, t ≥ 0,
+Its values are private, because they come from records; ``cap`` and ``horizon`` are public. δ is
+*admissible* for a neighbouring relation when, for all neighbours x, y, candidates r, t ≥ 0,
     (A1) δ(x, 0, r) ≥ |u(x, r) − u(y, r)|   and   (A2) δ(x, t + 1, r) ≥ δ(y, t, r).
-It lives on the integer grid of its utility: the guarantee is decided by whole numbers. The values
-are private (they come from records); ``cap`` and ``horizon`` are public.
+It lives on the integer grid of its utility, so whole numbers decide the guarantee.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Sensitivity(StrEnum):
 
 
 class SensitivityFunction(Protocol):
-    """δ for all candidates at once, in steps of the utility's grid, every value at least 1."""
+    """δ of all candidates together, in steps of the utility's grid; every value is at least 1."""
 
     @property
     def cap(self) -> int:
-        """Δ: the common public bound of all candidates, in grid steps."""
+        """Δ: the public bound shared by all candidates, in grid steps."""
         ...
 
     @property
     def horizon(self) -> int:
-        """T ≥ 1: from this public distance on δ equals the cap, for every candidate."""
+        """T ≥ 1: from this public distance on, δ of every candidate equals the cap."""
         ...
 
     def at(self, t: int, candidates: Integers) -> Integers:
@@ -69,20 +69,21 @@ class SensitivityFunction(Protocol):
         ...
 
     def largest(self, t: int) -> int:
-        """max over all candidates of δ(t): the flattened δ, which is admissible too."""
+        """max over all candidates of δ(t): the flattened δ, which is admissible as well."""
         ...
 
     def shortfall(self) -> Integers:
-        """K(r) = Σ_{t < T} (cap − δ(t, r)), shape (n,): exact, and never a loop up to T."""
+        """K(r) = Σ_{t < T} (cap − δ(t, r)), shape (n,), exactly and without a loop up to T."""
         ...
 
 
 @runtime_checkable
 class WalkedSensitivity(SensitivityFunction, Protocol):
-    """δ that walks its own steps in machine code: for horizons of very many of them.
+    """δ that sums its own steps in compiled code, for horizons of very many steps.
 
-    Both answer, for each goal g ≥ 0, three rows: how many steps δ(0) + δ(1) + … are passed in
-    full, 0 < rest ≤ width unless g = 0, and the width of the step it ends in.
+    For each goal g ≥ 0 both methods return three rows. The first is the number of steps δ(0) + δ(1)
+    + … that are passed in full. The others are the rest inside the final step, with 0 < rest ≤
+    width unless g = 0, and the width of that step.
     """
 
     def passed(self, goals: Integers) -> Integers:
@@ -96,17 +97,19 @@ class WalkedSensitivity(SensitivityFunction, Protocol):
 
 @dataclass(frozen=True)
 class ConstantSensitivity:
-    """δ ≡ Δ for ``count`` candidates: admissible for every utility; local dampening with it
-    gives the scores of the global sensitivity."""
+    """δ ≡ Δ for ``count`` candidates: admissible for every utility.
+
+    Local dampening with it gives the scores of the global sensitivity.
+    """
 
     cap: int
     count: int
     horizon: int = 1
 
-    def at(self, t: int, candidates: Integers) -> Integers:  # noqa: ARG002 - the same at every t
+    def at(self, t: int, candidates: Integers) -> Integers:
         return np.full(candidates.shape, self.cap, dtype=np.int64)
 
-    def largest(self, t: int) -> int:  # noqa: ARG002 - the same at every t
+    def largest(self, t: int) -> int:
         return self.cap
 
     def shortfall(self) -> Integers:

@@ -1,6 +1,6 @@
-"""What may be selected from a table: its attributes, the values of one, or public models of it.
+"""Candidates of a table: its attributes, the levels of one attribute, or public models.
 
-Lists come from the request and levels from the public domain, never from records: a level that
+Lists come from the request and levels from the public domain, never from records. So a level that
 no record has is a candidate like any other.
 """
 
@@ -18,7 +18,7 @@ from mechanisms.model.tree_shape import MAX_TOTAL_NODES, check_tree, signature
 
 @dataclass(frozen=True)
 class Attributes:
-    """Attributes of a table, scored by what they say about a class attribute."""
+    """Attributes of a table, scored by their information about a class attribute."""
 
     description: ClassVar[str] = (
         "Attributes of a table, compared by what they say about a class attribute; a selected one "
@@ -46,11 +46,11 @@ class Attributes:
         return self.names[index]
 
     def attributes(self, dataset: Dataset) -> tuple[Attribute, ...]:
-        """The candidates as the dataset describes them; UnsupportedQuery when it lacks one."""
+        """The candidates as the dataset describes them; UnsupportedQuery if one is missing."""
         return tuple(attribute_named(dataset, name) for name in self.names)
 
     def classes(self, dataset: Dataset) -> Attribute:
-        """The class attribute, of at least two levels."""
+        """The class attribute, which has at least two levels."""
         return class_named(dataset, self.class_attribute)
 
 
@@ -78,10 +78,10 @@ class ValuesOf:
 
 @dataclass(frozen=True)
 class Trees:
-    """Public decision trees (``mechanisms.model.tree_shape``), named by their place in the list.
+    """Public decision trees (``mechanisms.model.tree_shape``), named by their index in the list.
 
-    Raises: ValueError for a malformed, too deep or too large tree, for fewer than two trees and
-        for the same tree twice; ``count`` raises UnsupportedQuery where they do not fit a dataset.
+    Raises: ValueError for a malformed, too deep or too large tree, for fewer than two trees and for
+        a repeated tree. ``count`` raises UnsupportedQuery if the trees do not fit a dataset.
     """
 
     description: ClassVar[str] = (
@@ -115,7 +115,7 @@ class Trees:
         return index
 
     def forest(self, dataset: Dataset) -> Forest:
-        """The trees flattened over the dataset's domain; worked out once."""
+        """The trees flattened over the dataset's domain, computed once per domain."""
         domain = table_domain(dataset)
         class_named(dataset, self.class_attribute)
         flat = self._flat.get(domain)
@@ -126,14 +126,14 @@ class Trees:
 
 
 def table_domain(dataset: Dataset) -> TableDomain:
-    """The public description of a table; UnsupportedQuery for any other kind of dataset."""
+    """The public description of a table. Raises: UnsupportedQuery for other kinds of dataset."""
     if not isinstance(dataset.domain, TableDomain):
         raise UnsupportedQuery("these candidates are of tables only", supported={"kind": "table"})
     return dataset.domain
 
 
 def attribute_named(dataset: Dataset, name: str) -> Attribute:
-    """One attribute of a table; UnsupportedQuery when there is none of that name."""
+    """The attribute of a table with this name. Raises: UnsupportedQuery if there is none."""
     domain = table_domain(dataset)
     try:
         return domain.attribute(name)
@@ -145,7 +145,7 @@ def attribute_named(dataset: Dataset, name: str) -> Attribute:
 
 
 def class_named(dataset: Dataset, name: str) -> Attribute:
-    """A class attribute: one of at least two levels."""
+    """The class attribute with this name; it has at least two levels."""
     attribute = attribute_named(dataset, name)
     if len(attribute.levels) < 2:
         raise UnsupportedQuery("a class attribute has at least two levels")
@@ -153,6 +153,6 @@ def class_named(dataset: Dataset, name: str) -> Attribute:
 
 
 def check_several(candidates: int) -> None:
-    """A choice among one is no choice, and would be paid for."""
+    """Refuse a list of one candidate: its selection would cost loss without any choice."""
     if candidates < 2:
         raise ValueError("a selection needs at least two candidates")

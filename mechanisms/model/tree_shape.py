@@ -1,12 +1,12 @@
-"""The form of a decision tree as JSON, checked without recursion and before any dataset is known.
+"""The form of a decision tree as JSON, checked without recursion and without a dataset.
 
 A node is one of
     {"label": class}                                              a leaf
-    {"attribute", "branches": {level: node, …}}                   one child a level
+    {"attribute", "branches": {level: node, …}}                   one child per level
     {"attribute", "value": level, "equal": node, "other": node}
     {"attribute", "threshold": number, "below": node, "above": node}   value ≥ threshold: above
-A leaf may carry "counts" (a number a class), which released trees have and evaluations ignore.
-The root has depth 0. Requests are public, so messages may say what is wrong with them.
+A leaf may carry "counts", one number per class: released trees have them, evaluation ignores them.
+The root has depth 0. Requests are public, so error messages may describe the fault.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THRESHOLD = frozenset({"attribute", "threshold", "below", "above"})
 
 
 def children(node: Node) -> list[Any]:
-    """The children of a well-formed node; those of branches in the order of their levels."""
+    """The children of a well-formed node; those of branches are ordered by level."""
     if "branches" in node:
         return [child for _, child in sorted(node["branches"].items(), key=lambda way: way[0])]
     if "value" in node:
@@ -39,13 +39,13 @@ def children(node: Node) -> list[Any]:
 
 
 def nodes(tree: Node) -> Iterator[tuple[Node, int]]:
-    """Every node with its depth, parents before children; ValueError at the first bad one."""
+    """Every node with its depth, parents first. Raises: ValueError at the first bad node."""
     if not isinstance(tree, Mapping):
         raise ValueError("a tree is a JSON object")
-    open_: list[tuple[Node, int]] = [(tree, 0)]
+    pending: list[tuple[Node, int]] = [(tree, 0)]
     seen = 1
-    while open_:
-        node, depth = open_.pop()
+    while pending:
+        node, depth = pending.pop()
         check_node(node)
         yield node, depth
         below = children(node)
@@ -54,20 +54,20 @@ def nodes(tree: Node) -> Iterator[tuple[Node, int]]:
             raise ValueError(f"a tree may have a depth of at most {MAX_DEPTH}")
         if seen > MAX_NODES:
             raise ValueError(f"a tree may have at most {MAX_NODES} nodes")
-        open_.extend((child, depth + 1) for child in reversed(below))
+        pending.extend((child, depth + 1) for child in reversed(below))
 
 
 def check_tree(tree: Node) -> int:
-    """How many nodes a well-formed tree has; ValueError says what is wrong with any other."""
+    """The number of nodes of a well-formed tree. Raises: ValueError that describes the fault."""
     return sum(1 for _ in nodes(tree))
 
 
 def signature(tree: Node) -> tuple[object, ...]:
-    """Equal for trees that are equal but for the counts of their leaves, and for no others."""
-    return tuple(_own(node) for node, _ in nodes(tree))
+    """A value that two trees share exactly if they differ in the counts of leaves alone."""
+    return tuple(_node_signature(node) for node, _ in nodes(tree))
 
 
-def _own(node: Node) -> tuple[object, ...]:
+def _node_signature(node: Node) -> tuple[object, ...]:
     if "label" in node:
         return (node["label"],)
     if "branches" in node:
@@ -77,7 +77,7 @@ def _own(node: Node) -> tuple[object, ...]:
 
 
 def check_node(node: Any) -> None:
-    """ValueError unless ``node`` itself (not what hangs below it) has one of the four forms."""
+    """Raise ValueError unless ``node`` itself, without its children, has one of the four forms."""
     if not isinstance(node, Mapping):
         raise ValueError("every node of a tree is a JSON object")
     fields = node.keys()
@@ -90,19 +90,19 @@ def check_node(node: Any) -> None:
         _text(node["label"], "a label")
         counts = node.get("counts", {})
         if not isinstance(counts, Mapping) or not all(map(_is_number, counts.values())):
-            raise ValueError('"counts" is an object with one number a class')
+            raise ValueError('"counts" is an object with one number per class')
         return
     _text(node["attribute"], "an attribute")
     if "branches" in fields:
         if not isinstance(node["branches"], Mapping) or not node["branches"]:
-            raise ValueError('"branches" is an object with one tree a value')
+            raise ValueError('"branches" is an object with one tree per value')
         for level in node["branches"]:
             _text(level, "a value")
     elif "value" in fields:
         _text(node["value"], "a value")
     else:
         threshold = node["threshold"]
-        # An integer beyond the range of doubles has no double to compare with.
+        # A larger integer has no double that a row's value could be compared with.
         if not _is_number(threshold) or not -LARGEST <= threshold <= LARGEST:
             raise ValueError("a threshold is a finite number")
 

@@ -1,1 +1,1 @@
-"""Exact noise on integer grids, from coins in 64-bit integers on a keystream keyed afresh."""
+"""Exact noise on integer grids, from coins in 64-bit integers on fresh keystreams."""

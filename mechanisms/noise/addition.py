@@ -1,4 +1,4 @@
-"""How a vector takes its noise: words in blocks, cut draws carried over, parts in parallel.
+"""Adds noise to a vector: words in blocks, interrupted draws carried over, parts in parallel.
 
 The work depends on the words and the public length of the vector, never on its values.
 """
@@ -18,17 +18,17 @@ from mechanisms.noise.coins import OVERFLOW, mask
 from mechanisms.noise.rate import Rate
 
 Integers = NDArray[np.int64]
-#: (values, start, a, b, mask, words) → (next, position): noise is added to values[start:next]
-#: in place; ``position`` is the first word of the value that the block did not suffice for.
+#: (values, start, a, b, mask, words) → (next, position): adds noise to values[start:next] in place.
+#: ``position`` is the first word of the draw that the block could not finish.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
 
-#: Vectors of this length and beyond are split among the workers.
+#: Vectors of at least this length are split among the workers.
 PARALLEL_FROM = 1 << 15
 _LARGEST_BLOCK = 1 << 17
 
 
 def parts(count: int, executor: Executor) -> list[tuple[int, int]]:
-    """Contiguous (start, stop) of nearly equal length, one a worker; public like ``count``."""
+    """Contiguous (start, stop) of nearly equal length, one per worker; public like ``count``."""
     if count < PARALLEL_FROM:
         return [(0, count)]
     pieces = executor.workers
@@ -41,13 +41,13 @@ def add_noise(
     """``values`` with independent noise on each, shape (n,).
 
     Args:
-        kernel: draws the noise; one of those of this package.
-        values: private whole numbers, |value| < 2⁶² by public bounds; left as they are.
-        rate: λ of the noise, public or hidden behind the release instant.
-        randomness: each part reads a stream of its own.
+        kernel: draws the noise; one of the kernels of this package.
+        values: private whole numbers, |value| < 2⁶² by public bounds; not modified.
+        rate: λ of the noise; public, or hidden by the release instant.
+        randomness: each part reads its own stream.
 
-    Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values. It costs
-    δ < 10⁻⁴³⁰ in theory; to clip the noise or to redraw would cost the same.
+    Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values. In theory it costs δ
+        < 10⁻⁴³⁰; clipping the noise or drawing again would cost the same.
     """
     noisy = values.astype(np.int64)  # always a copy
 
@@ -60,7 +60,7 @@ def add_noise(
 
 
 def block_size(count: int) -> int:
-    """How many words to take at a time for ``count`` values."""
+    """The number of words to take at a time for ``count`` values."""
     return min(12 * count + 64, _LARGEST_BLOCK)
 
 
@@ -69,9 +69,9 @@ def add_noise_in_blocks(
 ) -> None:
     """Add noise to ``values`` in place, from blocks of ``size`` ≥ 1 words.
 
-    A block that ends inside a draw is followed by one that begins with that draw's first word; a
-    block that suffices for no draw at all is doubled. The words are read as one stream, so the
-    law does not depend on ``size``.
+    If a block ends inside a draw, the next block begins with that draw's first word. If a block is
+    too short for any draw, the size doubles. The words are read as one stream, so the law does not
+    depend on ``size``.
     """
     a, b, keep = np.uint64(rate.a), np.uint64(rate.b), np.uint64(mask(rate.b))
     block = source.words(size)

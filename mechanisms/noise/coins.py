@@ -1,12 +1,12 @@
 """The one primitive: a geometric variable from coins in 64-bit integers.
 
-Coins read uniform words from a block. Where the block ends inside a draw the position comes back
-as EXHAUSTED, and the draw is repeated *from its first word* on a longer block: the same stream,
-hence the same law. To drop the words of a draw that was cut and start afresh would be biased,
-for long draws, which are large noise, are cut more often.
+Danger: never drop the words of an interrupted draw. Long draws are large noise and are interrupted
+more often, so a fresh start would be biased. When a block ends inside a draw, the position is
+EXHAUSTED, and the draw is repeated *from its first word* on a longer block: the same stream, hence
+the same law.
 
-Every operand is ``uint64``: a signed one among them turns all into floats, or into signed
-integers, as the version of the compiler has it. ``u + b·v`` is never formed: it leaves 64 bits.
+Every operand is ``uint64``: one signed operand would turn all into floats or signed integers,
+depending on the compiler's version. ``u + b·v`` is never computed, because it leaves 64 bits.
 
 Source: Canonne, Kamath, Steinke 2020, Algorithms 1 and 2.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.randomness import Words
 
-#: In place of a position: the block ended, or the noise left its range.
+#: Instead of a position: the block ended, or the noise left its range.
 EXHAUSTED = -1
 OVERFLOW = -2
 
@@ -28,7 +28,7 @@ _LARGEST_RUN = np.uint64(1024)  # rate.LARGEST_RUN
 
 
 def mask(n: int) -> int:
-    """The bits of n − 1: what ``below`` keeps of a word."""
+    """The bits of n − 1, to which ``below`` reduces a word."""
     return (1 << (n - 1).bit_length()) - 1
 
 
@@ -52,7 +52,7 @@ def bernoulli_exp(
     """True with probability exp(−u / b), for 0 ≤ u ≤ b.
 
     The k-th success has probability u / (b·k), drawn as u / b and 1 / k so that b·k is never
-    formed; the number of successes is even as often as the alternating series says.
+    computed. The parity of the number of successes has the law of the alternating series.
     """
     k = ONE
     small = ZERO  # mask(k)
@@ -85,8 +85,8 @@ def geometric(
 ) -> tuple[np.uint64, int]:
     """G ≥ 0 with P(G ≥ g) = exp(−g·a / b), and the position of the next unread word.
 
-    The position is EXHAUSTED where the block ends inside the draw, and OVERFLOW, of probability
-    e⁻¹⁰²⁴, where G would leave its range. Neither depends on anything but the words.
+    The position is EXHAUSTED if the block ends inside the draw. It is OVERFLOW, with probability
+    e⁻¹⁰²⁴, if G would leave its range. Both depend on the words alone.
     """
     while True:
         u, at = below(b, mask, words, at)

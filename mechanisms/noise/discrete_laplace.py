@@ -46,7 +46,7 @@ def add_discrete_laplace(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # Zero has one sign: the second of its two names is drawn again.
+            # Zero has one sign: its other name, −0, is drawn again.
             if noise != ZERO or not negative:
                 break
         values[i] += -np.int64(noise) if negative else np.int64(noise)

@@ -1,9 +1,9 @@
-"""The randomness of production: a ChaCha20 keystream under a key that nobody knows.
+"""The randomness of production: a ChaCha20 keystream under a secret key.
 
-A fresh 32-byte key comes from the operating system for every stream, so streams share no state:
-not between threads, forks, replicas or machines restored from one snapshot. The key is used for
-this one stream, hence the nonce of zeros. There is no seed: nobody can repeat a draw. Short draws
-take the system's own words and no key.
+Every stream has a fresh 32-byte key from the operating system. So streams share no state between
+threads, forks, replicas or machines restored from one snapshot. A key serves one stream only, hence
+the nonce of zeros. There is no seed: no draw can be repeated. Short draws use the system's own
+words without a key.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from mechanisms.model.randomness import Words
 
 _WORD = 8
-#: So many words the system makes sooner than a cipher is set up; they are as good.
+#: Up to this many words, the system's generator is faster than setting up a cipher, and as secure.
 SHORT = 128
-#: The keystream is the encryption of zeros; at most this many words of it at a time.
+#: The keystream is the encryption of zeros, at most this many words at a time.
 _ZEROS = memoryview(bytes(_WORD << 17))
 
 
 class Keystream:
-    """One stream of words; not shared between threads. Implements ``WordSource``."""
+    """One stream of words; do not share it between threads. Implements ``WordSource``."""
 
     __slots__ = ("_encryptor",)
 

@@ -1,12 +1,12 @@
 """Geometric noisy max on an integer grid: permute-and-flip, and its one-shot top-k.
 
-A draw adds one-sided geometric noise to every score and takes the largest, ties uniformly. An
-exponential variable splits into its whole part, which is geometric, and its fraction, which is
-independent and continuous; so this *is* noisy max with exponential noise, and that is
-permute-and-flip. Ties to the lowest index would be as private, yet another law.
+Danger: words and answer share coins, so neither the words used nor exact run times may be
+published. The work itself does not depend on the scores.
 
-Work and words do not depend on the scores, but words and answer share coins: neither the words
-used nor exact times may be published.
+A draw adds one-sided geometric noise to every score and takes the largest, ties uniformly. An
+exponential variable is the sum of a geometric whole part and an independent continuous fraction. So
+this *is* noisy max with exponential noise, which is permute-and-flip. Ties by lowest index would be
+as private, but follow another law.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def noisy_max(
 
     Args:
         scores: private whole numbers, shape (n,), n ≥ k ≥ 1; |score| < 2⁶² by public bounds.
-        k: how many; all come from one noisy vector.
+        k: the number of indices; all come from one noisy vector.
         rate: ``Rate.of(E, q, k)`` for scores of sensitivity 2^q in any directions.
 
     Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the scores.
-    Privacy: ε-DP exactly (attained): with k values raised by at most 2·2^q each, the density
-        falls by at most exp(−2k·λ·2^q) = e^−ε.
-    Source: McKenna and Sheldon 2020 (permute-and-flip); Ding et al. 2021 (exponential noise);
-        the law is ``laws.one_shot_probabilities``.
+    Privacy: exactly ε-DP (attained): if k values rise by at most 2·2^q each, the density falls by
+        at most exp(−2k·λ·2^q) = e^−ε.
+    Source: McKenna and Sheldon 2020 (permute-and-flip); Ding et al. 2021 (exponential noise); the
+        law is ``laws.one_shot_probabilities``.
     """
     noisy = add_noise(add_geometric, scores, rate, randomness, executor)
     return largest_in_order(noisy, k, randomness.stream())

@@ -1,7 +1,7 @@
-"""The k largest of a vector in work that does not depend on its values, and in random order.
+"""The k largest of a vector, ties in random order, in work that does not depend on its values.
 
-Passes run to the end for every input and hold no branch on a value; only the order of equal
-values takes words, about two for each of the k.
+Every pass runs to the end and branches on no value. Only the order of equal values takes words,
+about two for each of the k.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import EXHAUSTED, ONE, below
 
-#: Flips int64 into uint64 of the same order.
+#: Maps int64 to uint64 in the same order.
 _SIGN = np.uint64(1 << 63)
 
 
 def largest_in_order(values: Integers, k: int, source: WordSource) -> Integers:
     """Indices of the k largest, largest first; equal values in uniformly random order.
 
-    Where equal values compete for the last places, the winners are uniform among them.
+    If equal values compete for the last positions, the winners are uniform among them.
     """
     threshold = values.max() if k == 1 else kth_largest(values, k)
     above = np.empty(values.size, dtype=np.int64)
@@ -33,8 +33,7 @@ def largest_in_order(values: Integers, k: int, source: WordSource) -> Integers:
 
 
 def shuffled(items: Integers, count: int, source: WordSource) -> Integers:
-    """``count`` distinct ones of ``items``, uniform among all ordered choices; one item needs
-    no word."""
+    """``count`` distinct ``items``, uniform among all ordered choices; one item needs no word."""
     words = source.words(2 * count + 64)
     while True:
         front = items.copy()
@@ -45,7 +44,7 @@ def shuffled(items: Integers, count: int, source: WordSource) -> Integers:
 
 @compiled
 def shuffle_front(items: Integers, count: int, words: Words) -> int:
-    """Bring a uniform ordered choice to items[:count]; the words used, or EXHAUSTED."""
+    """Move a uniform ordered choice to items[:count]; the number of words used, or EXHAUSTED."""
     at = 0
     for j in range(count):
         rest = np.uint64(items.size - j)
@@ -62,9 +61,9 @@ def shuffle_front(items: Integers, count: int, words: Words) -> int:
 
 @compiled
 def partition(values: Integers, threshold: int, above: Integers, tied: Integers) -> tuple[int, int]:
-    """Write the indices of values above and at the threshold; how many there are of each.
+    """Write the indices of values above and at the threshold; return the number of each.
 
-    The next index is always written and sometimes kept, so that no branch follows a value.
+    The next index is always written and advanced by a comparison, so no branch depends on a value.
     """
     firm, ties = 0, 0
     for i in range(values.size):
@@ -77,14 +76,14 @@ def partition(values: Integers, threshold: int, above: Integers, tied: Integers)
 
 @compiled
 def kth_largest(values: Integers, k: int) -> int:
-    """The k-th largest of int64 values: one counting pass a bit, from the highest down."""
-    found = np.uint64(0)
+    """The k-th largest of int64 values: one counting pass per bit, from the highest down."""
+    largest = np.uint64(0)
     for bit in range(63, -1, -1):
-        trial = found | (ONE << np.uint64(bit))
+        trial = largest | (ONE << np.uint64(bit))
         threshold = np.int64(trial ^ _SIGN)
         reached = 0
         for i in range(values.size):
             reached += values[i] >= threshold
         if reached >= k:
-            found = trial
-    return np.int64(found ^ _SIGN)  # type: ignore[return-value]  # an int where it arrives
+            largest = trial
+    return np.int64(largest ^ _SIGN)  # type: ignore[return-value]  # numba returns an int

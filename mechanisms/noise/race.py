@@ -1,16 +1,16 @@
-"""The exponential mechanism as a race that is refined only where it is close.
+"""The exponential mechanism as a race that is refined only where arrivals are close.
 
 Candidate i arrives at tᵢ = ln(−ln(1 − uᵢ)) + λ(max s − sᵢ), uᵢ uniform on (0, 1): an exponential
-variable of rate ∝ e^{λ·sᵢ}, in logarithms. The first to arrive is drawn ∝ e^{λ·sᵢ}; the first k,
-in order, are k such draws without replacement.
+variable of rate ∝ e^{λ·sᵢ}, in logarithms. The first arrival is drawn ∝ e^{λ·sᵢ}. The first k, in
+order, are k such draws without replacement.
 
-Of every uᵢ 64 bits are drawn, and tᵢ is computed in floats *with a bracket that holds it*. Where
-brackets separate, the order is certain; where they overlap, more bits are appended and those
-candidates are recomputed in interval arithmetic. The answer is a function of the infinite bit
-strings alone, so the law is exact: no float decides it. The bracket assumes logarithms that err
-by at most 2⁻⁵⁰ of their value, which is far from what any library returns.
+64 bits of every uᵢ are drawn, and tᵢ is computed in floats *with a bracket that contains it*.
+Separate brackets decide the order; for overlapping ones, more bits are appended and the arrivals
+are recomputed in interval arithmetic. The answer is a function of the infinite bit strings alone,
+so the law is exact: no float decides it. The bracket assumes that logarithms err by at most 2⁻⁵⁰ of
+their value; libraries err far less.
 
-The work is the same for all scores, but for the refinements, of probability about n·2⁻⁴⁰.
+The work is the same for all scores, except for refinements, of probability about n·2⁻⁴⁰.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def race(
 
     Args:
         scores: private whole numbers, shape (n,), n ≥ k ≥ 1; |score| < 2⁶² by public bounds.
-        k: how many, in the order drawn.
+        k: the number of candidates, in the order drawn.
         rate: ``Rate.of(E, q, k)`` for scores of sensitivity 2^q in any directions.
         widen: factor ≥ 1 on every bracket; it changes the work, never the answer's law.
 
@@ -85,7 +85,7 @@ def race(
 
 
 def separated(low: Floats, high: Floats, k: int) -> bool:
-    """Whether the brackets, sorted by their low ends, leave the order of the first k certain."""
+    """True if the brackets, sorted by their low ends, determine the order of the first k."""
     return bool((high[:k][: low.size - 1] < low[1 : k + 1]).all())
 
 
@@ -93,15 +93,14 @@ def kth_smallest(values: Floats, k: int) -> float:
     """The k-th smallest, in work that does not depend on the values; none may be NaN."""
     if k == 1:
         return float(values.min())
-    # The bits of a float are in the order of its value, backwards where it is negative.
+    # The bits of a float are ordered like its value, and in reverse where it is negative.
     keys = _turned((values + 0.0).view(np.int64))
     key = np.array([~kth_largest(~keys, k)], dtype=np.int64)
     return float(_turned(key).view(np.float64)[0])
 
 
 def _turned(bits: Integers) -> Integers:
-    """Negative ones with their lower bits turned over, with no branch on the sign; its own
-    inverse."""
+    """Inverts the lower bits of negative numbers, with no branch on the sign; its own inverse."""
     turned: Integers = bits ^ ((bits >> 63) & _PAYLOAD)
     return turned
 

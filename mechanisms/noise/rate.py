@@ -1,7 +1,7 @@
-"""The rate of all noise: λ = a / b a grid step, as two whole numbers that coins can use.
+"""The rate of all noise: λ = a / b per grid step, as two whole numbers that coins can use.
 
-The ranges below keep every coin and every noise value inside 64 bits. They are decided by public
-facts alone (ε, q, the number of draws), before anything private is touched.
+The ranges below keep every coin and every noise value inside 64 bits. Public facts (ε, q, the
+number of draws) decide them, before anything private is read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Self
 from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The largest whole part of u/b + v that a coin may reach; beyond it lies NoiseOverflow.
+#: The largest whole part of u/b + v that a coin may reach; beyond it NoiseOverflow is raised.
 LARGEST_RUN = 1024
-#: Noise stays below this and scores below 2⁶² in absolute value, so that their sum fits.
+#: Noise stays below the first and scores below the second in absolute value, so their sum fits.
 NOISE_LIMIT = 1 << 61
 SCORE_LIMIT = 1 << 62
 
@@ -26,7 +26,7 @@ _STEADY_DRAWS = 1 << 11
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """λ = a / b: noise falls by e^−λ a grid step. Not reduced; nothing needs it to be.
+    """λ = a / b: noise falls by e^−λ per grid step. The fraction need not be reduced.
 
     Raises: UnsupportedQuery when a noise value could leave 64 bits.
     """
@@ -66,10 +66,10 @@ class Rate:
 
 
 def score_bits(draws: int) -> int:
-    """q, the bits of the grid of scores, for a selection of ``draws`` candidates at once.
+    """q, the bits of the grid of scores, for a selection of ``draws`` candidates together.
 
-    20 while the rate has room for the draws, fewer beyond: k · 2^q never exceeds 2³¹. A grid of q
-    bits changes no probability by a factor beyond exp(ε · 2^−(q + 1)).
+    20 while the rate has room for the draws, and fewer beyond: k · 2^q never exceeds 2³¹. A grid of
+    q bits changes no probability by a factor beyond exp(ε · 2^−(q + 1)).
     """
     if draws <= _STEADY_DRAWS:
         return _STEADY_BITS

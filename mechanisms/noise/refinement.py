@@ -1,7 +1,7 @@
-"""Arrivals of a race that floats cannot order: more bits, and interval arithmetic until they part.
+"""Refines arrivals that floats cannot order: more bits and interval arithmetic until they part.
 
-Which candidates are refined depends on private scores, but the law does not: every one owns an
-infinite string of random bits, and more of it is read only to learn what it already decides.
+The choice of refined candidates depends on private scores, but the law does not. Every candidate
+owns an infinite string of random bits, and refinement only reads more of it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Candidate ``index``, ``gap`` = max s − s below the best, with u in
-    [bits, bits + 1] / 2^length and t in [low, high]; ends may be infinite.
+    """Candidate ``index``, ``gap`` = max s − s below the best; u lies in [bits, bits + 1] /
+    2^length.
 
-    ``weight`` ≥ 1 equal candidates that arrive as one take ln(weight) off t; with ``tail`` they are
-    followed by as many at every further gap, which takes −ln(1 − e^−λ) off it.
+    t lies in [low, high], whose ends may be infinite. ``weight`` ≥ 1 equal candidates that arrive
+    as one take ln(weight) off t. With ``tail``, as many candidates follow at every further gap,
+    which takes −ln(1 − e^−λ) off t.
     """
 
     index: int
@@ -51,7 +52,7 @@ def first_in_order(arrivals: list[Arrival], k: int, rate: Rate, source: WordSour
 
 
 def refined(arrival: Arrival, rate: Rate, source: WordSource) -> Arrival:
-    """The same arrival with 64 more of its bits read and its bracket narrowed to them."""
+    """The same arrival with 64 more bits read and its bracket narrowed to them."""
     bits = arrival.bits << _WORD | int(source.words(1)[0])
     length = arrival.length + _WORD
     low = _arrival_at(bits, length, arrival, rate)[0]
@@ -60,8 +61,10 @@ def refined(arrival: Arrival, rate: Rate, source: WordSource) -> Arrival:
 
 
 def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
-    """The places, in arrivals sorted by their low ends, whose order matters and is not known:
-    those of overlapping groups that begin among the first k."""
+    """The positions of arrivals, sorted by low ends, whose relevant order is still unknown.
+
+    These are the overlapping groups that begin among the first k.
+    """
     groups: list[list[int]] = []
     reach: Bound = -math.inf
     for place, arrival in enumerate(arrivals):
@@ -74,17 +77,19 @@ def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
 
 
 def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
-    """An interval that holds ln(−ln(1 − u)) + λ·gap, less what ``weight`` and ``tail`` take off, at
-    u = numerator / 2^length; it rises in u."""
+    """An interval that contains t for u = numerator / 2^length, including ``weight`` and ``tail``.
+
+    t = ln(−ln(1 − u)) + λ·gap, less the terms of these two; it rises in u.
+    """
     from mpmath.ctx_iv import MPIntervalContext
 
     if numerator == 0:
         return -math.inf, -math.inf
     if numerator == 1 << length:
         return math.inf, math.inf
-    # A context of its own: the precision of the shared one is global state.
+    # A separate context: the precision of the shared one is global state.
     iv: Any = MPIntervalContext()
-    # Both 1 − u and λ·gap as quotients of exact integers; room for every bit of either.
+    # 1 − u and λ·gap are quotients of exact integers; the precision has room for all their bits.
     shift = rate.a * arrival.gap
     iv.prec = 2 * length + shift.bit_length() + arrival.weight.bit_length() + _WORD
     whole = 1 << length
@@ -99,6 +104,6 @@ def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tu
 
 
 def exact(number: tuple[int, int, int, int]) -> Fraction:
-    """The rational that a finite mpmath number is: (−1)^sign · mantissa · 2^exponent."""
+    """The rational value of a finite mpmath number: (−1)^sign · mantissa · 2^exponent."""
     sign, mantissa, exponent, _ = number
     return Fraction(-mantissa if sign else mantissa) * Fraction(2) ** exponent

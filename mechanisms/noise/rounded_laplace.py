@@ -1,7 +1,8 @@
 """Laplace noise of any rational scale, rounded down to the grid: ⌊Lap(scale)⌋ exactly.
 
-For a statistic f on the grid, ⌊f + Lap⌋ = f + ⌊Lap⌋ is a function of the continuous answer, so
-every theorem about continuous Laplace noise, of instance-dependent scale too, carries over.
+For a statistic f on the grid, ⌊f + Lap⌋ = f + ⌊Lap⌋ is a function of the continuous answer. So
+every theorem about continuous Laplace noise holds, including those for scales that depend on the
+records.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ def rounded_laplace(
 
     Args:
         values: private whole numbers of grid steps; |value| < 2⁶² by public bounds.
-        rate: ``Rate.of_scale(scale)``. A private scale must lie on a public ladder whose every
-            step the rate admits and over which it is still smooth; it is not rounded here. The
-            number of words depends on the scale, so it is the release instant that hides it.
+        rate: ``Rate.of_scale(scale)``. A private scale must lie on a public ladder: the rate admits
+            its every step, and the scale is still smooth over it. It is not rounded here. The
+            number of words depends on the scale, so the release instant must hide it.
 
     Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values.
-    Privacy: that of continuous Laplace noise of this scale.
+    Privacy: as continuous Laplace noise of this scale.
     Source: Nissim, Raskhodnikova, Smith 2007, for scales by smooth sensitivity.
     """
     return add_noise(add_rounded_laplace, values, rate, randomness, executor)

@@ -8,7 +8,8 @@ _WORD = 64
 
 
 def uniform(count: int, source: WordSource) -> int:
-    """Uniform on 0, …, count − 1 exactly: words are cut to as many bits and drawn again above."""
+    """Exactly uniform on 0, …, count − 1: words are cut to the needed bits and redrawn if too
+    large."""
     bits = max((count - 1).bit_length(), 1)
     words = -(-bits // _WORD)
     while True:

@@ -1,7 +1,7 @@
 """A race of groups: group i, of ``weight`` w equal candidates at distance g, wins ∝ w·e^{−λ·g}.
 
-The same race as ``mechanisms.noise.race``, with ln w taken off each arrival, so as exact as that:
-brackets that hold the arrivals, and more bits where brackets overlap. The last group may stand for
+It is the race of ``mechanisms.noise.race`` with ln w taken off each arrival, and equally exact:
+brackets contain the arrivals, and overlapping brackets get more bits. The last group may represent
 an endless tail of groups of its weight, at its distance and all further ones.
 """
 
@@ -27,12 +27,12 @@ def weighted_race(
     tail: bool = False,
     widen: float = 1.0,
 ) -> int:
-    """The distance of the group that wins: d is drawn ∝ weights[d]·e^{−λ·d}.
+    """The distance of the winning group: d is drawn ∝ weights[d]·e^{−λ·d}.
 
     Args:
-        weights: private whole numbers ≥ 0, shape (n,), n ≥ 1, one at each distance; not all zero.
-        rate: λ a step of distance.
-        tail: whether the last weight is that of all distances from n − 1 on together.
+        weights: private whole numbers ≥ 0, shape (n,), n ≥ 1, one per distance; not all zero.
+        rate: λ per step of distance.
+        tail: True if the last weight is that of each distance from n − 1 on.
         widen: factor ≥ 1 on every bracket; it changes the work, never the law.
     """
     gaps = np.flatnonzero(weights)
@@ -44,7 +44,7 @@ def weighted_race(
     if tail and gaps[-1] == last:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # Its own error, of e^−λ beside one, counts as that of a number of size one.
+        # Its own error, of e^−λ beside one, counts as the error of a number of size one.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     low, high = np.empty(gaps.size), np.empty(gaps.size)
@@ -73,7 +73,7 @@ def weighted_race(
 def weighted_arrivals(
     shift: Floats, magnitude: Floats, widen: float, words: Words, low: Floats, high: Floats
 ) -> None:
-    """Brackets of the arrivals; ``magnitude`` bounds the numbers that ``shift`` is a sum of."""
+    """Brackets of the arrivals; ``magnitude`` bounds the terms of the sum ``shift``."""
     for i in range(shift.size):
         logarithm, error = start(words[i])
         error += _SHIFT * magnitude[i]

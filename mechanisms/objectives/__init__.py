@@ -1,4 +1,4 @@
-"""What candidates are ranked by: one utility, or several together.
+"""Objectives: the rankings of candidates, by one utility or by several together.
 
 A new objective is one class that implements ``Objective``, made of terms, and one line in
 ``OBJECTIVES``.
@@ -10,31 +10,32 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mechanisms.model.facts import ObjectiveFacts
-from mechanisms.objectives.objective import Objective, Relative, Spread, Term
+from mechanisms.objectives.objective import ParallelObjective, RelativeObjective, Term
 from mechanisms.objectives.pareto import Pareto
-from mechanisms.objectives.single import Single
-from mechanisms.objectives.weighted_sum import Exclusive, WeightedSum
+from mechanisms.objectives.single import SingleUtility
+from mechanisms.objectives.weighted_sum import ExclusiveUtility, WeightedSum
+from mechanisms.utilities.utility import Objective
 
 __all__ = [
     "OBJECTIVES",
-    "Exclusive",
+    "ExclusiveUtility",
     "Objective",
     "ObjectiveKind",
+    "ParallelObjective",
     "Pareto",
-    "Relative",
-    "Single",
-    "Spread",
+    "RelativeObjective",
+    "SingleUtility",
     "Term",
     "WeightedSum",
 ]
 
 
 class ObjectiveKind(Protocol):
-    """What makes an objective of its terms; UnsupportedQuery when they do not fit."""
+    """Makes an objective from its terms. Raises: UnsupportedQuery when they do not fit."""
 
     @property
     def facts(self) -> ObjectiveFacts:
-        """What the catalogue says about it."""
+        """The description for the catalogue."""
         ...
 
     def __call__(self, terms: Sequence[Term]) -> Objective: ...
@@ -42,7 +43,7 @@ class ObjectiveKind(Protocol):
 
 #: By name in queries.
 OBJECTIVES: dict[str, ObjectiveKind] = {
-    "single": Single,
+    "single": SingleUtility,
     "weighted_sum": WeightedSum,
     "pareto": Pareto,
 }

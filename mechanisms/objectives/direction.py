@@ -1,13 +1,13 @@
 """The public direction of the shift of a weighted sum: a rule on utilities and weights alone.
 
 The shifted score needs to know whether δ grows or falls with u
-(``mechanisms.selection.dampening``). Both are led by the terms of the highest power of the
-candidates' size: u by all of these, each with the sign of its weight, δ by those of these whose
-δ varies. The direction is the product of the two signs; a constant δ ranks alike either way and
-gets +1. So it is −1 for degree + c·density with c > 0, whose δ falls with the degree, and +1 for
-degree + c·betweenness.
+(``mechanisms.selection.dampening``). The terms of the highest power of the candidates' size lead
+both. All of these lead u, each with the sign of its weight; those of them whose δ varies lead δ.
+The direction is the product of the two signs. A constant δ ranks equally either way and gets +1. So
+it is −1 for degree + c·density with c > 0, whose δ falls with the degree, and +1 for degree +
+c·betweenness.
 
-A wrong guess would cost accuracy, never privacy: either direction has sensitivity one.
+A wrong direction would cost accuracy, never privacy: either has sensitivity one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
-from mechanisms.objectives.objective import Objective
-from mechanisms.utilities.trend import Leaning, Trend
+from mechanisms.utilities.trend import Trend, TrendingUtility
+from mechanisms.utilities.utility import Objective
 
 RULE = (
     "Of the terms, those of the highest power of a candidate's size decide: the sign of their "
@@ -27,7 +27,7 @@ RULE = (
 
 
 def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
-    """+1 where δ of Σ w·u grows with it, −1 where it falls; the weights are not all zero."""
+    """+1 where δ of Σ w·u grows with it, −1 where it falls. At least one weight is not zero."""
     trends = [(trend_of(member), weight) for member, weight in terms if weight]
     value = leading([(trend.growth, trend.value * weight) for trend, weight in trends])
     varying = [
@@ -39,10 +39,10 @@ def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
 
 
 def trend_of(member: Objective) -> Trend:
-    return member.trend if isinstance(member, Leaning) else Trend(1, member.direction)
+    return member.trend if isinstance(member, TrendingUtility) else Trend(1, member.direction)
 
 
 def leading(terms: Sequence[tuple[int, Fraction]]) -> Fraction:
-    """The sum over the terms of the highest power; 0 without any."""
+    """The sum over the terms of the highest power; 0 without terms."""
     highest = max((growth for growth, _ in terms), default=0)
     return sum((amount for growth, amount in terms if growth == highest), Fraction(0))

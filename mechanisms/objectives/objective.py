@@ -1,61 +1,26 @@
-"""What an objective is: the language of utilities, for one order of merit.
+"""Members of objectives: terms with weights, and optional abilities of an objective.
 
-A public grid, then private utilities with their δ on that grid. So a utility is an objective by
-itself, an objective may be a member of another, and whatever selects (top-k, trees, distance
-contexts) takes any of them.
+``Objective`` is the form of a utility: a public grid, and private utilities with their δ on that
+grid. So a utility is an objective, an objective may be a member of another, and every selection
+(top-k, trees, distance contexts) accepts any objective.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
-from mechanisms.model.candidates import Candidates
-from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.utilities.utility import Grid, Measured
-
-
-class Objective(Protocol):
-    """One order of merit. Everything but ``measure`` is a matter of public facts."""
-
-    @property
-    def candidates(self) -> str:
-        """The kind of candidates it ranks."""
-        ...
-
-    @property
-    def relations(self) -> frozenset[NeighbouringRelation]:
-        """The relations under which its δ is admissible."""
-        ...
-
-    @property
-    def direction(self) -> Literal[1, -1]:
-        """The public direction of the shift, fixed by the terms and never by records."""
-        ...
-
-    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
-        """The finest grid on which all sums stay in 64 bits; UnsupportedQuery when none does."""
-        ...
-
-    def measure(
-        self,
-        records: Records,
-        dataset: Dataset,
-        candidates: Candidates,
-        sensitivity: Sensitivity,
-        grid: Grid,
-    ) -> Measured:
-        """Utilities and δ of all candidates on ``grid``, which ``grid`` of this objective made."""
-        ...
+from mechanisms.utilities.utility import Grid, Measurement, Objective
 
 
 @runtime_checkable
-class Spread(Protocol):
-    """An objective whose measuring is worth more than one worker."""
+class ParallelObjective(Protocol):
+    """An objective whose measurement is worth more than one worker."""
 
     def on(self, executor: Executor) -> Self:
         """The same objective, measured on this executor."""
@@ -63,17 +28,36 @@ class Spread(Protocol):
 
 
 @runtime_checkable
-class Relative(Protocol):
-    """An objective whose utilities compare candidates, so that they depend on who is left."""
+class RelativeObjective(Protocol):
+    """An objective whose utilities compare candidates, so they change when a candidate is
+    removed."""
 
-    def without(self, measured: Measured, grid: Grid, place: int) -> tuple[Measured, Grid]:
-        """What it says about the rest once the candidate in this place is taken; public bounds."""
+    def without(self, measured: Measurement, grid: Grid, place: int) -> tuple[Measurement, Grid]:
+        """The measurement and public grid of the remaining candidates, without the one at
+        ``place``."""
         ...
 
 
 @dataclass(frozen=True)
 class Term:
-    """A member of an objective, with its weight where the objective has weights."""
+    """A member of an objective, with its weight if the objective has weights."""
 
     member: Objective
     weight: Decimal | None = None
+
+
+def common_candidates(members: Sequence[Objective]) -> str:
+    """The one kind of candidates that all members rank. Raises: UnsupportedQuery if kinds
+    differ."""
+    kinds = {member.candidates for member in members}
+    if len(kinds) != 1:
+        raise UnsupportedQuery(
+            "the utilities of an objective rank the same kind of candidates",
+            supported={"candidates": sorted(kinds)},
+        )
+    return kinds.pop()
+
+
+def common_relations(members: Sequence[Objective]) -> frozenset[NeighbouringRelation]:
+    """The relations under which every member is private."""
+    return frozenset.intersection(*(member.relations for member in members))

@@ -1,4 +1,4 @@
-"""The Pareto score: how few candidates are better in every respect."""
+"""The Pareto score: the number of candidates that are better in every respect, negated."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.objectives.objective import Relative, Term
+from mechanisms.objectives.objective import (
+    RelativeObjective,
+    Term,
+    common_candidates,
+    common_relations,
+)
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
-from mechanisms.objectives.terms import common_candidates, common_relations
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
-#: T. D needs a handful of steps on real graphs; how many depends on records, so time is bounded.
+#: T. D needs few steps on real graphs; their number depends on records, so this bounds the time.
 HORIZON = 64
 
 
 class Pareto:
     """u(r) = −#{r' : every member is strictly larger at r'} ∈ [−(n − 1), 0]; Δ = n − 1.
 
-    δ as ``mechanisms.objectives.pareto_sensitivity``; equal candidates and ties never dominate.
-    Members may be weighted sums. Implements ``Objective``, ``Spread`` and ``Relative``.
+    δ is ``mechanisms.objectives.pareto_sensitivity``. Equal candidates and ties never dominate.
+    Members may be weighted sums. Implements ``Objective``, ``ParallelObjective`` and
+    ``RelativeObjective``.
 
     Source: Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5.
     """
@@ -54,7 +59,7 @@ class Pareto:
         shift="Always -1: δ is large where many dominate.",
     )
 
-    #: δ is large where many dominate, or nearly: it falls as the score rises.
+    #: δ is large where many dominate, or nearly do: it falls as the score rises.
     direction: Literal[1, -1] = -1
 
     def __init__(
@@ -67,7 +72,7 @@ class Pareto:
             )
         self._terms, self._horizon = tuple(terms), horizon
         self._members = [term.member for term in terms]
-        if any(isinstance(member, Relative) for member in self._members):
+        if any(isinstance(member, RelativeObjective) for member in self._members):
             raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
         self._executor = executor or Inline()
         self.candidates = common_candidates(self._members)
@@ -94,7 +99,7 @@ class Pareto:
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         inner = _inner(sensitivity)
         grids = self._grids(dataset, candidates, sensitivity)
         members = [
@@ -104,7 +109,7 @@ class Pareto:
         delta = ParetoSensitivity.of(members, grids, grid.horizon, self._executor)
         return _measured(delta)
 
-    def without(self, measured: Measured, grid: Grid, place: int) -> tuple[Measured, Grid]:
+    def without(self, measured: Measurement, grid: Grid, place: int) -> tuple[Measurement, Grid]:
         if not isinstance(measured.delta, ParetoSensitivity):
             raise TypeError("only what a Pareto score has measured can be measured on")
         delta = measured.delta.without(place)
@@ -118,7 +123,7 @@ class Pareto:
 
 
 def _inner(sensitivity: Sensitivity) -> Sensitivity:
-    """How members are measured: what counts is how small their own δ is."""
+    """The sensitivity of members: the smaller their own δ, the better."""
     return Sensitivity.GLOBAL if sensitivity is Sensitivity.GLOBAL else Sensitivity.LOCAL
 
 
@@ -126,5 +131,5 @@ def _grid_of(count: int, horizon: int) -> Grid:
     return Grid(bits=0, cap=max(count - 1, 1), horizon=horizon, largest=count - 1)
 
 
-def _measured(delta: ParetoSensitivity) -> Measured:
-    return Measured(-delta.dominators.astype("int64"), delta)
+def _measured(delta: ParetoSensitivity) -> Measurement:
+    return Measurement(-delta.dominators.astype("int64"), delta)

@@ -1,13 +1,13 @@
 """The sensitivity function of the Pareto score, by counting dominance of boxes.
 
 After t + 1 changes member i of a candidate lies in the box uᵢ ± Sᵢ, Sᵢ = Σ_{j ≤ t} δᵢ(j). Let p of
-the others dominate r now, A_t of them after some t + 1 changes at the most, C_t at the least. Then
+the others dominate r now. After some t + 1 changes at most A_t dominate it, and at least C_t. Then
     δ(t) = max(A_{t−1} − C_t, A_t − C_{t−1}),  A_{−1} = C_{−1} = p,
-bounds what is lost in step t + 1 and what is gained, and one change shifts t by one at most.
+bounds both the loss and the gain in step t + 1, and one change shifts t by at most one.
 
-Source: Differentially Private Multi-Objective Selection, Definition 4.5 and Theorem 4.7, with
-boxes that touch counted among what may be lost (as printed they are not, which breaks (A1)), the
-candidate itself left out, and losses and gains taken apart, which gives about half of the δ.
+Source: Differentially Private Multi-Objective Selection, Definition 4.5 and Theorem 4.7, with three
+    corrections. Boxes that touch count among possible losses (otherwise (A1) fails). The candidate
+    itself is left out. Losses and gains are separate, which halves δ approximately.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ import numpy as np
 from mechanisms.kernels.dominance import Places, dominators, interval_dominators, widen
 from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
-#: What counts may take that are kept for the next draw; later levels are counted anew.
-KEPT_BYTES = 1 << 26
+#: Memory of cached counts for the next draw; later levels are counted again.
+CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
 
 
 @dataclass
 class ParetoSensitivity:
-    """δ of the candidates ``rest``, in their order; made by ``of`` and ``without``.
+    """δ of the candidates ``rest``, in their order; built by ``of`` and ``without``.
 
-    Counts of one t need the sums of all before it, so that t is best asked for in rising order.
+    Counts of one t need the sums of all earlier t, so rising order of t is the fastest.
     """
 
-    members: Sequence[Measured]
+    members: Sequence[Measurement]
     grids: Sequence[Grid]
     horizon: int
     executor: Executor
-    #: The candidates it speaks of, by their index in ``members``.
+    #: The candidates, by their index in ``members``.
     rest: Integers
     #: u of each member, shape (members, rest).
     values: Integers
-    #: p: how many of the rest dominate each, int32.
+    #: p: the number of the rest that dominate each, int32.
     dominators: Places
-    #: (A_t, C_t) for t = 0, 1, …, as many as are kept.
+    #: The cached (A_t, C_t) for t = 0, 1, ….
     levels: list[Counts] = field(default_factory=list)
     _sums: Integers | None = None
     _summed: int = 0
@@ -54,7 +54,7 @@ class ParetoSensitivity:
     @classmethod
     def of(
         cls,
-        members: Sequence[Measured],
+        members: Sequence[Measurement],
         grids: Sequence[Grid],
         horizon: int,
         executor: Executor,
@@ -62,11 +62,13 @@ class ParetoSensitivity:
         """δ of all candidates, n ≥ 1, of members on their own grids."""
         values = np.stack([member.utilities for member in members])
         everyone = np.arange(values.shape[1], dtype=np.int64)
-        found = dominators(values, executor)
-        return cls(members, grids, horizon, executor, everyone, values, found)
+        return cls(
+            members, grids, horizon, executor, everyone, values, dominators(values, executor)
+        )
 
     def without(self, place: int) -> ParetoSensitivity:
-        """δ of the same but the candidate in this place: one comparison with each, each t."""
+        """δ of the same but the candidate at ``place``: one comparison with each, for each cached
+        t."""
         gone = (self.values[:, [place]] > self.values).all(axis=0)
         smaller = ParetoSensitivity(
             self.members,
@@ -98,7 +100,7 @@ class ParetoSensitivity:
         (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
         lost = may_before[candidates] - must[candidates]
         gained = may[candidates] - must_before[candidates]
-        # No count exceeds n − 1, so the cap holds by itself but for its floor.
+        # No count exceeds n − 1, so the cap holds already; only its floor is needed.
         steps: Integers = np.maximum(np.maximum(lost, gained), 1).astype(np.int64)
         return steps
 
@@ -123,12 +125,12 @@ class ParetoSensitivity:
         if t < len(self.levels):
             return self.levels[t]
         if t not in self._recent:
-            found = self._counted(t)
-            if t == len(self.levels) and (t + 1) * 8 * self.rest.size <= KEPT_BYTES:
-                self.levels.append(found)
-                return found
-            self._recent = {u: counts for u, counts in self._recent.items() if u == t - 1}
-            self._recent[t] = found
+            counts = self._counted(t)
+            if t == len(self.levels) and (t + 1) * 8 * self.rest.size <= CACHE_BYTES:
+                self.levels.append(counts)
+                return counts
+            self._recent = {u: past for u, past in self._recent.items() if u == t - 1}
+            self._recent[t] = counts
         return self._recent[t]
 
     def _counted(self, t: int) -> Counts:
@@ -143,7 +145,7 @@ class ParetoSensitivity:
         self._sums, self._summed = np.zeros_like(self.values), 0
 
     def _widened(self, t: int) -> Integers:
-        """The boxes after t + 1 changes, (members, 2, rest), from those after t."""
+        """The boxes after t + 1 changes, (members, 2, rest), from the boxes after t changes."""
         assert self._sums is not None
         assert t == self._summed
         boxes = np.empty((len(self.members), 2, self.rest.size), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""δ of a weighted sum of rates in one piece, which walks and sums its steps by runs.
+"""δ of a weighted sum of rates as one object, which walks and sums its steps by runs.
 
-A weighted sum by itself says what δ(t) is, but a dampened score of a rate takes up to as many steps
-as there are records.
+A general weighted sum computes δ(t) for one t. A dampened score of a rate takes up to as many steps
+as there are records, which would be too slow.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 
 def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
-    """The same δ where all members are single rates; ``sums`` as it is elsewhere."""
+    """The same δ if all members are single rates; otherwise ``sums`` itself."""
     members = [
         (part, member) for group in sums.groups for part, inside in enumerate(group)
         for member in inside
     ]  # fmt: skip
     rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
-    # One group: its parts exclude one another. Several: each has one part, and they add up.
+    # One group: its parts exclude one another. Several groups: each has one part, and they add up.
     exclusive_or_added = len(sums.groups) == 1 or all(len(group) == 1 for group in sums.groups)
     alone = all(len(part) == 1 for group in sums.groups for part in group)
     if len(rates) < len(members) or not (exclusive_or_added and alone):

@@ -1,4 +1,4 @@
-"""One utility, as it is."""
+"""One utility as an objective."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.objectives.objective import Term
 
 
-class Single:
-    """The one member as it is. Implements ``Objective``."""
+class SingleUtility:
+    """The only member, unchanged. Implements ``Objective``."""
 
     facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
         title="One utility",

@@ -1,8 +1,8 @@
 """The sensitivity function of a weighted sum: the weighted sum of the members' own.
 
-Members that one change cannot move together stand in one group, as its parts: there the largest
-part takes the place of the sum. Both are admissible when every member is; each member is capped
-by itself, which is at least as tight as capping the sum.
+Members that one change cannot move together form one group, as its parts. In a group the largest
+part replaces the sum. Both are admissible if every member is. Each member is capped separately,
+which is at least as tight as capping the sum.
 
 Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
 """
@@ -18,7 +18,7 @@ from mechanisms.model.sensitivity import Integers, SensitivityFunction
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeightedMember:
     """One member: |W| times its δ, with its public cap Δ̃."""
 
     factor: int
@@ -31,12 +31,12 @@ class Weighed:
 
 
 #: Groups of parts of members: sums over groups and inside parts, the maximum over parts.
-Groups = Sequence[Sequence[Sequence[Weighed]]]
+Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
 @dataclass(frozen=True)
 class SumSensitivity:
-    """δ of ``count`` candidates. ``cap`` is the same combination of the members' caps."""
+    """δ of ``count`` candidates; ``cap`` is the same combination of the members' caps."""
 
     groups: Groups
     cap: int
@@ -59,32 +59,33 @@ class SumSensitivity:
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # A member may settle below its public cap; it never settles after T.
+                    # δ of a member may stay below its public cap; it is constant after T.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:
                 short += self._missing(group)
         return short
 
-    def _missing(self, group: Sequence[Sequence[Weighed]]) -> Integers:
-        """K of a maximum: no closed form, but it ends once every candidate is at the cap."""
+    def _missing(self, group: Sequence[Sequence[WeightedMember]]) -> Integers:
+        """K of a maximum: there is no closed form, but the loop ends once every candidate is at the
+        cap."""
         short = np.zeros(self.count, dtype=np.int64)
-        cap, open_ = group_cap(group), np.arange(self.count)
+        cap, below_cap = group_cap(group), np.arange(self.count)
         for t in range(self.horizon):
-            missing = cap - _group_at(group, t, open_)
-            short[open_] += missing
-            open_ = open_[missing > 0]
-            if not open_.size:
+            missing = cap - _group_at(group, t, below_cap)
+            short[below_cap] += missing
+            below_cap = below_cap[missing > 0]
+            if not below_cap.size:
                 break
         return short
 
 
-def group_cap(group: Sequence[Sequence[Weighed]]) -> int:
+def group_cap(group: Sequence[Sequence[WeightedMember]]) -> int:
     """Δ of a group, in steps."""
     return max(sum(member.factor * member.cap for member in part) for part in group)
 
 
-def _group_at(group: Sequence[Sequence[Weighed]], t: int, candidates: Integers) -> Integers:
+def _group_at(group: Sequence[Sequence[WeightedMember]], t: int, candidates: Integers) -> Integers:
     parts = [
         sum(
             (member.factor * member.delta.at(t, candidates) for member in part),

@@ -1,4 +1,4 @@
-"""A weighted sum of utilities, in whole numbers: whole weights, one common grid."""
+"""A weighted sum of utilities, in whole numbers: whole weights and one common grid."""
 
 from __future__ import annotations
 
@@ -17,31 +17,35 @@ from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import direction
-from mechanisms.objectives.objective import Objective, Relative, Term
+from mechanisms.objectives.objective import (
+    RelativeObjective,
+    Term,
+    common_candidates,
+    common_relations,
+)
 from mechanisms.objectives.rates_sum import in_one_piece
-from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
-from mechanisms.objectives.terms import common_candidates, common_relations
+from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember
 from mechanisms.objectives.weights import exact_weight, whole_weights
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement, Objective
 
 
 @runtime_checkable
-class Exclusive(Protocol):
+class ExclusiveUtility(Protocol):
     """A utility that one change cannot move together with certain others."""
 
     def exclusive(self, dataset: Dataset) -> tuple[str, str] | None:
-        """(group, part): a change moves utilities of one part of a group only; None: no group.
+        """(group, part), or None: a change moves utilities of one part of a group only.
 
-        What it says holds under ``dataset.neighbouring``, whatever the records.
+        This must hold under ``dataset.neighbouring`` for all records.
         """
         ...
 
 
 @dataclass(frozen=True)
-class Weighing:
+class Weighting:
     """Public: the whole weights W, and the grid on which each member is measured.
 
-    ``scale`` is W over the weights asked for, but for rounding: U / (2^bits · scale) is Σ w·u.
+    ``scale`` is W over the requested weights, up to rounding: U / (2^bits · scale) is Σ w·u.
     """
 
     weights: tuple[int, ...]
@@ -53,8 +57,8 @@ class Weighing:
 class WeightedSum:
     """u = Σ W·u; Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ), T the largest. Implements ``Objective``.
 
-    A negative weight prefers candidates where its utility is low. Of utilities that one change
-    cannot move together (``Exclusive``) the largest counts instead of the sum.
+    A negative weight prefers candidates with a low utility. Among utilities that one change cannot
+    move together (``ExclusiveUtility``) the maximum replaces the sum.
 
     Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
     """
@@ -81,7 +85,9 @@ class WeightedSum:
 
     def __init__(self, terms: Sequence[Term]) -> None:
         members = [term.member for term in terms]
-        if not terms or any(isinstance(member, Relative | WeightedSum) for member in members):
+        if not terms or any(
+            isinstance(member, RelativeObjective | WeightedSum) for member in members
+        ):
             raise UnsupportedQuery(
                 "the members of a weighted sum are utilities, one or more",
                 supported={"objective": "weighted_sum"},
@@ -98,12 +104,13 @@ class WeightedSum:
 
     def weighing(
         self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
-    ) -> Weighing:
-        """The weights and the common grid: of all that fit, those whose coarser one is finest."""
+    ) -> Weighting:
+        """The weights and the common grid: among those that fit, the pair whose coarser part is
+        finest."""
         own = [member.grid(dataset, candidates, sensitivity) for member, _ in self._terms]
-        wanted = [weight for _, weight in self._terms]
+        requested = [weight for _, weight in self._terms]
         best: tuple[tuple[int, int, int], tuple[int, ...], int] | None = None
-        for fineness, weights in whole_weights(wanted):
+        for fineness, weights in whole_weights(requested):
             bits = _finest_bits(own, weights, sensitivity)
             if bits is None:
                 continue
@@ -116,7 +123,7 @@ class WeightedSum:
                 "these utilities; another sensitivity may fit"
             )
         _, weights, bits = best
-        scale = Fraction(max(map(abs, weights))) / max(map(abs, wanted))
+        scale = Fraction(max(map(abs, weights))) / max(map(abs, requested))
         return self._weighing(dataset, own, weights, scale, bits)
 
     def measure(
@@ -126,7 +133,7 @@ class WeightedSum:
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         chosen = self.weighing(dataset, candidates, sensitivity)
         if chosen.grid != grid:
             raise ValueError("a weighted sum is measured on its own grid")
@@ -135,14 +142,14 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # A member whose own grid is coarser is put on the common one exactly.
+            # A member with a coarser grid is put on the common grid exactly.
             factor = weight << (grid.bits - own.bits)
-            found = member.measure(records, dataset, candidates, sensitivity, own)
-            utilities += factor * found.utilities
-            weighed.append(Weighed(abs(factor), found.delta, own.cap))
+            measured = member.measure(records, dataset, candidates, sensitivity, own)
+            utilities += factor * measured.utilities
+            weighed.append(WeightedMember(abs(factor), measured.delta, own.cap))
         groups = [[[weighed[i] for i in part] for part in group] for group in self._groups(dataset)]
         sums = SumSensitivity(groups, grid.cap, grid.horizon, utilities.size)
-        return Measured(utilities, in_one_piece(sums))
+        return Measurement(utilities, in_one_piece(sums))
 
     def _weighing(
         self,
@@ -151,7 +158,7 @@ class WeightedSum:
         weights: tuple[int, ...],
         scale: Fraction,
         bits: int,
-    ) -> Weighing:
+    ) -> Weighting:
         members = tuple(grid.coarser(min(bits, grid.bits)) for grid in own)
         common = [_on(grid, bits) for grid in members]
         caps = [abs(w) * grid.cap for w, grid in zip(weights, common, strict=True)]
@@ -160,20 +167,20 @@ class WeightedSum:
         )
         largest = sum(abs(w) * grid.largest for w, grid in zip(weights, common, strict=True))
         horizon = max(grid.horizon for grid in own)
-        return Weighing(weights, scale, members, Grid(bits, cap, horizon, largest))
+        return Weighting(weights, scale, members, Grid(bits, cap, horizon, largest))
 
     def _groups(self, dataset: Dataset) -> list[list[list[int]]]:
-        """The numbers of the members by group and part; one without a group is one by itself."""
+        """The members' numbers by group and part; a member without a group forms its own."""
         groups: dict[object, dict[str, list[int]]] = {}
         for i, (member, _) in enumerate(self._terms):
-            found = member.exclusive(dataset) if isinstance(member, Exclusive) else None
-            group, part = found or (i, "")
+            exclusive = member.exclusive(dataset) if isinstance(member, ExclusiveUtility) else None
+            group, part = exclusive or (i, "")
             groups.setdefault(group, {}).setdefault(part, []).append(i)
         return [list(parts.values()) for parts in groups.values()]
 
 
 def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
-    """One term a member, of the sum of its weights; none of weight 0."""
+    """One term per member, with the sum of its weights; none of weight 0."""
     merged: list[tuple[Objective, Fraction]] = []
     for term in terms:
         weight = exact_weight(term.weight)
@@ -189,7 +196,7 @@ def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
 def _finest_bits(
     own: Sequence[Grid], weights: Sequence[int], sensitivity: Sensitivity
 ) -> int | None:
-    """The largest g at which all sums stay below 2⁶², up to the finest of the members."""
+    """The largest g at which all sums stay below 2⁶², at most the finest grid of the members."""
     finest = max(grid.bits for grid in own)
     horizon = max(grid.horizon for grid in own) if sensitivity is Sensitivity.SHIFTED else 1
     for bits in range(finest, min(finest, 1) - 1, -1):
@@ -202,7 +209,7 @@ def _finest_bits(
 
 
 def _on(grid: Grid, bits: int) -> Grid:
-    """The same bounds on a grid of ``bits``: a finer one is exact, a coarser one rounds up."""
+    """The same bounds on a grid of ``bits``: exact on a finer grid, rounded up on a coarser one."""
     finer = bits - grid.bits
     if finer <= 0:
         return grid.coarser(bits)

@@ -1,4 +1,4 @@
-"""Weights as whole numbers: a common factor changes no score, so only their ratios count."""
+"""Weights as whole numbers: a common factor changes no score, so only ratios matter."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mechanisms.model.errors import UnsupportedQuery
 
 #: The finest rounding of weights: the largest becomes 2^20.
 FINEST = 20
-#: What a weight may be, but for its sign and 0.
+#: The range of a weight's absolute value, except for 0.
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e12")
 
 
 def exact_weight(weight: Decimal | None) -> Fraction:
-    """The weight as given, 1 when none is; UnsupportedQuery when it is out of range."""
+    """The exact weight, or 1 for None. Raises: UnsupportedQuery when it is out of range."""
     if weight is None:
         return Fraction(1)
     if not weight.is_finite() or (weight and not SMALLEST <= abs(weight) <= LARGEST):
@@ -30,9 +30,9 @@ def exact_weight(weight: Decimal | None) -> Fraction:
 def whole_weights(weights: Sequence[Fraction]) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Whole weights, the finest first, each with its fineness in bits.
 
-    The exact ratios come first where they fit into 2^FINEST, and count as the finest. Then the
-    nearest to 2^w · wᵢ / max|w|, halves to even, for w = FINEST, …, 1; none becomes zero. The
-    weights are not zero.
+    The exact ratios come first if they fit into 2^FINEST, and count as the finest. Then follow the
+    nearest whole numbers to 2^w · wᵢ / max|w|, halves to even, for w = FINEST, …, 1; none becomes
+    zero. The weights are not zero.
     """
     multiple = lcm(*(weight.denominator for weight in weights))
     exact = [int(weight * multiple) for weight in weights]

@@ -8,7 +8,7 @@ from mechanisms.selection.selector import Draws, Selector
 
 __all__ = ["NOT_OFFERED", "SELECTORS", "Draws", "Selector"]
 
-#: Report-noisy-max with other noise is one of the selectors, or worse than them.
+#: Report-noisy-max with other noise equals one of the selectors, or is worse.
 NOT_OFFERED: dict[str, str] = {
     "laplace": (
         "The largest of scores with Laplace noise of scale 2/ε has the same privacy loss but is "

@@ -1,10 +1,10 @@
-"""How far below the best a selected candidate may fall: public bounds, for information only.
+"""Public bounds on how far below the best a selected candidate may score; for information only.
 
-Every draw runs at λ = ε / 2k a unit of sensitivity, its share ε/k rounded down to 10⁻⁹. If the
-chance that *some* draw takes a candidate more than x below the best that is left is at most
-m·e^(−λx), then x = (2k/ε)·ln(m / (1 − confidence)) is exceeded with probability 1 − confidence at
-most. When no draw does so, the j-th drawn is within x of the j-th best: only j − 1 candidates are
-gone by then.
+Every draw runs at λ = ε / 2k per unit of sensitivity; its share ε/k is rounded down to 10⁻⁹. Let
+m·e^(−λx) bound the chance that *some* draw takes a candidate more than x below the best that
+remains. Then x = (2k/ε)·ln(m / (1 − confidence)) is exceeded with probability at most 1 −
+confidence. If no draw does so, the j-th drawn is within x of the j-th best, because only j − 1
+candidates are gone by then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def loss_bound(misses: Fraction, error: float, k: int, confidence: float) -> Pri
 
 
 def _units(misses: Fraction, confidence: float) -> float:
-    """λ·x, which is zero where even m itself is a chance small enough."""
+    """λ·x, or zero if m is already below 1 − confidence."""
     if not 0 < confidence < 1:
         raise ValueError(f"the confidence lies between 0 and 1, got {confidence}")
     return max(0.0, log(misses / Fraction(1 - confidence))) if misses else 0.0

@@ -1,4 +1,5 @@
-"""What every selector refuses, and how it spends its loss; decided by public facts alone."""
+"""Checks of all selectors, and the steps by which they spend their loss; from public facts
+alone."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def one_release(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
 
 
 def a_release_each(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
-    """Equal shares, one a candidate; the last takes the left-over units."""
+    """Equal shares, one per candidate; the last share takes the remaining units."""
     at_least_one(k)
     if k > loss.epsilon_nano:
         raise UnsupportedQuery("the share of one draw is less than the smallest loss, 10⁻⁹")

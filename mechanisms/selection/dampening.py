@@ -1,17 +1,16 @@
 """Scores of sensitivity one: utilities divided by how far they may still move.
 
-A score is a whole number of steps of 2^−q and differs by at most 2^q between neighbours, for
-every candidate, whenever δ is admissible (``mechanisms.model.sensitivity``). That is all a selector
-needs: any mechanism that is ε-DP for such scores answers with loss ε. Only integers take part.
+A score is a whole number of steps of 2^−q. Between neighbours it differs by at most 2^q for every
+candidate, whenever δ is admissible (``mechanisms.model.sensitivity``). A selector needs nothing
+else: any mechanism that is ε-DP for such scores answers with loss ε. Only integers take part.
 
-Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one odd rule for all signs
-(D = 0 at u = 0), the flattened δ of section 4.2, and the shifted limit of Definition 4.3 for δ
-that reach the common cap at a public horizon; without that the limit need not exist.
+Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one odd rule for all signs (D =
+    0 at u = 0), the flattened δ of section 4.2, and the shifted limit of Definition 4.3. That limit
+    is for δ that reach the common cap at a public horizon; otherwise it need not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -23,13 +22,13 @@ from mechanisms.model.sensitivity import (
     SensitivityFunction,
     WalkedSensitivity,
 )
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
 Direction = Literal[1, -1]
 
 
 def scores(
-    measured: Measured,
+    measured: Measurement,
     grid: Grid,
     sensitivity: Sensitivity,
     score_bits: int,
@@ -39,28 +38,38 @@ def scores(
 
     Args:
         measured: private utilities and δ, on ``grid``.
-        sensitivity: which of ``SCORES`` turns them into scores.
+        sensitivity: the way in which they become scores.
         score_bits: q; ``score_bound`` must be below 2⁶² with it.
-        direction: the public direction of the shift; the other modes ignore it.
+        direction: the public direction of the shift; only ``SHIFTED`` reads it.
     """
-    return SCORES[sensitivity](measured, grid, score_bits, direction)
+    utilities, delta = measured.utilities, measured.delta
+    match sensitivity:
+        case Sensitivity.GLOBAL:
+            return global_scores(utilities, grid.cap, score_bits)
+        case Sensitivity.LOCAL:
+            return dampened_scores(utilities, delta, score_bits)
+        case Sensitivity.FLATTENED:
+            return flattened_scores(utilities, delta, score_bits)
+        case Sensitivity.SHIFTED:
+            return shifted_scores(utilities, delta, score_bits, direction)
 
 
 def score_bound(grid: Grid, score_bits: int) -> int:
-    """2^q · (T + max|u| / Δ + 1): no score of any dataset of the universe exceeds it."""
+    """2^q · (T + max|u| / Δ + 1): no score of any possible dataset exceeds it."""
     return (grid.horizon + -(-grid.largest // grid.cap) + 1) << score_bits
 
 
 def global_scores(utilities: Integers, cap: int, score_bits: int) -> Integers:
-    """⌊2^q · u / Δ⌋; all zero where Δ = 0, for then the (floored) cap is 1 and u is 0."""
+    """⌊2^q · u / Δ⌋. All are zero if Δ = 0, because then the (floored) cap is 1 and u is 0."""
     return scaled_floor(utilities, cap, score_bits)
 
 
 def dampened_scores(utilities: Integers, delta: SensitivityFunction, score_bits: int) -> Integers:
-    """D: how many steps of δ(0), δ(1), … cover |u|, the last one in part; the sign of u.
+    """D: the number of steps δ(0), δ(1), … that cover |u|, the last one in part; with the sign of
+    u.
 
-    One pass a step over the candidates that are not yet covered; from the horizon on every step
-    is the cap, so the rest is one division.
+    Each pass handles one step for the candidates that are not yet covered. From the horizon on
+    every step equals the cap, so one division gives the rest.
     """
     rest = np.abs(utilities)
     if isinstance(delta, WalkedSensitivity):
@@ -68,20 +77,20 @@ def dampened_scores(utilities: Integers, delta: SensitivityFunction, score_bits:
         return _signed(utilities, steps, rest, width, score_bits)
     steps = np.zeros(utilities.shape, dtype=np.int64)
     width = np.full(utilities.shape, delta.cap, dtype=np.int64)
-    open_ = np.flatnonzero(rest)
-    left = rest[open_]
+    uncovered = np.flatnonzero(rest)
+    remaining = rest[uncovered]
     for t in range(delta.horizon):
-        if not open_.size:
+        if not uncovered.size:
             break
-        step = delta.at(t, open_)
-        covered = left <= step
+        step = delta.at(t, uncovered)
+        covered = remaining <= step
         if covered.any():
-            done = open_[covered]
-            steps[done], rest[done], width[done] = t, left[covered], step[covered]
+            done = uncovered[covered]
+            steps[done], rest[done], width[done] = t, remaining[covered], step[covered]
             more = ~covered
-            open_, left, step = open_[more], left[more], step[more]
-        left = left - step
-    steps[open_], rest[open_] = delta.horizon, left
+            uncovered, remaining, step = uncovered[more], remaining[more], step[more]
+        remaining = remaining - step
+    steps[uncovered], rest[uncovered] = delta.horizon, remaining
     return _signed(utilities, steps, rest, width, score_bits)
 
 
@@ -120,27 +129,3 @@ def _signed(
     sign = np.sign(utilities)
     dampened: Integers = sign * (steps << score_bits)
     return dampened + scaled_floor(sign * rest, width, score_bits)
-
-
-def _global(measured: Measured, grid: Grid, score_bits: int, _: Direction) -> Integers:
-    return global_scores(measured.utilities, grid.cap, score_bits)
-
-
-def _local(measured: Measured, _: Grid, score_bits: int, __: Direction) -> Integers:
-    return dampened_scores(measured.utilities, measured.delta, score_bits)
-
-
-def _flattened(measured: Measured, _: Grid, score_bits: int, __: Direction) -> Integers:
-    return flattened_scores(measured.utilities, measured.delta, score_bits)
-
-
-def _shifted(measured: Measured, _: Grid, score_bits: int, direction: Direction) -> Integers:
-    return shifted_scores(measured.utilities, measured.delta, score_bits, direction)
-
-
-SCORES: dict[Sensitivity, Callable[[Measured, Grid, int, Direction], Integers]] = {
-    Sensitivity.GLOBAL: _global,
-    Sensitivity.LOCAL: _local,
-    Sensitivity.FLATTENED: _flattened,
-    Sensitivity.SHIFTED: _shifted,
-}

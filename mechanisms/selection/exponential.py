@@ -13,20 +13,17 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
-from mechanisms.selection.accuracy import error_bound, loss_bound
 from mechanisms.selection.checks import enough, one_release
-from mechanisms.selection.laws import (
-    Ordered,
-    exponential_probabilities,
-    peeled_probabilities,
-)
-from mechanisms.selection.selector import Draws
+from mechanisms.selection.laws import OrderedLaw, exponential_probabilities, peeled_probabilities
+from mechanisms.selection.selector import Draws, Selector
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Implements ``Selector``. One race draws all k in order, whichever ``draws`` is asked: its
-    law is that of k draws without replacement (Plackett–Luce), each at ε/k to the last digit."""
+@dataclass(frozen=True)
+class Exponential(Selector):
+    """One race draws all k candidates in order, for either value of ``draws``.
+
+    Its law is that of k draws without replacement (Plackett–Luce), each at exactly ε/k.
+    """
 
     name: str = "exponential"
     title: str = "Exponential mechanism"
@@ -38,7 +35,7 @@ class Exponential:
     source: str = "McSherry and Talwar, Mechanism Design via Differential Privacy, 2007, Theorem 6"
     noisy_max: str = "The same law as the largest of scores with Gumbel noise of scale 2/ε."
 
-    def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:  # noqa: ARG002
+    def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:
         return one_release("exponential mechanism", loss, k)
 
     def top(
@@ -60,22 +57,11 @@ class Exponential:
         return exponential_probabilities(scores, p)
 
     def ordered_probabilities(
-        self,
-        scores: Sequence[int],
-        p: Fraction,
-        k: int,
-        draws: Draws,  # noqa: ARG002 - one law for both
-    ) -> Ordered:
+        self, scores: Sequence[int], p: Fraction, k: int, draws: Draws
+    ) -> OrderedLaw:
         return peeled_probabilities(exponential_probabilities, scores, p, k)
 
-    def accuracy(self, n: int, loss: PrivacyLoss, k: int, confidence: float) -> float:
-        return error_bound(self._misses(n, k), loss, k, confidence)
-
-    def loss_for(self, n: int, error: float, k: int, confidence: float) -> PrivacyLoss:
-        return loss_bound(self._misses(n, k), error, k, confidence)
-
-    def _misses(self, n: int, k: int) -> Fraction:
-        """A candidate x below the best left is drawn with probability e^(−λx) at most: n − 1 of
-        them, in k draws."""
+    def misses(self, n: int, k: int) -> Fraction:
+        """Each of k draws takes each of n − 1 candidates x below the best with e^(−λx) at most."""
         enough(k, n)
         return Fraction(k * (n - 1))

@@ -1,7 +1,7 @@
-"""The exact laws of selection, as rationals of p = e^−λ: what samplers are held against.
+"""The exact laws of selection, as rationals of p = e^−λ, to which tests compare the samplers.
 
-Every law is a function of whole-number scores and a rational p in (0, 1). On scores that
-neighbours move by at most D, loss ε means λ = ε / (2kD), so that e^ε = p^(−2kD).
+Every law is a function of whole-number scores and a rational p in (0, 1). On scores that neighbours
+move by at most D, loss ε means λ = ε / (2kD), so that e^ε = p^(−2kD).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import pairwise, permutations
 
 Law = Callable[[Sequence[int], Fraction], list[Fraction]]
-Ordered = dict[tuple[int, ...], Fraction]
+OrderedLaw = dict[tuple[int, ...], Fraction]
 Polynomial = list[Fraction]
 
 
@@ -26,8 +26,8 @@ def exponential_probabilities(scores: Sequence[int], p: Fraction) -> list[Fracti
 def permute_and_flip_probabilities(scores: Sequence[int], p: Fraction) -> list[Fraction]:
     """P(r) = q(r)·∫₀¹ Π_{i ≠ r} (1 − q(i)·t) dt, where q(i) = p^(max − score(i)).
 
-    Give every candidate a uniform time: r is taken at its time t if its coin q(r) shows heads
-    and no other one was taken before.
+    Each candidate has a uniform time t. Candidate r is taken if its coin q(r) shows heads and no
+    candidate was taken before.
     """
     best = max(scores)
     accepted = [p ** (best - score) for score in scores]
@@ -37,14 +37,14 @@ def permute_and_flip_probabilities(scores: Sequence[int], p: Fraction) -> list[F
     ]
 
 
-def peeled_probabilities(law: Law, scores: Sequence[int], p: Fraction, k: int) -> Ordered:
-    """k draws of ``law``, each among the candidates that are left: P of every ordered answer.
+def peeled_probabilities(law: Law, scores: Sequence[int], p: Fraction, k: int) -> OrderedLaw:
+    """P of every ordered answer of k draws of ``law``, each among the remaining candidates.
 
-    With the exponential law this is Plackett–Luce, which the race draws at once.
+    With the exponential law this is Plackett–Luce, which the race draws in one pass.
     """
-    answers: Ordered = {(): Fraction(1)}
+    answers: OrderedLaw = {(): Fraction(1)}
     for _ in range(k):
-        longer: Ordered = {}
+        longer: OrderedLaw = {}
         for answer, probability in answers.items():
             rest = [r for r in range(len(scores)) if r not in answer]
             for r, share in zip(rest, law([scores[r] for r in rest], p), strict=True):
@@ -53,12 +53,12 @@ def peeled_probabilities(law: Law, scores: Sequence[int], p: Fraction, k: int) -
     return answers
 
 
-def one_shot_probabilities(scores: Sequence[int], p: Fraction, k: int) -> Ordered:
+def one_shot_probabilities(scores: Sequence[int], p: Fraction, k: int) -> OrderedLaw:
     """The k largest of score + exponential noise of rate λ: P of every ordered answer.
 
     y = e^(−λ(score + noise)) is uniform on (0, c), c = p^score up to a common factor, and the
-    largest value has the smallest y. With r₁, …, r_k in order this integrates
-    0 < y₁ < … < y_k, y_j < c(r_j), all others above y_k: polynomials between the values of c.
+    largest value has the smallest y. With r₁, …, r_k in order this integrates 0 < y₁ < … < y_k, y_j
+    < c(r_j), all others above y_k: polynomials between the values of c.
     """
     best = max(scores)
     ends = [p ** (score - best) for score in scores]
@@ -77,8 +77,8 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
     above = _product([1, -1 / end] for end in others)
     return sum(
         (
-            _integral(_times(polynomial, above), left, right) / ends[answer[-1]]
-            for polynomial, (left, right) in zip(below, pieces, strict=True)
+            _integral(_times(polynomial, above), low, high) / ends[answer[-1]]
+            for polynomial, (low, high) in zip(below, pieces, strict=True)
         ),
         Fraction(0),
     )
@@ -90,13 +90,13 @@ def _accumulated(
     """y → ∫₀^y density(t) dt / end, where the density stops at ``end``."""
     total = Fraction(0)
     accumulated = []
-    for polynomial, (left, right) in zip(density, pieces, strict=True):
-        if left >= end:
+    for polynomial, (low, high) in zip(density, pieces, strict=True):
+        if low >= end:
             accumulated.append([total])
             continue
         rising = _antiderivative([c / end for c in polynomial])
-        rising[0] = total - _at(rising, left)
-        total = _at(rising, right)
+        rising[0] = total - _at(rising, low)
+        total = _at(rising, high)
         accumulated.append(rising)
     return accumulated
 
@@ -105,17 +105,17 @@ def _product(factors: Iterable[Sequence[Fraction | int]]) -> Polynomial:
     return reduce(_times, factors, [Fraction(1)])
 
 
-def _times(left: Polynomial, right: Sequence[Fraction | int]) -> Polynomial:
-    product = [Fraction(0)] * (len(left) + len(right) - 1)
-    for i, a in enumerate(left):
-        for j, b in enumerate(right):
+def _times(first: Polynomial, second: Sequence[Fraction | int]) -> Polynomial:
+    product = [Fraction(0)] * (len(first) + len(second) - 1)
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
             product[i + j] += a * b
     return product
 
 
-def _integral(polynomial: Polynomial, left: Fraction | int, right: Fraction | int) -> Fraction:
+def _integral(polynomial: Polynomial, low: Fraction | int, high: Fraction | int) -> Fraction:
     rising = _antiderivative(polynomial)
-    return _at(rising, right) - _at(rising, left)
+    return _at(rising, high) - _at(rising, low)
 
 
 def _antiderivative(polynomial: Polynomial) -> Polynomial:

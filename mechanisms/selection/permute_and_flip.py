@@ -15,21 +15,18 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.rate import Rate
-from mechanisms.selection.accuracy import error_bound, loss_bound
 from mechanisms.selection.checks import a_release_each, enough, one_release
 from mechanisms.selection.laws import (
-    Ordered,
+    OrderedLaw,
     one_shot_probabilities,
     peeled_probabilities,
     permute_and_flip_probabilities,
 )
-from mechanisms.selection.selector import Draws
+from mechanisms.selection.selector import Draws, Selector
 
 
-@dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
-    """Implements ``Selector``."""
-
+@dataclass(frozen=True)
+class PermuteAndFlip(Selector):
     name: str = "permute_and_flip"
     title: str = "Permute-and-flip"
     description: str = (
@@ -82,20 +79,17 @@ class PermuteAndFlip:
 
     def ordered_probabilities(
         self, scores: Sequence[int], p: Fraction, k: int, draws: Draws
-    ) -> Ordered:
+    ) -> OrderedLaw:
         if draws == "one_shot":
             return one_shot_probabilities(scores, p, k)
         return peeled_probabilities(permute_and_flip_probabilities, scores, p, k)
 
-    def accuracy(self, n: int, loss: PrivacyLoss, k: int, confidence: float) -> float:
-        return error_bound(self._misses(n, k), loss, k, confidence)
+    def misses(self, n: int, k: int) -> Fraction:
+        """The larger of the bounds for both values of ``draws``.
 
-    def loss_for(self, n: int, error: float, k: int, confidence: float) -> PrivacyLoss:
-        return loss_bound(self._misses(n, k), error, k, confidence)
-
-    def _misses(self, n: int, k: int) -> Fraction:
-        """r beats a candidate that is x better only if its noise is larger by x: ½·e^(−λx) for
-        each of n − 1. In one shot any of n noises above x: n·e^(−λx). The larger serves both."""
+        A candidate beats one that is x better only if its noise is larger by x: ½·e^(−λx) for each
+        of n − 1. In one shot, some of n noises must exceed x: n·e^(−λx).
+        """
         enough(k, n)
         if k == 1:
             return Fraction(n - 1, 2)

@@ -1,7 +1,7 @@
-"""Selection of the best k candidates: grid, measure, scores, draws.
+"""Selection of the best k candidates: grid, measurement, scores, draws.
 
-``plan`` is all that can be said without records: a price or a quote calls it alone, and
-``select_top`` calls it again before it looks at anything private, so both refuse alike.
+``plan`` needs no records: a price or a quote calls it alone. ``select_top`` calls it again before
+it reads anything private, so both refuse the same queries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.objectives import Objective, Relative, Spread
+from mechanisms.objectives import Objective, ParallelObjective, RelativeObjective
 from mechanisms.selection import Draws, Selector
 from mechanisms.selection.checks import a_release_each
 from mechanisms.selection.dampening import score_bound, scores
@@ -30,10 +30,10 @@ from mechanisms.utilities.utility import Grid
 
 @dataclass(frozen=True)
 class Plan:
-    """Public: the grids of utilities and scores, and how many candidates there are.
+    """Public: the grids of utilities and scores, and the number of candidates.
 
-    One step of a score is 2^−score_bits of its sensitivity, and one unit of the utility is
-    2^grid.bits / grid.cap of it under ``global``.
+    One step of a score is 2^−score_bits of its sensitivity. One unit of the utility is 2^grid.bits
+    / grid.cap of it under ``global``.
     """
 
     grid: Grid
@@ -78,14 +78,14 @@ def plan(
 def draw_steps(
     selector: Selector, objective: Objective, loss: PrivacyLoss, k: int, draws: Draws, rescore: bool
 ) -> tuple[Step, ...]:
-    """How ``loss`` is spent on k candidates; draws that are scored anew are k releases.
+    """The steps that spend ``loss`` on k candidates; with ``rescore`` each draw is a release.
 
-    Raises: as ``selector.steps``; UnsupportedQuery when the objective scores no candidate by
-        the others, or when draws that are scored anew would come from one noisy vector.
+    Raises: as ``selector.steps``. UnsupportedQuery with ``rescore`` when scores do not compare
+        candidates, or when all draws come from one noisy vector.
     """
     if not rescore:
         return selector.steps(loss, k, draws)
-    if not isinstance(objective, Relative):
+    if not isinstance(objective, RelativeObjective):
         raise UnsupportedQuery(
             "only scores that compare candidates change with those that are left",
             supported={"objective": "pareto"},
@@ -98,7 +98,7 @@ def draw_steps(
     (one,) = selector.steps(loss, 1, draws)
     steps = a_release_each(one.what, loss, k)
     for step in steps:
-        # Each draw is a selection by itself, whose loss must suit exact arithmetic.
+        # Each draw is a selection of its own, whose loss must suit exact arithmetic.
         selector.steps(step.loss, 1, draws)
     return steps
 
@@ -117,38 +117,38 @@ def select_top(
     executor: Executor,
     rescore: bool = False,
 ) -> Integers:
-    """Indices of k candidates, the first drawn first, shape (k,).
+    """Indices of k candidates in the order drawn, shape (k,).
 
     Args:
-        records: private, prepared; they must lie in the public universe of ``dataset``.
+        records: private and prepared; they must satisfy the public domain of ``dataset``.
         selector, draws: how the k are drawn, with equal shares of ``loss`` each.
         loss: ε of all k draws together.
         randomness: ``SystemRandomness()`` when answering analysts.
-        rescore: whether an objective that compares candidates compares those that are left only,
-            before each draw.
+        rescore: True if scores compare only the remaining candidates, anew before each draw.
 
     Raises: as ``plan`` and ``draw_steps``, before anything private is read.
-    Privacy: ε-DP under ``dataset.neighbouring``; of one candidate nothing is read or spent.
-        With ``rescore`` by adaptive composition: who is left follows from earlier answers alone.
+    Privacy: ε-DP under ``dataset.neighbouring``. With ``rescore`` by adaptive composition, because
+        the remaining candidates follow from earlier answers. A single candidate is returned without
+        reading records.
     Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 1, excluding earlier picks.
     """
     public = plan(dataset, candidates, objective, sensitivity, k)
     if public.count == 1:
         return np.zeros(1, dtype=np.int64)
     steps = draw_steps(selector, objective, loss, k, draws, rescore)
-    if isinstance(objective, Spread):
+    if isinstance(objective, ParallelObjective):
         objective = objective.on(executor)
     grid, bits = public.grid, public.score_bits
     measured = objective.measure(records, dataset, candidates, sensitivity, grid)
-    if not (rescore and isinstance(objective, Relative)):
-        found = scores(measured, grid, sensitivity, bits, objective.direction)
-        return selector.top(found, bits, loss, k, draws, randomness, executor)
+    if not (rescore and isinstance(objective, RelativeObjective)):
+        own = scores(measured, grid, sensitivity, bits, objective.direction)
+        return selector.top(own, bits, loss, k, draws, randomness, executor)
     rest = np.arange(public.count, dtype=np.int64)
     drawn = np.empty(k, dtype=np.int64)
     shares = [step.loss for step in steps for _ in range(step.times)]
     for j, share in enumerate(shares):
-        found = scores(measured, grid, sensitivity, bits, objective.direction)
-        (place,) = selector.top(found, bits, share, 1, draws, randomness, executor)
+        own = scores(measured, grid, sensitivity, bits, objective.direction)
+        (place,) = selector.top(own, bits, share, 1, draws, randomness, executor)
         drawn[j] = rest[place]
         rest = np.delete(rest, place)
         if j + 1 < k:

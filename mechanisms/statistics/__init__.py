@@ -1,6 +1,8 @@
-"""Numbers about tables and graphs, released with noise that may follow the records."""
+"""Statistics of tables and graphs, released with noise that may depend on the records."""
 
 from __future__ import annotations
+
+from typing import Any, Protocol
 
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.edges import Edges
@@ -16,18 +18,22 @@ from mechanisms.statistics.two_triangles import TwoTriangles
 
 __all__ = ["MECHANISMS", "STATISTICS", "Statistic"]
 
-StatisticKind = (
-    type[Count]
-    | type[Sum]
-    | type[Mean]
-    | type[Median]
-    | type[Quantile]
-    | type[SmallestSum]
-    | type[Edges]
-    | type[Triangles]
-    | type[TwoTriangles]
-    | type[Stars]
-)
+
+class StatisticKind(Protocol):
+    """A class of statistics: its description, and a statistic for each choice of parameters."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+    def __call__(self, *arguments: Any, **parameters: Any) -> Statistic: ...
+
+
 _ALL: tuple[StatisticKind, ...] = (
     Count,
     Sum,

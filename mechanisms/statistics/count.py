@@ -7,20 +7,19 @@ from typing import ClassVar
 
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
+from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.predicate import Condition, condition, fits, holds
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
-from mechanisms.statistics.tables import table_records
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Count(Single):
-    """GS = 1 under both relations: a replacement changes one row's truth value at most."""
+class Count(SinglePart):
+    """GS = 1 under both relations: a replacement changes the truth value of at most one row."""
 
     name: ClassVar[str] = "count"
     title: ClassVar[str] = "Count"
@@ -37,15 +36,15 @@ class Count(Single):
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measured:
-        table = table_records(records)
+    ) -> Measurement:
+        table = records_of(TableRecords, records)
         rows = len(next(iter(table.codes.values())))
         if not self.where.body.get("all", True):
-            # Every row meets no conditions: nothing to look at, whatever the number of rows.
-            return Measured(rows >> plan.exponent)
+            # Every row meets an empty condition, so no row needs to be read.
+            return Measurement(rows >> plan.exponent)
 
         def part(start: int) -> int:
             block = slice(start, min(start + _BLOCK, rows))
             return int(holds(self.where, table, dataset, block).sum())
 
-        return Measured(sum(executor.map(part, range(0, rows, _BLOCK))) >> plan.exponent)
+        return Measurement(sum(executor.map(part, range(0, rows, _BLOCK))) >> plan.exponent)

@@ -1,23 +1,23 @@
-"""The number of edges: one change moves it by one, everywhere and always."""
+"""The number of edges: one change always moves it by exactly one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
-from mechanisms.statistics.graphs import graph_domain, graph_records
+from mechanisms.model.records import GraphRecords, Records, records_of
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.local import Constant
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.local_sensitivity import ConstantBound
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
 
 
 @dataclass(frozen=True)
-class Edges(Single):
-    """LS ≡ GS = 1 (0 where no edge is possible): noise that follows the records gains nothing."""
+class Edges(SinglePart):
+    """LS ≡ GS = 1, and 0 where no edge is possible; data-dependent noise gains nothing."""
 
     name: ClassVar[str] = "edges"
     title: ClassVar[str] = "Edges"
@@ -31,12 +31,8 @@ class Edges(Single):
         return whole_plan(int(domain.nodes > 1 and domain.max_degree > 0), epsilon_nano)
 
     def measure(
-        self,
-        records: Records,
-        dataset: Dataset,  # noqa: ARG002 - the same in every domain
-        plan: Plan,
-        executor: Executor,  # noqa: ARG002 - nothing to split
-    ) -> Measured:
-        edges = len(graph_records(records).indices) // 2
-        one = Constant(plan.cap)
-        return Measured(edges >> plan.exponent, local=one, levels=one)
+        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
+    ) -> Measurement:
+        edges = len(records_of(GraphRecords, records).indices) // 2
+        one = ConstantBound(plan.cap)
+        return Measurement(edges >> plan.exponent, local=one, levels=one)

@@ -1,7 +1,8 @@
-"""The public grid of an answer, and rates of noise that never exceed what they should be.
+"""The public grid of an answer, and noise rates that never exceed the rate they round.
 
-Answers are whole numbers of steps γ = 2^exponent. γ follows from public bounds and ε alone: fine
-enough to be unseen beside the noise, coarse enough that every scale stays in exact arithmetic.
+Answers are whole numbers of steps γ = 2^exponent. γ follows from public bounds and ε alone. It is
+too fine to be visible beside the noise, and coarse enough that every scale stays in exact
+arithmetic.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
 
 @dataclass(frozen=True)
 class Plan:
-    """Public: the step γ = 2^exponent and the global sensitivity ``cap`` in steps; 0: constant."""
+    """Public: the step γ = 2^exponent and the global sensitivity ``cap`` in steps; 0 for a
+    constant."""
 
     exponent: int
     cap: int
@@ -34,7 +36,7 @@ class Plan:
 
 @lru_cache(maxsize=1024)
 def whole_plan(cap: int, epsilon_nano: int) -> Plan:
-    """The grid of a whole number of global sensitivity ``cap``: γ ≥ 1, mostly 1."""
+    """The grid of a whole number of global sensitivity ``cap``: γ ≥ 1, usually 1."""
     exponent = 0
     while _too_fine(coarse(cap, exponent), epsilon_nano):
         exponent += 1
@@ -42,18 +44,19 @@ def whole_plan(cap: int, epsilon_nano: int) -> Plan:
 
 
 def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
-    """The smallest g for numbers of size ``largest`` > 0, which bounds sensitivities too."""
+    """The smallest exponent for numbers of size ``largest`` > 0, which also bounds
+    sensitivities."""
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
     while True:
         steps = int(-(-largest // Fraction(2) ** exponent))
-        # Bounds of either sign lie at most twice as far apart.
+        # Bounds of opposite sign are at most twice as far apart.
         if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
             return exponent
         exponent += 1
 
 
 def coarse(change: int, exponent: int) -> int:
-    """What a change of a whole number may become once it is floored to steps of 2^exponent ≥ 1."""
+    """A bound on a whole number's change after it is floored to steps of 2^exponent ≥ 1."""
     return -(-change >> exponent)
 
 
@@ -63,7 +66,7 @@ def _too_fine(cap: int, epsilon_nano: int) -> bool:
 
 @lru_cache(maxsize=1024)
 def rate_at_most(rate: Fraction) -> Rate:
-    """A rate λ ≤ ``rate`` > 0, below by a factor of at most 1 + 2⁻²⁰ unless it is above 2⁹.
+    """A rate λ ≤ ``rate`` > 0, smaller by a factor of at most 1 + 2⁻²⁰ unless it is above 2⁹.
 
     Raises: UnsupportedQuery below 2⁻⁴⁰, which public facts decide.
     """

@@ -1,4 +1,4 @@
-"""The mean of a numeric attribute: a noisy sum over a count that is public or noisy itself."""
+"""The mean of a numeric attribute: a noisy sum over a count that is public or noisy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from mechanisms.statistics.tables import numeric, public_rows, replaces
 
 @dataclass(frozen=True)
 class Mean:
-    """Implements ``Statistic``. When rows come and go the count is private too: two releases, each
-    with half of the loss. The mean of no rows is the middle of the bounds."""
+    """Implements ``Statistic``. Under add/remove the count is private too.
+
+    Then there are two releases, each with half of the loss. The mean of no rows is the middle of
+    the bounds.
+    """
 
     name: ClassVar[str] = "mean"
     title: ClassVar[str] = "Mean"

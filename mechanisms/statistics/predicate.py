@@ -5,7 +5,7 @@
 
 ``in`` lists levels of a categorical attribute or numbers of a numeric one, and the text of a
 missing cell in either; one of ``from`` and ``to`` may be absent. A missing number is in no range.
-Every condition has a truth value on every row, so nothing can fail because of a record.
+Every condition has a truth value on every row, so no record can cause a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
 
 MAX_DEPTH = 8
-#: Values of all lists together; a condition itself counts for one.
+#: Values of all lists together; a condition itself counts as one.
 MAX_VALUES = 1000
 
 Truths = NDArray[np.bool_]
@@ -39,26 +39,26 @@ class Condition:
 
 
 def condition(body: Any) -> Condition:
-    """The condition that a JSON value spells.
+    """The condition that a JSON value describes.
 
-    Raises: ValueError, naming the rule that was broken and never the value.
+    Raises: ValueError that names the violated rule, never the value.
     """
     _check(body)
     return Condition(body)
 
 
 def fits(where: Condition, dataset: Dataset) -> None:
-    """Raise UnsupportedQuery unless the table has the attributes and values that are named."""
+    """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
     _walk(where.body, lambda leaf: _check_leaf(leaf, attribute_named(dataset, leaf["attribute"])))
 
 
 def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
-    """For each of the rows whether it meets the condition; the condition must fit."""
+    """The truth value of the condition on each of these rows; the condition must fit."""
     return _holds(where.body, records, dataset, rows)
 
 
 def _check(body: Any) -> None:
-    """Form alone, level by level, so that no depth exhausts the stack."""
+    """Check the form alone, level by level, so that no depth exhausts the stack."""
     level, values = [body], 0
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -76,7 +76,7 @@ def _check(body: Any) -> None:
 
 
 def _children(node: Any) -> tuple[list[Any], int]:
-    """The conditions inside one, and how many values it lists itself."""
+    """The conditions inside one, and the number of values that it lists itself."""
     if not isinstance(node, Mapping):
         raise ValueError("a condition is an object")
     keys = set(node)
@@ -131,10 +131,10 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
         return
     for value in leaf["in"]:
         if isinstance(value, str):
-            known = value == attribute.missing if numeric else value in attribute.levels
+            is_level = value == attribute.missing if numeric else value in attribute.levels
         else:
-            known = numeric
-        if not known:
+            is_level = numeric
+        if not is_level:
             raise UnsupportedQuery(
                 f"a value is not one of attribute {attribute.name}",
                 supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
@@ -173,7 +173,7 @@ def _number_holds(
         if "to" in body:
             met &= numbers < body["to"]
     if missing is not None:
-        # A missing cell stores the middle of the bounds, which is no number of the row's.
+        # A missing cell stores the middle of the bounds, which is not a value of the row.
         met &= ~missing
         if "in" in body and attribute.missing in body["in"]:
             met |= missing

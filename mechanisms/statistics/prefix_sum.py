@@ -1,7 +1,7 @@
-"""The sum of those of the public values that apply: the first k of a sorted public list.
+"""The sum of the first k values of a sorted public list, where the cut-off k is private.
 
-Only the cut-off k is private, and neighbours differ by one in it. This is no privacy of a table of
-which the list would be the rows: the values themselves are public.
+Danger: this does not protect a table whose rows are the list, because the values are public.
+Neighbours differ by one in k.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
 from mechanisms.statistics.tables import on_grid
 
 
 @dataclass(frozen=True)
-class CutOff:
-    """S(k) = max over cut-offs j of LS(j)·e^{−β|j − k|}. Implements ``local.Smooth``."""
+class CutOffBound:
+    """S(k) = max over cut-offs j of LS(j)·e^{−β|j − k|}. Implements ``SmoothBound``."""
 
     changes: Integers
     cutoff: int
@@ -38,9 +38,12 @@ class CutOff:
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Largest local sensitivities: cut-offs of equal LS are one level, wherever they are, and the
-    distance of levels is in the graph of neighbouring levels. Implements ``local.Smooth``."""
+class CutOffLevels:
+    """Largest local sensitivities. Implements ``SmoothBound``.
+
+    Cut-offs of equal LS form one level, wherever they are. Distances of levels are in the graph of
+    neighbouring levels.
+    """
 
     changes: Integers
     cutoff: int
@@ -51,7 +54,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class SmallestSum(Single):
+class SmallestSum(SinglePart):
     """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
 
     name: ClassVar[str] = "smallest_sum"
@@ -74,25 +77,21 @@ class SmallestSum(Single):
         return Plan(exponent, int(np.abs(ends).max()))
 
     def measure(
-        self,
-        records: Records,
-        dataset: Dataset,
-        plan: Plan,
-        executor: Executor,  # noqa: ARG002 - one pass over a public list
-    ) -> Measured:
+        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
+    ) -> Measurement:
         if not isinstance(records, PrefixRecords):
             raise TypeError("this statistic is measured on prefix records")
         values = on_grid(np.array(_values(dataset)), plan.exponent)
         changes = local_changes(values)
-        return Measured(
+        return Measurement(
             sum(values[: records.cutoff].tolist()),
-            local=CutOff(changes, records.cutoff),
-            levels=Levels(changes, records.cutoff),
+            local=CutOffBound(changes, records.cutoff),
+            levels=CutOffLevels(changes, records.cutoff),
         )
 
 
 def local_changes(values: Integers) -> Integers:
-    """LS at each cut-off 0, …, n: the larger of the values that a step may take in or leave out."""
+    """LS at each cut-off 0, …, n: the larger of the values that one step may add or drop."""
     sizes = np.concatenate(([0], np.abs(values), [0]))
     changes: Integers = np.maximum(sizes[:-1], sizes[1:])
     return changes
@@ -103,10 +102,10 @@ def level_bound(
 ) -> float:
     """max over levels l of LS_l·growth^{−d(l, level of the member)}.
 
-    A multiplicative Dijkstra from all levels at once that ends at the level asked for. ``changes``
-    is LS of every dataset; ``ones[i]`` and ``others[i]`` are neighbours. Lower levels are passed
-    through like others: a way to a sensitive level may lead over a less sensitive one, which the
-    published algorithm leaves out.
+    A multiplicative Dijkstra from all levels that ends at the requested one. ``changes`` is LS of
+    every dataset; ``ones[i]`` and ``others[i]`` are neighbours. Paths may lead through lower
+    levels: the path to a sensitive level may cross a less sensitive one, which the published
+    algorithm omits.
     """
     sizes, level = np.unique(changes, return_inverse=True)
     beside: list[set[int]] = [set() for _ in sizes]

@@ -1,7 +1,7 @@
 """Quantiles and the median of a numeric attribute: the value of rank max(1, ⌈p·n⌉).
 
-p is an exact decimal: in doubles ⌈0.07·100⌉ would be 8. The empty table's quantile is the upper
-bound. The ranks that the exponential mechanism scores are worked out in whole numbers too.
+p is an exact decimal, because in doubles ⌈0.07·100⌉ would be 8. The quantile of an empty table is
+the upper bound. The ranks for the exponential mechanism are whole numbers as well.
 """
 
 from __future__ import annotations
@@ -17,32 +17,25 @@ from numpy.typing import NDArray
 
 from mechanisms.model.domains import Dataset, NumericAttribute
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
+from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
-from mechanisms.statistics.tables import (
-    bounds,
-    number_exponent,
-    numeric,
-    on_grid,
-    replaces,
-    table_records,
-)
+from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.tables import bounds, number_exponent, numeric, on_grid, replaces
 
 #: Decimal places of p: scores are multiples of its denominator.
 PLACES = 6
-#: Cells of the public grid that the exponential mechanism chooses from, unless the bounds are
-#: whole numbers at most 2²⁰ apart: then every whole number is one.
+#: Cells of the public grid from which the exponential mechanism selects. If the bounds are whole
+#: numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
 _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Quantile(Single):
+class Quantile(SinglePart):
     """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
 
     name: ClassVar[str] = "quantile"
@@ -65,18 +58,14 @@ class Quantile(Single):
         return Plan(exponent, high - low)
 
     def measure(
-        self,
-        records: Records,
-        dataset: Dataset,
-        plan: Plan,
-        executor: Executor,  # noqa: ARG002 - a window around one rank
-    ) -> Measured:
-        numbers = table_records(records).ordered[self.attribute]
+        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
+    ) -> Measurement:
+        numbers = records_of(TableRecords, records).ordered[self.attribute]
         low, high = bounds(numeric(dataset, self.attribute), plan.exponent)
-        ordered = Ordered(numbers, plan.exponent, low, high)
+        ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile, len(numbers))
-        kind = ReachedByReplacing if replaces(dataset) else ReachedByPairs
-        return Measured(
+        kind = ReplaceBound if replaces(dataset) else AddRemoveBound
+        return Measurement(
             int(ordered.window(place, place + 1)[0]),
             local=kind(ordered, self.quantile, high - low),
         )
@@ -88,30 +77,29 @@ class Quantile(Single):
         return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The public grid v_0 = lower, …, v_G = upper that candidates are, ascending."""
+        """The public candidates v_0 = lower, …, v_G = upper, ascending."""
         return cells(numeric(dataset, self.attribute))
 
     def rank_sensitivity(self, dataset: Dataset) -> int:
-        """How far one change moves the scores of ``rank_scores``."""
+        """The most that one change moves a score of ``rank_scores``."""
         share, whole = self.quantile.numerator, self.quantile.denominator
         return whole if replaces(dataset) else max(share, whole - share)
 
     def rank_scores(
         self, records: Records, cells: NDArray[np.float64], executor: Executor
     ) -> Integers:
-        """Of each of the ``cells`` −max(0, b·L − a·n, a·n − b·R): how far p = a/b is from its
-        ranks; private.
+        """−max(0, b·L − a·n, a·n − b·R) of each cell: how far p = a/b is from its ranks; private.
 
         L numbers lie below the cell and R in it or below. A tied number is as wide as its cell.
         """
-        numbers = table_records(records).ordered[self.attribute]
+        numbers = records_of(TableRecords, records).ordered[self.attribute]
         share, whole = self.quantile.numerator, self.quantile.denominator
         goal = share * len(numbers)
         scores = np.empty(len(cells), dtype=np.int64)
 
         def part(start: int) -> None:
             block = slice(start, min(start + _BLOCK, len(cells)))
-            # One more cell: what is in a cell or below is what lies below the next.
+            # One cell more: the numbers in a cell or below are those below the next one.
             below = np.searchsorted(numbers, cells[start : start + _BLOCK + 1], side="left")
             if block.stop == len(cells):
                 below = np.append(below, len(numbers))
@@ -135,8 +123,8 @@ class Median(Quantile):
 
 
 @dataclass(frozen=True)
-class Ordered:
-    """x_1 ≤ … ≤ x_n in steps of the grid; the bounds stand for all that would be beyond."""
+class SortedNumbers:
+    """x_1 ≤ … ≤ x_n in steps of the grid; the bounds replace all numbers beyond."""
 
     numbers: NDArray[np.float64]
     exponent: int
@@ -163,7 +151,10 @@ def rank(quantile: Fraction, count: int) -> int:
 
 
 def exact_share(quantile: float) -> Fraction:
-    """p as the decimal it is written as; ValueError beyond ``PLACES`` places or outside [0, 1]."""
+    """p as the decimal that it is written as.
+
+    Raises: ValueError beyond ``PLACES`` places or outside [0, 1].
+    """
     share = Fraction(Decimal(repr(float(quantile))))
     if not 0 <= share <= 1:
         raise ValueError("a quantile lies between 0 and 1")
@@ -179,5 +170,5 @@ def cells(attribute: NumericAttribute) -> NDArray[np.float64]:
     count = int(upper - lower) if whole else CELLS
     grid = lower + np.arange(count + 1) * ((upper - lower) / count)
     grid[-1] = upper
-    # Bounds so close that doubles between them are fewer than cells: rounding keeps the order.
+    # If the bounds are so close that there are fewer doubles than cells, rounding keeps the order.
     return np.maximum.accumulate(np.minimum(grid, upper))

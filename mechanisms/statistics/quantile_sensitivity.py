@@ -1,13 +1,13 @@
 """Smooth bounds on the local sensitivity of a quantile, for both relations of tables.
 
-With x_1 ≤ … ≤ x_n, bounds beyond, and rank m, an s + 1 times replaced table has its quantile
+With x_1 ≤ … ≤ x_n, bounds beyond, and rank m, a table after s + 1 replacements has its quantile
 anywhere in a window of s + 1 gaps around m:
 
     LS(s) = max over 0 ≤ k ≤ s + 1 of x_{m + k} − x_{m + k − s − 1}.
 
-When rows come and go the rank moves as well: w deletions inside a window and R = s − w elsewhere
-bring the window x_i … x_{i + w + 1} under the rank for i_min ≤ i ≤ i_max; both ends are extremes of
-a function that is monotone in how R splits into insertions and deletions, so two splits suffice.
+Under add/remove the rank moves as well. w deletions inside a window and R = s − w changes elsewhere
+bring the window x_i … x_{i + w + 1} under the rank for i_min ≤ i ≤ i_max. Both ends are extremes of
+a function that is monotone in the split of R into insertions and deletions. So two splits suffice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.noise.addition import Integers
 
-#: From this public distance on the bound is GS; e^{−β·4096} is small beside any noise that matters.
+#: From this public distance on the bound is GS; e^{−β·4096} is negligible beside the noise.
 FARTHEST = 4096
 
 
@@ -36,11 +36,11 @@ class Window(Protocol):
 
 
 @dataclass(frozen=True)
-class ReachedByReplacing:
-    """LS(s) at every s, in O(R log R) for the R distances that can matter: the best right end of a
-    window moves only right as its left end does. Implements ``local.Smooth``.
+class ReplaceBound:
+    """LS(s) under replace at every s, in O(R log R) for the R distances that can matter.
 
-    S is at least one step, a public constant: beyond ln(GS)/β distances nothing can exceed it.
+    The best right end of a window moves only right as its left end does. S is at least one step, a
+    public constant: beyond ln(GS)/β distances nothing can exceed it. Implements ``SmoothBound``.
     """
 
     ordered: Window
@@ -57,9 +57,12 @@ class ReachedByReplacing:
 
 
 @dataclass(frozen=True)
-class ReachedByPairs:
-    """LS(s) for s < ``FARTHEST`` where rows come and go, and GS from there on or where fewer than
-    two rows would be left. Implements ``local.Smooth``."""
+class AddRemoveBound:
+    """LS(s) under add/remove for s < ``FARTHEST``, and GS from there on. Implements
+    ``SmoothBound``.
+
+    The bound is GS also where fewer than two rows would remain.
+    """
 
     ordered: Window
     quantile: Fraction
@@ -70,14 +73,14 @@ class ReachedByPairs:
         share, whole = self.quantile.numerator, self.quantile.denominator
         horizon = min(FARTHEST, max(count - 1, 0))
         beyond = exp(-beta * horizon) * self.cap
-        # Distances at which even GS no longer counts need no look.
+        # Distances at which even GS no longer counts are skipped.
         horizon = min(horizon, ceil(log(max(self.cap, 2)) / beta) + 1)
         place = _rank(share, whole, count)
         first = max(place - 2 * horizon - 4, 0)
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
-        found = _widest_of_pairs(numbers, first, count, share, whole, horizon, self.cap, beta)
-        return max(1.0, beyond, found)
+        widest = _widest_of_pairs(numbers, first, count, share, whole, horizon, self.cap, beta)
+        return max(1.0, beyond, widest)
 
 
 @compiled
@@ -141,10 +144,10 @@ def _widest_of_pairs(
     cap: int,
     beta: float,
 ) -> float:
-    """max over s < horizon of e^{−βs}·LS(s); each window is looked at once, where it comes in.
+    """max over s < horizon of e^{−βs}·LS(s); each window is examined once, at its first distance.
 
-    At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side, so most
-    distances are passed over once all deletions inside one window have set a mark.
+    At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side. So once the
+    windows with all deletions inside have set a maximum, most distances are skipped.
     """
     place, far = _rank(share, whole, count), max(share, whole - share)
     best = 0.0

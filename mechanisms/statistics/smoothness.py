@@ -1,12 +1,12 @@
 """β*: how fast a noise scale may change between neighbours, exactly.
 
-Laplace noise of scale S / (ε/2) on a value that moves by at most S, with S(x) ≤ e^β·S(x'), is
-(ε, δ)-DP, for every ε > 0, as long as
+Let Laplace noise of scale S / (ε/2) be added to a value that moves by at most S, with S(x) ≤
+e^β·S(x'). This is (ε, δ)-DP, for every ε > 0, as long as
 
     ½(1 − e^−β)·[ e^{−(ε/2 + β)/(e^β − 1)} + e^{−(3ε/2 + β)/(e^β − 1)} ] ≤ δ
 
 and β + (ε/2)·e^−β ≤ ε. The left side is the exact hockey-stick divergence of the worst pair, so no
-larger β will do. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6 of it.
+larger β suffices. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6 of it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 from accounting.privacy_loss import ATTO, NANO
 
-#: Steps of the bisection, on [0, min(ε, 64)]: a β further down is valid, only smaller.
+#: Steps of the bisection on [0, min(ε, 64)]; a β that is too small is valid.
 _STEPS = 60
 _LARGEST = 64.0
 _PRECISION = 200
 
-#: A scale is rounded up by up to 1 + 2⁻²⁰ and computed to 2⁻²⁹: e^{2⁻¹⁹} has room for both.
+#: A scale is rounded up by up to 1 + 2⁻²⁰ and computed to 2⁻²⁹: e^{2⁻¹⁹} covers both.
 SLACK = 2.0**-19
-#: Below this β the scale follows from the global sensitivity alone: a public rule.
+#: Below this β the scale is that of the global sensitivity alone, by a public rule.
 LEAST = 2.0**-17
 
 
@@ -49,13 +49,13 @@ def largest_beta(epsilon_nano: int, delta_atto: int) -> float:
 
 
 def smooth_beta(epsilon_nano: int, delta_atto: int) -> float | None:
-    """The β that noise scales are smooth with, or None where they must not follow the records."""
+    """The β of smooth noise scales, or None if scales must not depend on the records."""
     beta = largest_beta(epsilon_nano, delta_atto)
     return None if beta < LEAST else beta - SLACK
 
 
 def _holds(iv: Any, epsilon: Fraction, delta: Fraction, beta: float) -> bool:
-    """Whether δ*(ε, ½, β) ≤ δ and the proviso holds, for certain, in intervals of ``iv``."""
+    """True if δ*(ε, ½, β) ≤ δ and the side condition hold for certain, in intervals of ``iv``."""
     if beta <= 0:
         return False
     loss = iv.mpf(epsilon.numerator) / epsilon.denominator
@@ -63,6 +63,6 @@ def _holds(iv: Any, epsilon: Fraction, delta: Fraction, beta: float) -> bool:
     growth = iv.exp(b) - 1
     near, far = (iv.exp(-(loss * half / 2 + b) / growth) for half in (1, 3))
     divergence = (1 - iv.exp(-b)) * (near + far) / 2
-    proviso = b + loss / 2 * iv.exp(-b)
+    condition = b + loss / 2 * iv.exp(-b)
     bound = iv.mpf(delta.numerator) / delta.denominator
-    return bool(divergence.b <= bound.a and proviso.b <= loss.a)
+    return bool(divergence.b <= bound.a and condition.b <= loss.a)

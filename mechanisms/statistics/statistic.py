@@ -1,4 +1,5 @@
-"""What a statistic is: a number made of one or two measured parts, each on a public grid."""
+"""The protocol of a statistic: a number made of one or two measured parts, each on a public
+grid."""
 
 from __future__ import annotations
 
@@ -11,26 +12,26 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local import Smooth
+from mechanisms.statistics.local_sensitivity import SmoothBound
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Private: the value in steps of the grid, and how far one change may move it.
+class Measurement:
+    """Private: the value in steps of the grid, and bounds on what one change moves it.
 
-    ``local`` is a bound at every distance; ``levels`` the one by largest local sensitivities;
-    ``support`` a_max over all pairs and LS(0) where noisy local sensitivity is defined. What a
-    mechanism does not need may be left out.
+    ``local`` is a bound at every distance, ``levels`` the bound by largest local sensitivities.
+    ``support`` is a_max over all pairs and LS(0), for noisy local sensitivity. A bound that no
+    mechanism needs may be None.
     """
 
     value: int
-    local: Smooth | None = None
-    levels: Smooth | None = None
+    local: SmoothBound | None = None
+    levels: SmoothBound | None = None
     support: tuple[int, int] | None = None
 
 
 class Part(Protocol):
-    """One number that neighbours move by at most its plan's ``cap`` steps."""
+    """One number that neighbours move by at most ``cap`` steps of its plan."""
 
     @property
     def what(self) -> str:
@@ -46,13 +47,14 @@ class Part(Protocol):
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measured:
-        """Private, on prepared records of the universe of ``dataset``."""
+    ) -> Measurement:
+        """Private: the measured number, from prepared records that satisfy the domain of
+        ``dataset``."""
         ...
 
 
 class Statistic(Protocol):
-    """A question with its parameters; made by its class from the body of a query."""
+    """A question with its parameters; its class builds it from the body of a query."""
 
     @property
     def name(self) -> str:
@@ -60,13 +62,13 @@ class Statistic(Protocol):
         ...
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        """What is released, at equal shares; UnsupportedQuery where it does not fit."""
+        """The parts to release, at equal shares. Raises: UnsupportedQuery if they do not fit."""
         ...
 
     def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
-        """The value made of released parts: noise and public facts alone."""
+        """The value, computed from released parts and public facts alone."""
         ...
 
     def factor(self, dataset: Dataset) -> Fraction:
-        """What the answer multiplies its part by, where it has just one."""
+        """The factor between the only part and the answer."""
         ...

@@ -1,7 +1,7 @@
-"""The sum of a numeric attribute, and the same around the middle of its bounds.
+"""The sum of a numeric attribute, and the sum around the middle of its bounds.
 
-Numbers are floored to the public grid one by one, so a sum is a whole number of steps and moves
-exactly by what one row's steps move.
+Numbers are floored to the public grid one by one. So a sum is a whole number of steps, and moves
+exactly by the steps of one row.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from typing import ClassVar
 
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
+from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
-from mechanisms.statistics.tables import (
-    bounds,
-    grid_sum,
-    number_exponent,
-    numeric,
-    replaces,
-    table_records,
-)
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.tables import bounds, grid_sum, number_exponent, numeric, replaces
 
 
 @dataclass(frozen=True)
-class Sum(Single):
-    """GS: the width of the bounds when a row is replaced, the larger |bound| when it comes or
-    goes; LS is the same almost everywhere, so noise that follows the records gains nothing."""
+class Sum(SinglePart):
+    """GS: the width of the bounds under replace, the larger |bound| under add/remove.
+
+    LS is the same almost everywhere, so data-dependent noise gains nothing.
+    """
 
     name: ClassVar[str] = "sum"
     title: ClassVar[str] = "Sum"
@@ -48,20 +43,16 @@ class Sum(Single):
         return Plan(exponent, cap)
 
     def measure(
-        self,
-        records: Records,
-        dataset: Dataset,  # noqa: ARG002 - the grid is in the plan
-        plan: Plan,
-        executor: Executor,
-    ) -> Measured:
-        numbers = table_records(records).values[self.attribute]
-        return Measured(grid_sum(numbers, plan.exponent, executor))
+        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
+    ) -> Measurement:
+        numbers = records_of(TableRecords, records).values[self.attribute]
+        return Measurement(grid_sum(numbers, plan.exponent, executor))
 
 
 @dataclass(frozen=True)
-class CentredSum(Single):
-    """Σ (x − middle of the bounds): GS is half the width when a row comes or goes, and the whole
-    width when it is replaced."""
+class CentredSum(SinglePart):
+    """Σ (x − middle of the bounds): GS is half the width under add/remove, the width under
+    replace."""
 
     attribute: str
     what = "sum around the middle of the bounds"
@@ -74,11 +65,11 @@ class CentredSum(Single):
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measured:
-        numbers = table_records(records).values[self.attribute]
+    ) -> Measurement:
+        numbers = records_of(TableRecords, records).values[self.attribute]
         middle = self.middle(dataset, plan)
-        return Measured(grid_sum(numbers, plan.exponent, executor) - middle * len(numbers))
+        return Measurement(grid_sum(numbers, plan.exponent, executor) - middle * len(numbers))
 
     def middle(self, dataset: Dataset, plan: Plan) -> int:
-        """The public middle, in steps."""
+        """The public middle of the bounds, in steps."""
         return sum(bounds(numeric(dataset, self.attribute), plan.exponent)) // 2

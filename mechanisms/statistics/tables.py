@@ -1,4 +1,5 @@
-"""What the statistics of tables share: an attribute, its public bounds, its numbers in steps."""
+"""The common part of statistics of tables: an attribute, its public bounds, its numbers in
+steps."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from mechanisms.model.domains import Dataset, NeighbouringRelation, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records, TableRecords
 from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import real_exponent
@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def replaces(dataset: Dataset) -> bool:
-    """Whether one change replaces a row, of which there is then a public number."""
+    """True if one change replaces a row; then the number of rows is public."""
     table_domain(dataset)
     return dataset.neighbouring is NeighbouringRelation.REPLACE
 
@@ -34,7 +34,7 @@ def public_rows(dataset: Dataset) -> int:
 
 
 def numeric(dataset: Dataset, name: str) -> NumericAttribute:
-    """A numeric attribute; UnsupportedQuery for any other."""
+    """The numeric attribute with this name. Raises: UnsupportedQuery for any other."""
     attribute = attribute_named(dataset, name)
     if not isinstance(attribute, NumericAttribute):
         names = [
@@ -47,7 +47,7 @@ def numeric(dataset: Dataset, name: str) -> NumericAttribute:
 
 
 def number_exponent(attribute: NumericAttribute, epsilon_nano: int) -> int:
-    """The grid of the attribute's numbers for this loss."""
+    """The exponent of the grid of the attribute's numbers for this loss."""
     largest = max(abs(Fraction(attribute.lower)), abs(Fraction(attribute.upper)))
     return real_exponent(largest, epsilon_nano)
 
@@ -68,13 +68,7 @@ def grid_sum(numbers: NDArray[Any], exponent: int, executor: Executor) -> int:
     """Σ ⌊x / 2^exponent⌋, a whole number of any size."""
 
     def part(start: int) -> int:
-        # Fewer than 2²⁰ + 1 numbers of at most 2⁴⁰ steps.
+        # At most 2²⁰ numbers of at most 2⁴⁰ steps each.
         return int(on_grid(numbers[start : start + _BLOCK], exponent).sum())
 
     return sum(executor.map(part, range(0, len(numbers), _BLOCK)))
-
-
-def table_records(records: Records) -> TableRecords:
-    if not isinstance(records, TableRecords):
-        raise TypeError("statistics of tables are measured on table records")
-    return records

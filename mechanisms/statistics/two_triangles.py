@@ -1,13 +1,13 @@
 """The number of two-triangles: pairs of triangles on a common edge, Σ over edges of C(a_e, 2).
 
-LS(0) is prepared. At distance s ≥ 1 the smallest of three bounds, each admissible by itself:
+LS(0) is prepared. At distance s ≥ 1 the bound is the smallest of three, each admissible:
 
 * LS(0) + Σ_{r < s} 4·(a_max + r): one flip changes the local sensitivity by at most 4·a_max;
 * C(Λ, 2) + 2Λ·Λₑ: no pair shares more than Λ(s) neighbours, and no edge more than Λₑ(s);
 * GS = C(m, 2) + 2m(m − 1).
 
-a_max is over all pairs, adjacent or not. The often printed (5/2)·a_H is no bound at all: the
-complete graph of five nodes without an edge has LS 15, and that would be 7.5.
+a_max is over all pairs, adjacent or not. The often printed (5/2)·a_H is no bound: the complete
+graph of five nodes without an edge has LS 15, where it gives 7.5.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from typing import ClassVar
 
 import numpy as np
 
+from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
-from mechanisms.statistics.graphs import graph_domain, most_shared, total
+from mechanisms.statistics.graphs import most_shared, total
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.local import Coarse, smooth_maximum
-from mechanisms.statistics.single import Single
-from mechanisms.statistics.statistic import Measured
-from mechanisms.statistics.triangles import Supports, supports
+from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
+from mechanisms.statistics.single_part import SinglePart
+from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.triangles import TriangleBound, supports
 
 
 @dataclass(frozen=True)
-class Flips:
-    """U(s) as above. ``nodes`` − 2 bounds a_max in every graph. Implements ``local.Walked``."""
+class TwoTriangleBound(SmoothMaximum):
+    """U(s) as above; ``nodes`` − 2 bounds a_max in every graph. Implements ``DistanceBound``."""
 
     flip: int
     nodes: int
     edge_maximum: int
     open_maximum: int
-    supports: Supports
+    supports: TriangleBound
     cap: int
 
     def at(self, distances: Integers) -> Integers:
@@ -52,9 +53,6 @@ class Flips:
         bound: Integers = np.minimum(np.minimum(by_steps, by_pairs), self.cap)
         return bound
 
-    def smooth(self, beta: float) -> float:
-        return smooth_maximum(self, beta)
-
     def _sums(self, distances: Integers) -> Integers:
         """Σ_{r < s} min(a_max + r, n − 2)."""
         shared, most = self.supports.shared, max(self.nodes - 2, 0)
@@ -64,10 +62,12 @@ class Flips:
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Largest local sensitivities by the level a_H, the most triangles on one edge once the best
-    single edge is added: LS ≤ (5/2)·a_H·(a_H − 1), and neighbours' levels differ by at most one.
-    Implements ``local.Walked``."""
+class TwoTriangleLevels(SmoothMaximum):
+    """Largest local sensitivities by the level a_H. Implements ``DistanceBound``.
+
+    a_H is the most triangles on one edge once the best single edge is added. LS ≤ (5/2)·a_H·(a_H −
+    1), and neighbours' levels differ by at most one.
+    """
 
     harvest: int
     cap: int
@@ -77,12 +77,9 @@ class Levels:
         bound: Integers = np.minimum(5 * reached * (reached - 1) // 2, self.cap)
         return bound
 
-    def smooth(self, beta: float) -> float:
-        return smooth_maximum(self, beta)
-
 
 @dataclass(frozen=True)
-class TwoTriangles(Single):
+class TwoTriangles(SinglePart):
     """GS = C(m, 2) + 2m(m − 1), m the most neighbours that two nodes may share."""
 
     name: ClassVar[str] = "two_triangles"
@@ -98,27 +95,17 @@ class TwoTriangles(Single):
         return whole_plan(global_sensitivity(most_shared(dataset)), epsilon_nano)
 
     def measure(
-        self,
-        records: Records,
-        dataset: Dataset,
-        plan: Plan,
-        executor: Executor,  # noqa: ARG002 - the totals are prepared
-    ) -> Measured:
+        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
+    ) -> Measurement:
         most = most_shared(dataset)
         cap, pairs = global_sensitivity(most), supports(records, most)
         flip = total(records, "flip_maximum")
-        flips = Flips(
-            flip,
-            graph_domain(dataset).nodes,
-            total(records, "edge_maximum"),
-            total(records, "open_maximum"),
-            pairs,
-            cap,
-        )
-        return Measured(
+        maxima = total(records, "edge_maximum"), total(records, "open_maximum")
+        flips = TwoTriangleBound(flip, graph_domain(dataset).nodes, *maxima, pairs, cap)
+        return Measurement(
             total(records, "two_triangles") >> plan.exponent,
-            local=Coarse(flips, plan.exponent),
-            levels=Coarse(Levels(total(records, "harvest"), cap), plan.exponent),
+            local=CoarseBound(flips, plan.exponent),
+            levels=CoarseBound(TwoTriangleLevels(total(records, "harvest"), cap), plan.exponent),
             support=(pairs.shared, flip),
         )
 

@@ -1,7 +1,7 @@
-"""Which mechanism may release which statistic, under which relation, for ε alone or (ε, δ).
+"""The mechanisms that may release each statistic, by relation, for ε alone or (ε, δ).
 
-The one source: queries are checked against it, the catalogue shows it, the documents repeat it. Of
-each statistic and relation exactly one mechanism is recommended; it is the default.
+This is the single source: queries are checked against it, the catalogue and the documents show it.
+For each statistic and relation exactly one mechanism is recommended and is the default.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _PREFIXES = (Relation.PREFIX,)
 
 
 @dataclass(frozen=True)
-class Valid:
-    """One combination; ``delta``: whether it takes (ε, δ), with δ > 0, instead of ε alone."""
+class ValidCombination:
+    """One combination; ``delta`` is True if it takes (ε, δ) with δ > 0 instead of ε alone."""
 
     statistic: str
     mechanism: str
@@ -28,41 +28,41 @@ class Valid:
     recommended: bool = False
 
 
-VALID: tuple[Valid, ...] = (
-    Valid("count", "laplace", _TABLES, delta=False, recommended=True),
-    Valid("sum", "laplace", _TABLES, delta=False, recommended=True),
-    Valid("mean", "laplace", _TABLES, delta=False, recommended=True),
-    Valid("quantile", "exponential", _TABLES, delta=False, recommended=True),
-    Valid("quantile", "smooth_sensitivity", _TABLES, delta=True),
-    Valid("median", "exponential", _TABLES, delta=False, recommended=True),
-    Valid("median", "smooth_sensitivity", _TABLES, delta=True),
-    Valid("smallest_sum", "laplace", _PREFIXES, delta=False),
-    Valid("smallest_sum", "smooth_sensitivity", _PREFIXES, delta=True, recommended=True),
-    Valid("smallest_sum", "largest_local_sensitivities", _PREFIXES, delta=True),
-    Valid("edges", "laplace", _GRAPHS, delta=False, recommended=True),
-    Valid("edges", "smooth_sensitivity", _GRAPHS, delta=True),
-    Valid("edges", "largest_local_sensitivities", _GRAPHS, delta=True),
-    Valid("edges", "ladder", _GRAPHS, delta=False),
-    Valid("triangles", "laplace", _GRAPHS, delta=False),
-    Valid("triangles", "smooth_sensitivity", _GRAPHS, delta=True),
-    Valid("triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
-    Valid("triangles", "ladder", _GRAPHS, delta=False, recommended=True),
-    Valid("two_triangles", "laplace", _GRAPHS, delta=False),
-    Valid("two_triangles", "smooth_sensitivity", _GRAPHS, delta=True),
-    Valid("two_triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
-    Valid("two_triangles", "noisy_local_sensitivity", _GRAPHS, delta=True),
-    Valid("two_triangles", "ladder", _GRAPHS, delta=False, recommended=True),
-    Valid("stars", "laplace", _GRAPHS, delta=False),
-    Valid("stars", "smooth_sensitivity", _GRAPHS, delta=True),
-    Valid("stars", "ladder", _GRAPHS, delta=False, recommended=True),
+VALID: tuple[ValidCombination, ...] = (
+    ValidCombination("count", "laplace", _TABLES, delta=False, recommended=True),
+    ValidCombination("sum", "laplace", _TABLES, delta=False, recommended=True),
+    ValidCombination("mean", "laplace", _TABLES, delta=False, recommended=True),
+    ValidCombination("quantile", "exponential", _TABLES, delta=False, recommended=True),
+    ValidCombination("quantile", "smooth_sensitivity", _TABLES, delta=True),
+    ValidCombination("median", "exponential", _TABLES, delta=False, recommended=True),
+    ValidCombination("median", "smooth_sensitivity", _TABLES, delta=True),
+    ValidCombination("smallest_sum", "laplace", _PREFIXES, delta=False),
+    ValidCombination("smallest_sum", "smooth_sensitivity", _PREFIXES, delta=True, recommended=True),
+    ValidCombination("smallest_sum", "largest_local_sensitivities", _PREFIXES, delta=True),
+    ValidCombination("edges", "laplace", _GRAPHS, delta=False, recommended=True),
+    ValidCombination("edges", "smooth_sensitivity", _GRAPHS, delta=True),
+    ValidCombination("edges", "largest_local_sensitivities", _GRAPHS, delta=True),
+    ValidCombination("edges", "ladder", _GRAPHS, delta=False),
+    ValidCombination("triangles", "laplace", _GRAPHS, delta=False),
+    ValidCombination("triangles", "smooth_sensitivity", _GRAPHS, delta=True),
+    ValidCombination("triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
+    ValidCombination("triangles", "ladder", _GRAPHS, delta=False, recommended=True),
+    ValidCombination("two_triangles", "laplace", _GRAPHS, delta=False),
+    ValidCombination("two_triangles", "smooth_sensitivity", _GRAPHS, delta=True),
+    ValidCombination("two_triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
+    ValidCombination("two_triangles", "noisy_local_sensitivity", _GRAPHS, delta=True),
+    ValidCombination("two_triangles", "ladder", _GRAPHS, delta=False, recommended=True),
+    ValidCombination("stars", "laplace", _GRAPHS, delta=False),
+    ValidCombination("stars", "smooth_sensitivity", _GRAPHS, delta=True),
+    ValidCombination("stars", "ladder", _GRAPHS, delta=False, recommended=True),
 )
 
 
 @lru_cache(maxsize=1024)
 def choose(statistic: str, mechanism: str | None, relation: Relation, delta_atto: int) -> str:
-    """The mechanism that is asked for, or the recommended one.
+    """The requested mechanism, or the recommended one.
 
-    Raises: UnsupportedQuery for a combination that is not valid; ``supported`` says which are.
+    Raises: UnsupportedQuery for an invalid combination; ``supported`` lists the valid ones.
     """
     fitting = [row for row in VALID if row.statistic == statistic and relation in row.relations]
     if not fitting:

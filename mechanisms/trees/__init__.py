@@ -1,1 +1,2 @@
-"""Public decision trees: what a request may send, checked, flattened and evaluated."""
+"""Decision trees: private growing of one (``id3``) and private search for several
+(``evolutionary``)."""

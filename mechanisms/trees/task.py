@@ -1,4 +1,4 @@
-"""What a private tree is grown from: attributes to ask, a class to tell; public facts alone."""
+"""The task of a private tree: attributes to test and a class to predict; public facts alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, class_named, table_domain
 from mechanisms.model.tree_shape import MAX_NODES
 
-#: A node with one child a level must fit into one tree, its root included.
+#: A node with one child per level must fit into one tree, including the root.
 MAX_LEVELS = MAX_NODES - 1
 #: Counters of one node: levels of all attributes times classes.
 MAX_CELLS = 1 << 20
@@ -27,11 +27,12 @@ class Task:
 
     @classmethod
     def of(cls, dataset: Dataset, names: Sequence[str] | None, class_name: str) -> Self:
-        """The task over a dataset's domain; without ``names`` all attributes but the class.
+        """The task over a dataset's domain; without ``names`` all attributes except the class.
 
-        Raises: UnsupportedQuery for a dataset that is no table, an attribute it does not have,
-            a class attribute of one level or among the attributes, an attribute listed twice or
-            with too many levels for a tree or two of one name, and when there is none to ask.
+        Raises: UnsupportedQuery when the dataset is no table or lacks an attribute, when there is
+            no attribute to test, and when an attribute is listed twice, has too many levels for a
+            tree or two levels of one name. Likewise for a class attribute of one level or among the
+            attributes.
         """
         classes = class_named(dataset, class_name)
         if names is None:
@@ -59,7 +60,7 @@ class Task:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """How many public levels each attribute has: values or bins, and the missing one."""
+        """The number of public levels of each attribute: values or bins, and the missing level."""
         return tuple(len(attribute.levels) for attribute in self.attributes)
 
     @property
@@ -69,5 +70,5 @@ class Task:
 
     @property
     def cells(self) -> int:
-        """How many counters one node has."""
+        """The number of counters of one node."""
         return sum(self.levels) * len(self.labels)

@@ -1,4 +1,4 @@
-"""The catalogue of utilities: what candidates may be selected by."""
+"""The catalogue of utilities, by which candidates may be selected."""
 
 from __future__ import annotations
 

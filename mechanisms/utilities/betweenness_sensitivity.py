@@ -1,8 +1,9 @@
 """Two sensitivity functions of egocentric betweenness, both monotone in public ranges.
 
-One edge changes degrees and co-degrees by at most one and no degree exceeds the bound D, so a
-change t + 1 away is covered by the value one step on: (A2) holds. Both reach the same cap
-Δ = g(D − 1), g(k) = max(k(k − 1)/4, k), at T = D. A node of degree D cannot gain an edge: D − 1.
+One edge changes degrees and co-degrees by at most one, and no degree exceeds the bound D. So the
+value at t + 1 covers every neighbour's value at t: (A2) holds. Both reach the same cap Δ = g(D −
+1), g(k) = max(k(k − 1)/4, k), at T = D. The bound is D − 1 because a node of degree D cannot gain
+an edge.
 
 Source: Local Dampening, PVLDB 14(4), 2021, Lemma 5.2 and Definition 5.3, with the exact bound.
 """
@@ -53,7 +54,8 @@ class DegreeForm:
         return int(self.degree.max())
 
     def shortfall(self) -> Integers:
-        # Σ_{k ≥ d} (Δ − g(k)): what is missing from degree d on, for every degree at once.
+        # Σ_{k ≥ d} (Δ − g(k)) for every degree d: the shortfall of a node is the entry of its
+        # degree.
         missing = np.zeros(self.steps.size + 1, dtype=np.int64)
         missing[:-1] = np.cumsum((self.cap - self.steps)[::-1])[::-1]
         short: Integers = missing[np.minimum(self.degree, self.steps.size)]
@@ -64,12 +66,13 @@ class DegreeForm:
 class CoDegreeForm:
     """δ(t) = max(min(d + t, D − 1), m(m − 1)/4), m = min(κ + t, D − 1): at most the degree form.
 
-    κ is the largest number of neighbours shared with any other node: an edge to a node with k
-    shared neighbours opens at most d − k new pairs and closes at most k(k − 1)/2 by half each.
+    κ is the largest number of neighbours shared with any other node. An edge to a node with k
+    shared neighbours opens at most d − k new pairs, and closes at most k(k − 1)/2 pairs by half
+    each.
     """
 
     degree: Integers
-    #: κ ≤ d, for a shared neighbour is a neighbour.
+    #: κ ≤ d, because a shared neighbour is a neighbour.
     co_degree: Integers
     max_degree: int
     bits: int
@@ -95,7 +98,7 @@ class CoDegreeForm:
         return self._steps(self.degree[candidates], self.co_degree[candidates], t)
 
     def largest(self, t: int) -> int:
-        # Each half grows with its own column, so the largest of each may be taken apart.
+        # Each half grows with its own column, so their maxima may be taken separately.
         return int(self._steps(*self._hubs, t)[0])
 
     @cached_property
@@ -103,7 +106,7 @@ class CoDegreeForm:
         return self.degree.max(keepdims=True), self.co_degree.max(keepdims=True)
 
     def shortfall(self) -> Integers:
-        """The linear half holds before t*, the quadratic one from there: two prefix sums."""
+        """Two prefix sums: the linear half is larger before t*, the quadratic half from t* on."""
         k = np.minimum(np.arange(2 * self.horizon + 1, dtype=np.int64), self._top)
         linear = _before(self.cap - np.maximum(k << self.bits, 1))
         quadratic = _before(self.cap - np.maximum(quarters(k, self.bits), 1))
@@ -116,8 +119,8 @@ class CoDegreeForm:
     def _turn(self) -> Integers:
         """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1), by bisection.
 
-        Once ahead the quadratic half stays ahead: m(m − 1)/4 > d + t ≥ m needs m > 5, and from
-        there it gains m/2 ≥ 3 a step on a half that gains one.
+        Once larger, the quadratic half stays larger: m(m − 1)/4 > d + t ≥ m needs m > 5, and from
+        there it gains m/2 ≥ 3 per step while the other half gains one.
         """
         low = np.zeros(self.degree.shape, dtype=np.int64)
         high = np.full(self.degree.shape, self.horizon, dtype=np.int64)

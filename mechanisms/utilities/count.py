@@ -1,4 +1,4 @@
-"""The count of a value: how many records have it."""
+"""The count of a value: the number of records that have it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from mechanisms.kernels.contingency import level_counts
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.facts import ByRelation, SensitivityFacts
-from mechanisms.model.records import Records
+from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
-from mechanisms.utilities.tables import (
-    TABLE_RELATIONS,
-    row_bound,
-    table_records,
-    value_candidates,
-)
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, value_candidates
+from mechanisms.utilities.utility import Grid, Measurement
 
 
 class Count:
-    """u(v) = the number of records with value v; Δ = δ = 1, for a replacement moves two counts
-    by one each."""
+    """u(v) = the number of records with value v; Δ = δ = 1.
+
+    A replacement moves two counts by one each.
+    """
 
     name = "count"
     title = "Count"
@@ -37,12 +34,7 @@ class Count:
         ),
     )
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,
-        sensitivity: Sensitivity,  # noqa: ARG002 - the same grid for all
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         value_candidates(candidates).count(dataset)
         return Grid(bits=0, cap=1, horizon=1, largest=row_bound(dataset))
 
@@ -51,9 +43,10 @@ class Count:
         records: Records,
         dataset: Dataset,
         candidates: Candidates,
-        sensitivity: Sensitivity,  # noqa: ARG002 - δ has one form
+        sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         levels = candidates.count(dataset)
-        codes = table_records(records).codes[value_candidates(candidates).attribute]
-        return Measured(level_counts(codes, levels), ConstantSensitivity(grid.cap, levels))
+        attribute = value_candidates(candidates).attribute
+        codes = records_of(TableRecords, records).codes[attribute]
+        return Measurement(level_counts(codes, levels), ConstantSensitivity(grid.cap, levels))

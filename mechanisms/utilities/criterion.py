@@ -1,4 +1,4 @@
-"""What utilities of attributes share: all they read is how the class falls on each level."""
+"""The common part of utilities of attributes, which read only the class counts of each level."""
 
 from __future__ import annotations
 
@@ -16,38 +16,37 @@ from mechanisms.utilities.tables import (
     attribute_tables,
     row_bound,
 )
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
 
 class Criterion(ABC):
-    """A utility of attributes by their level × class counts. Implements ``Utility`` but for what
-    names and explains it."""
+    """A utility of attributes by their level × class counts.
+
+    Implements ``Utility`` except for its names and descriptions.
+    """
 
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: Purer splits, with few records of a rarest class, have the larger δ, if not all have one.
+    #: Purer splits have few records of a rarest class and therefore the larger δ, if δ varies at
+    #: all.
     direction: Literal[1, -1] = 1
 
     @abstractmethod
     def table_grid(self, rows: int) -> Grid:
-        """The grid for at most ``rows`` rows, whatever the attributes."""
+        """The grid for at most ``rows`` rows, for any attributes."""
 
     @abstractmethod
     def of_tables(
         self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
-    ) -> Measured:
-        """u and δ of candidates known by their level × class counts, int64 each."""
+    ) -> Measurement:
+        """u and δ of candidates from their level × class counts, int64 each."""
 
-    def prepared(self, dataset: Dataset, grid: Grid) -> object:  # noqa: ARG002
-        """What measuring reads besides counts: worth holding by who measures many times."""
+    def prepared(self, dataset: Dataset, grid: Grid) -> object:
+        """Public tables that measuring reads besides counts. Hold them when measuring many
+        times."""
         return None
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,
-        sensitivity: Sensitivity,  # noqa: ARG002 - sums up to T are as large as utilities
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         attribute_candidates(candidates).count(dataset)
         return self.table_grid(row_bound(dataset))
 
@@ -58,6 +57,6 @@ class Criterion(ABC):
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         tables = attribute_tables(records, dataset, candidates)
         return self.of_tables(tables, dataset, sensitivity, grid)

@@ -1,21 +1,21 @@
-"""The degree of a node: one edge moves it by one, everywhere and always."""
+"""The degree of a node: one edge always moves it by exactly one."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from mechanisms.model.candidates import Candidates
+from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
-from mechanisms.utilities.graphs import graph_domain, node_column
+from mechanisms.utilities.graphs import node_column
 from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
 
 class Degree:
-    """u(v) = the number of neighbours; Δ = δ = 1 (0 where no edge is possible)."""
+    """u(v) = the number of neighbours; Δ = δ = 1, and 0 where no edge is possible."""
 
     name = "degree"
     title = "Degree"
@@ -31,12 +31,7 @@ class Degree:
     }
     trend = Trend(value=1, sensitivity=0, growth=1)
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,  # noqa: ARG002 - every node is bounded alike
-        sensitivity: Sensitivity,  # noqa: ARG002 - the same grid for all
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         return Grid(bits=0, cap=1, horizon=1, largest=graph_domain(dataset).max_degree)
 
     def measure(
@@ -44,8 +39,8 @@ class Degree:
         records: Records,
         dataset: Dataset,
         candidates: Candidates,
-        sensitivity: Sensitivity,  # noqa: ARG002 - δ has one form
+        sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         degree = node_column(records, "degree")
-        return Measured(degree, ConstantSensitivity(grid.cap, candidates.count(dataset)))
+        return Measurement(degree, ConstantSensitivity(grid.cap, candidates.count(dataset)))

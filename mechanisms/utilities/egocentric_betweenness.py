@@ -1,20 +1,20 @@
-"""Egocentric betweenness: how often a node lies on the shortest paths among its neighbours."""
+"""Egocentric betweenness: the share of shortest paths among its neighbours that cross a node."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
 from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE
-from mechanisms.model.candidates import Candidates
+from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
-from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
+from mechanisms.utilities.graphs import DEGREES, node_column
 from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement, finest_bits
 
 
 class EgocentricBetweenness:
@@ -49,12 +49,7 @@ class EgocentricBetweenness:
     }
     trend = Trend(value=1, sensitivity=1, growth=2)
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,  # noqa: ARG002 - every node is bounded alike
-        sensitivity: Sensitivity,
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         bound = graph_domain(dataset).max_degree
         pairs = bound * (bound - 1) // 2
         if bound > LARGEST_DEGREE:
@@ -66,7 +61,7 @@ class EgocentricBetweenness:
         top = max(bound - 1, 0)
         quarters = max(top * (top - 1), 4 * top)
         sums = horizon * -(-quarters // 4) if sensitivity is Sensitivity.SHIFTED else 0
-        bits = finest_bits(max(pairs, sums), GRID_BITS)
+        bits = finest_bits(max(pairs, sums), GRID_BITS, DEGREES)
         cap = max(1, -(-(quarters << bits) // 4))
         return Grid(bits=bits, cap=cap, horizon=horizon, largest=pairs << bits)
 
@@ -77,19 +72,19 @@ class EgocentricBetweenness:
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # The column obeys (A1) as it stands, each path term rounded on its own; shifting it right
-        # rounds down, which keeps that.
+        # The column satisfies (A1), because each path term is rounded separately. A right shift
+        # rounds down and preserves it.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         delta: SensitivityFunction
         if sensitivity is Sensitivity.GLOBAL:
             delta = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
         elif sensitivity is Sensitivity.SHIFTED:
-            # For the shifted score δ is signal, not noise: the degree form ranks better there.
+            # The shifted score uses δ as a signal, and the degree form ranks better there.
             delta = DegreeForm.of(node_column(records, "degree"), bound, grid.bits)
         else:
             degree, shared = (node_column(records, name) for name in ("degree", "co_degree"))
             delta = CoDegreeForm.of(degree, shared, bound, grid.bits)
-        return Measured(utilities, delta)
+        return Measurement(utilities, delta)

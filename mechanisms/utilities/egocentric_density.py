@@ -1,4 +1,4 @@
-"""Egocentric density: how many pairs of a node's neighbours are neighbours of each other."""
+"""Egocentric density: the share of pairs of a node's neighbours that are adjacent."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mechanisms.kernels.long_division import scaled_floor
-from mechanisms.model.candidates import Candidates
+from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
-from mechanisms.utilities.graphs import finest_bits, graph_domain, node_column
+from mechanisms.utilities.graphs import DEGREES, node_column
 from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement, finest_bits
 
 FINEST = 32
 
@@ -44,17 +44,12 @@ class EgocentricDensity:
     }
     trend = Trend(value=-1, sensitivity=-1)
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,  # noqa: ARG002 - every node is bounded alike
-        sensitivity: Sensitivity,
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         bound = graph_domain(dataset).max_degree
         horizon = max(bound - 1, 1)
         units = horizon if sensitivity is Sensitivity.SHIFTED else 1
-        bits = finest_bits(units, FINEST)
-        # Two neighbours are needed for any pair: below that the utility is constant.
+        bits = finest_bits(units, FINEST, DEGREES)
+        # A pair needs two neighbours: for smaller bounds the utility is constant.
         unit = 1 << bits if bound >= 2 else 0
         return Grid(bits=bits, cap=max(1, unit), horizon=horizon, largest=unit)
 
@@ -65,27 +60,27 @@ class EgocentricDensity:
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         degree = node_column(records, "degree")
         inner = node_column(records, "inner_edges")
-        # d(d − 1) = 0 has no pairs and E = 0: any divisor gives the 0 it should be.
+        # If d(d − 1) = 0 then E = 0, and any divisor gives the correct 0.
         pairs = np.maximum(degree * (degree - 1), 1)
         utilities = scaled_floor(2 * inner, pairs, grid.bits)
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
             constant = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
-            return Measured(utilities, constant)
-        return Measured(utilities, DensitySensitivity.of(degree, dataset, grid))
+            return Measurement(utilities, constant)
+        return Measurement(utilities, DensitySensitivity.of(degree, dataset, grid))
 
 
 @dataclass(frozen=True)
 class DensitySensitivity:
-    """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉, and one step at d = 0, t = 0: no edge makes a pair.
+    """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉, and one step at d = 0, t = 0, where no edge makes a pair.
 
-    Attained: where the neighbourhood is a star, the edge to its hub takes 2/d to 0.
+    The bound is attained: if the neighbourhood is a star, the edge to its hub takes 2/d to 0.
     """
 
     degree: Integers
-    #: δ by max(d − t, 2), for every degree of the universe; the entries below 2 are never used.
+    #: δ indexed by max(d − t, 2), for every possible degree; the entries below 2 are never used.
     steps: Integers
     cap: int
     horizon: int
@@ -101,7 +96,7 @@ class DensitySensitivity:
         return steps if t else np.where(degree == 0, 1, steps)
 
     def largest(self, t: int) -> int:
-        # δ falls with the degree, but for isolated nodes before the first change.
+        # δ falls with the degree, except for isolated nodes before the first change.
         lowest = self._lowest[min(t, 1)]
         return 1 if lowest is None else int(self.steps[max(lowest - t, 2)])
 
@@ -113,6 +108,6 @@ class DensitySensitivity:
 
     def shortfall(self) -> Integers:
         missing = np.cumsum(self.cap - self.steps)
-        # Entries of degrees below 2 repeat the cap: nothing is missing there.
+        # Entries of degrees below 2 equal the cap, so their shortfall is 0.
         short: Integers = missing[self.degree] + (self.degree == 0) * (self.cap - 1)
         return short

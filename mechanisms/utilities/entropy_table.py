@@ -1,9 +1,9 @@
 """Ψ and Φ: x·log₂x and its increments as whole numbers, so that entropies are sums of integers.
 
 ψ(x) = (x + 1)·log₂(x + 1) − x·log₂x;  Ψ[x] is the integer nearest to 2^g·ψ(x), Φ[n] = Σ_{x<n} Ψ[x].
-Every utility made of Φ is exact as it stands: one record moves it by a difference of two Ψ, and
-all that proofs need of Ψ is that it was rounded to the nearest integer, which is decided here
-without trusting floating point: values too close to a half are worked out again in 128 bits.
+Every utility made of Φ is exact: one record moves it by a difference of two Ψ. Proofs need only
+that Ψ was rounded to the nearest integer. Floating point does not decide this: values too close to
+a half are computed again in 160 bits.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Integers
 
-#: Public bound on the rows of a table: Φ takes 8 bytes a row while it is in use.
+#: Public bound on the rows of a table: Φ takes 8 bytes per row while it is in use.
 MAX_ROWS = 20_000_000
 FINEST = 32
 
-#: Entries that stay in memory between queries, 64 MB; a larger table is made anew when nobody holds
-#: it any more, so whoever measures many times keeps a reference.
-KEPT = 1 << 23
+#: Entries in the LRU cache, 64 MB. A larger table is rebuilt once nobody references it, so a caller
+#: that measures many times holds a reference.
+CACHE_ENTRIES = 1 << 23
 CHUNK = 1 << 16
 
-_kept: OrderedDict[tuple[int, int], Integers] = OrderedDict()
-#: Larger tables, as long as somebody is using them.
+_cache: OrderedDict[tuple[int, int], Integers] = OrderedDict()
+#: Larger tables, as long as some caller references them.
 _in_use: WeakValueDictionary[tuple[int, int], Integers] = WeakValueDictionary()
 _lock = Lock()
 
 
 def check_rows(rows: int) -> None:
-    """UnsupportedQuery above ``MAX_ROWS``, from public facts."""
+    """Raise UnsupportedQuery above ``MAX_ROWS``, from public facts."""
     if rows > MAX_ROWS:
         raise UnsupportedQuery(
             "entropies are exact up to a public bound on the rows", supported={"rows": MAX_ROWS}
@@ -41,30 +41,30 @@ def check_rows(rows: int) -> None:
 
 
 def entropy_sums(rows: int, bits: int) -> Integers:
-    """Φ[0 … rows] on the grid of 2^bits steps a bit, int64 (rows + 1,), read-only.
+    """Φ[0 … rows] on the grid of 2^bits steps per bit, int64 (rows + 1,), read-only.
 
-    Ψ[x] = Φ[x + 1] − Φ[x]. Made at the first use and kept while there is room; the time it takes
-    depends on the two arguments, which are public.
+    Ψ[x] = Φ[x + 1] − Φ[x]. The table is built at its first use and cached. Its run time depends on
+    the two arguments, which are public.
 
     Raises: UnsupportedQuery above ``MAX_ROWS``.
     """
     check_rows(rows)
     key = rows, bits
     with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
         used = _in_use.get(key)
         if used is not None:
             return used
     sums = _sums(rows, bits)
     with _lock:
-        if sums.size > KEPT:
+        if sums.size > CACHE_ENTRIES:
             _in_use[key] = sums
         else:
-            _kept[key] = sums
-            while sum(table.size for table in _kept.values()) > KEPT:
-                _kept.popitem(last=False)
+            _cache[key] = sums
+            while sum(table.size for table in _cache.values()) > CACHE_ENTRIES:
+                _cache.popitem(last=False)
     return sums
 
 
@@ -81,27 +81,27 @@ def _sums(rows: int, bits: int) -> Integers:
 def increments(start: int, stop: int, bits: int) -> Integers:
     """Ψ[start … stop − 1], int64: exactly the nearest integers."""
     x = np.arange(start, stop, dtype=np.float64)
-    # Not φ(x + 1) − φ(x): that difference loses 26 of 53 bits at ten million.
+    # Not φ(x + 1) − φ(x), which loses 26 of 53 bits at ten million.
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.log2(x + 1) + x * np.log1p(1 / x) / np.log(2)
     if start == 0:
         exact[0] = 0.0
     scaled = np.ldexp(exact, bits)
     nearest = np.rint(scaled)
-    # ψ < 32 is right to within 2^−45, many times the error of the two logarithms; what lies
-    # nearer to a half than that is decided by more digits.
+    # ψ < 32 is accurate to 2^−45, many times the error of the two logarithms. More digits decide
+    # the values that are nearer to a half than that.
     doubtful = np.abs(np.abs(scaled - nearest) - 0.5) <= 2.0 ** (bits - 45)
-    found: Integers = nearest.astype(np.int64)
+    rounded: Integers = nearest.astype(np.int64)
     for index in np.flatnonzero(doubtful):
-        found[index] = _in_many_digits(start + int(index), bits)
-    return found
+        rounded[index] = _in_many_digits(start + int(index), bits)
+    return rounded
 
 
 def _in_many_digits(x: int, bits: int) -> int:
     import mpmath
 
-    # Φ(10⁷) has 28 bits before the point; 128 leave 60 behind the half that decides. ψ is
-    # irrational but at 0 and 1, so no tie is left.
+    # φ(10⁷) has 28 bits before the point; 160 bits leave enough after the half that decides. ψ is
+    # irrational except at 0 and 1, so no tie remains.
     with mpmath.workprec(160):
         terms = [n * mpmath.log(n, 2) if n else mpmath.mpf(0) for n in (x, x + 1)]
         return int(mpmath.nint(mpmath.ldexp(terms[1] - terms[0], bits)))

@@ -1,4 +1,4 @@
-"""Gini: the impurity of the class that an attribute leaves, times the records."""
+"""Gini: the impurity of the class within the levels of an attribute, times the records."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.impurity import Impurity
 from mechanisms.utilities.rarest_class import LEVEL_TERMS
-from mechanisms.utilities.tables import finest_table_bits
-from mechanisms.utilities.utility import Grid
+from mechanisms.utilities.tables import ROWS
+from mechanisms.utilities.utility import Grid, finest_bits
 
 FINEST = 32
 
 
 class Gini(Impurity):
-    """u(A) = −Σ_j (τ_j − Σ_c τ_jc² / τ_j); Δ = 2 − 2/N, empty levels count nothing.
+    """u(A) = −Σ_j (τ_j − Σ_c τ_jc² / τ_j); Δ = 2 − 2/N; empty levels add nothing.
 
-    Each level is rounded by itself: a record moves one level, a replacement two in opposite
+    Each level is rounded separately: a record moves one level, a replacement two in opposite
     directions. δ = max over levels of 2M²/((M + Q)(M + Q + 1)), see ``rarest_class``.
     """
 
@@ -50,11 +50,11 @@ class Gini(Impurity):
     }
 
     def table_grid(self, rows: int) -> Grid:
-        bits = finest_table_bits(2 * rows, FINEST)
+        bits = finest_bits(2 * rows, FINEST, ROWS)
         cap = -(-(rows - 1 << bits + 1) // rows)
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows << bits)
 
-    def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:  # noqa: ARG002
+    def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
         """−⌈2^bits · (τ² − Σ_c τ_c²) / τ⌉."""
         totals = rows.sum(axis=1)
         differ = totals * totals - (rows * rows).sum(axis=1)

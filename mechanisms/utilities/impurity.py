@@ -1,4 +1,4 @@
-"""Information gain and Gini: u adds up over levels, δ runs over pairs (m, β) of all candidates."""
+"""Information gain and Gini: u adds up over levels, δ is a maximum over pairs (m, β)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitiv
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.tables import sums_by_table
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
-#: No Φ: the curve is that of Gini.
+#: Without Φ, the curve is that of Gini.
 NO_SUMS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class ImpuritySensitivity:
-    """δ(t) = min(Δ, max over a candidate's pairs of c(M(t), Q(t))), as ``impurity_kernels`` has it.
+    """δ(t) = min(Δ, max over a candidate's pairs of c(M(t), Q(t))), with c of ``kernels.impurity``.
 
-    ``sums`` is Φ[0 … N] for information gain, empty for Gini; ``replace`` says which relation.
-    Admissible: c grows with m and falls with β, which one record moves by one, a replacement both.
+    ``sums`` is Φ[0 … N] for information gain and empty for Gini. ``replace`` is True for that
+    relation. Admissible: c grows with m and falls with β. One record moves either by one, a
+    replacement both.
     """
 
     pairs: RarestPairs
@@ -47,29 +48,10 @@ class ImpuritySensitivity:
         return self.pairs.merged()
 
     def _steps(self, pairs: RarestPairs, t: int, candidates: Integers) -> Integers:
-        return impurity.steps(
-            self.sums,
-            self.bits,
-            self.replace,
-            pairs.offsets,
-            pairs.others,
-            pairs.rarest,
-            self.cap,
-            t,
-            candidates,
-        )
+        return impurity.steps(*self._curve(pairs), t, candidates)
 
     def shortfall(self) -> Integers:
-        return impurity.shortfalls(
-            self.sums,
-            self.bits,
-            self.replace,
-            self.pairs.offsets,
-            self.pairs.others,
-            self.pairs.rarest,
-            self.cap,
-            self.horizon,
-        )
+        return impurity.shortfalls(*self._curve(self.pairs), self.horizon)
 
     def passed(self, goals: Integers) -> Integers:
         return self._passed(self.pairs, goals)
@@ -78,42 +60,42 @@ class ImpuritySensitivity:
         return self._passed(self._merged, goals)
 
     def _passed(self, pairs: RarestPairs, goals: Integers) -> Integers:
-        found = np.empty((3, goals.size), dtype=np.int64)
-        impurity.walk(
-            self.sums,
-            self.bits,
-            self.replace,
-            pairs.offsets,
-            pairs.others,
-            pairs.rarest,
-            self.cap,
-            self.horizon,
-            goals,
-            np.argsort(goals, kind="stable"),
-            found,
-        )
-        return found
+        result = np.empty((3, goals.size), dtype=np.int64)
+        order = np.argsort(goals, kind="stable")
+        impurity.walk(*self._curve(pairs), self.horizon, goals, order, result)
+        return result
+
+    def _curve(
+        self, pairs: RarestPairs
+    ) -> tuple[Integers, int, bool, Integers, Integers, Integers, int]:
+        """The arguments that all kernels of ``kernels.impurity`` begin with."""
+        parts = pairs.offsets, pairs.others, pairs.rarest
+        return (self.sums, self.bits, self.replace, *parts, self.cap)
 
 
 class Impurity(Criterion):
-    """u is a sum over the levels of an attribute, and δ that of their rarest classes."""
+    """A criterion whose u is a sum over levels; δ depends on the rarest class of each level."""
 
     @abstractmethod
     def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
-        """What each level adds to u, in steps of 2^−``bits``: of rows of class counts τ_c, int64
-        (rows, classes), with τ their sum, and of ``sums`` as in ``ImpuritySensitivity``."""
+        """The part of u from each level, in steps of 2^−``bits``.
 
-    def prepared(self, dataset: Dataset, grid: Grid) -> Integers:  # noqa: ARG002
+        Args:
+            rows: class counts τ_c of each level, int64 (levels, classes).
+            sums: as in ``ImpuritySensitivity``.
+        """
+
+    def prepared(self, dataset: Dataset, grid: Grid) -> Integers:
         return NO_SUMS
 
     def of_tables(
         self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
-    ) -> Measured:
+    ) -> Measurement:
         sums = self.prepared(dataset, grid)
         utilities = sums_by_table(self.levels(np.concatenate(tables), sums, grid.bits), tables)
         if sensitivity is Sensitivity.GLOBAL:
-            return Measured(utilities, ConstantSensitivity(grid.cap, len(tables), grid.horizon))
-        return Measured(
+            return Measurement(utilities, ConstantSensitivity(grid.cap, len(tables), grid.horizon))
+        return Measurement(
             utilities,
             ImpuritySensitivity(
                 pairs=RarestPairs.of(tables),

@@ -1,7 +1,7 @@
-"""Information gain: how much an attribute says about the class, in bits times records.
+"""Information gain: the information of an attribute about the class, in bits times records.
 
-For a fixed class attribute, gain and mutual information differ from −τ·H(C|A) by what no choice
-of the attribute changes. One implementation serves both.
+For a fixed class attribute, gain and mutual information differ from −τ·H(C|A) by terms that are
+equal for all attributes. So one implementation serves both.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from typing import ClassVar
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import Integers
-from mechanisms.utilities.entropy_table import (
-    FINEST,
-    check_rows,
-    entropy_sums,
-    increments,
-)
+from mechanisms.utilities.entropy_table import FINEST, check_rows, entropy_sums, increments
 from mechanisms.utilities.impurity import Impurity
 from mechanisms.utilities.rarest_class import LEVEL_TERMS
-from mechanisms.utilities.tables import finest_table_bits, row_bound
-from mechanisms.utilities.utility import Grid
+from mechanisms.utilities.tables import ROWS, row_bound
+from mechanisms.utilities.utility import Grid, finest_bits
 
 
 class InformationGain(Impurity):
     """u(A) = Σ_j [Σ_c φ(τ_jc) − φ(τ_j)] = −τ·H(C|A), φ(x) = x·log₂x; Δ = ψ(N − 1).
 
-    j runs over the public levels of A, c over those of the class, empty cells included. N is the
+    j runs over the public levels of A and c over those of the class, empty cells included. N is the
     public bound on rows (add/remove) or their public number (replace); T = N. At a node of a
-    decision tree the counts are those of its records and N stays the same.
+    decision tree the counts are of its records, and N stays the same.
     """
 
     name = "information_gain"
@@ -56,7 +51,7 @@ class InformationGain(Impurity):
     def table_grid(self, rows: int) -> Grid:
         check_rows(rows)
         # ψ(N − 1) < log₂N + 3/2, and Φ[N] and all sums up to T = N are below N times that.
-        bits = finest_table_bits(rows * (rows.bit_length() + 2), FINEST)
+        bits = finest_bits(rows * (rows.bit_length() + 2), FINEST, ROWS)
         cap = int(increments(rows - 1, rows, bits)[0])
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows * cap)
 
@@ -64,14 +59,14 @@ class InformationGain(Impurity):
         """Φ[0 … N]."""
         return entropy_sums(row_bound(dataset), grid.bits)
 
-    def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:  # noqa: ARG002
+    def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
         """Σ_c φ(τ_c) − φ(τ)."""
         differ: Integers = sums[rows].sum(axis=1) - sums[rows.sum(axis=1)]
         return differ
 
 
 class MutualInformation(InformationGain):
-    """N·I(A; C) up to N·H(C), which is the same for every attribute: the same order of merit."""
+    """N·I(A; C) less N·H(C), which is the same for every attribute, so the order is the same."""
 
     name = "mutual_information"
     title = "Mutual information"

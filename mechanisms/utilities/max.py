@@ -1,4 +1,4 @@
-"""Max: how many records an attribute classifies rightly, each level by its commonest class."""
+"""Max: the records that an attribute classifies correctly, each level by its commonest class."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import TABLE_RELATIONS, sums_by_table
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
 
 class Max(Criterion):
-    """u(A) = Σ_j max_c τ_jc; Δ = δ = 1: a replacement takes one away at most and adds one."""
+    """u(A) = Σ_j max_c τ_jc; Δ = δ = 1.
+
+    A replacement removes at most one such record and adds at most one.
+    """
 
     name = "max"
     title = "Max"
@@ -36,11 +39,7 @@ class Max(Criterion):
         return Grid(bits=0, cap=1, horizon=1, largest=rows)
 
     def of_tables(
-        self,
-        tables: Sequence[Integers],
-        dataset: Dataset,  # noqa: ARG002 - δ is the same under both relations
-        sensitivity: Sensitivity,  # noqa: ARG002 - δ has one form
-        grid: Grid,
-    ) -> Measured:
+        self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
+    ) -> Measurement:
         utilities = sums_by_table(np.concatenate(tables).max(axis=1), tables)
-        return Measured(utilities, ConstantSensitivity(grid.cap, len(tables)))
+        return Measurement(utilities, ConstantSensitivity(grid.cap, len(tables)))

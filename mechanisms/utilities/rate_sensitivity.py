@@ -1,15 +1,15 @@
-"""The sensitivity function of a rate hits/total, one half where there is nothing to hit.
+"""The sensitivity function of a rate hits/total, which is one half if there is nothing to hit.
 
 With s the smaller and M the larger of hits and misses, P = s + M, the exact local sensitivities:
     add/remove  1/2 where P = 0;  1/max(P − t + 1, 2) where s = 0;  else
                 M/((P − t)(P − t − 1)) for t < s,  1/max(P − t, 2) for t ≥ s
     replace     1/max(P − t, 1), whatever the hits
-Removing the rarer kind first is what makes the rate move most; a replacement turns a hit into a
-miss. In steps each is rounded up as a whole. δ of a weighted sum of rates has the same form, so one
-class holds both; everything that sums over t is in ``rate_kernels``.
+The rate moves most if the rarer kind is removed first; a replacement turns a hit into a miss. Each
+value is rounded up to whole steps. δ of a weighted sum of rates has the same form, so one class
+serves both. All sums over t are in ``kernels.rates``.
 
-Source: Differentially Private Multi-Objective Selection, section 6.2.3, with the branches, the
-floors and the relation put right (as printed it is not admissible).
+Source: Differentially Private Multi-Objective Selection, section 6.2.3, with corrected branches,
+    floors and relation (as printed it is not admissible).
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ RATE_FACTS = {
 
 @dataclass(frozen=True)
 class RateSensitivity:
-    """δ of n candidates, each of one or more rates: of the sums of its parts, the largest.
+    """δ of n candidates, each of one or more rates: the largest sum of one of its parts.
 
-    ``hits`` ≤ ``totals``, int64 (members, n), totals · 2^bits < 2⁶²; ``members`` int64
-    (members, 4): factor, bits, cap and part of each, the parts one after another. Under add/remove
-    a part has one member: a record is of one class. Implements ``WalkedSensitivity``.
+    ``hits`` ≤ ``totals``, int64 (members, n), totals · 2^bits < 2⁶². ``members`` int64 (members, 4)
+    has the factor, bits, cap and part of each; the members of a part are consecutive. Under
+    add/remove a part has one member, because a record has one class. Implements
+    ``WalkedSensitivity``.
     """
 
     hits: Integers
@@ -74,24 +75,15 @@ class RateSensitivity:
     def at(self, t: int, candidates: Integers) -> Integers:
         if t >= self.horizon:
             return np.full(candidates.shape, self.cap, dtype=np.int64)
-        return rates.steps(self.hits, self.totals, self.members, self.replace, t, candidates)
+        return rates.steps(*self._members, t, candidates)
 
     def largest(self, t: int) -> int:
         return int(self.at(t, self._decisive).max())
 
     def shortfall(self) -> Integers:
         turns = np.zeros_like(self._kinds) if self.replace else self._fewer.max(axis=0)
-        return rates.shortfalls(
-            self.hits,
-            self.totals,
-            self.members,
-            self.replace,
-            self.cap,
-            self.horizon,
-            self._kinds,
-            turns,
-            np.lexsort((-turns, self._kinds)),
-        )
+        order = np.lexsort((-turns, self._kinds))
+        return rates.shortfalls(*self._members, *self._limits, self._kinds, turns, order)
 
     def passed(self, goals: Integers) -> Integers:
         return self._walk(goals, np.zeros(0, dtype=np.int64))
@@ -100,17 +92,16 @@ class RateSensitivity:
         return self._walk(goals, self._decisive)
 
     def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
-        return rates.walk(
-            self.hits,
-            self.totals,
-            self.members,
-            self.replace,
-            self.cap,
-            self.horizon,
-            goals,
-            np.argsort(goals, kind="stable"),
-            largest_of,
-        )
+        order = np.argsort(goals, kind="stable")
+        return rates.walk(*self._members, *self._limits, goals, order, largest_of)
+
+    @property
+    def _members(self) -> tuple[Integers, Integers, Integers, bool]:
+        return self.hits, self.totals, self.members, self.replace
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        return self.cap, self.horizon
 
     @cached_property
     def _fewer(self) -> Integers:
@@ -119,7 +110,7 @@ class RateSensitivity:
 
     @cached_property
     def _kinds(self) -> Integers:
-        """Equal numbers where totals are, and where the same members have s = 0."""
+        """Equal numbers for candidates with equal totals whose same members have s = 0."""
         never: NDArray[np.bool_] = self._fewer == 0
         facts = self.totals if self.replace else np.concatenate([self.totals, never])
         kinds: Integers = np.unique(facts, axis=1, return_inverse=True)[1].reshape(-1)
@@ -127,10 +118,10 @@ class RateSensitivity:
 
     @cached_property
     def _decisive(self) -> Integers:
-        """Candidates that have the largest δ(t) at every t, in a small number.
+        """A small set of candidates that contains the largest δ(t) at every t.
 
-        Of a rate with s > 0 the smallest s has the largest δ at every t, and all with s = 0 have
-        the same; under replace hits do not matter.
+        Among rates with s > 0 the smallest s has the largest δ at every t, and all with s = 0 are
+        equal. Under replace hits do not matter.
         """
         if self.replace:
             return _firsts(self._kinds)
@@ -142,6 +133,6 @@ class RateSensitivity:
 
 
 def _firsts(kinds: Integers) -> Integers:
-    """Where each kind comes first."""
+    """The first index of each kind."""
     firsts: Integers = np.unique(kinds, return_index=True)[1]
     return firsts

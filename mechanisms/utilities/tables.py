@@ -1,4 +1,4 @@
-"""What the utilities of tables share: the public bound on rows, the columns, the grid."""
+"""The common part of utilities of tables: the public bound on rows, the candidates, the counts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mechanisms.kernels.contingency import contingency_tables
-from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records, TableRecords
+from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers
 from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf, table_domain
 
@@ -20,10 +19,15 @@ TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelati
 
 #: Squares of twice a count stay below 2⁶⁰.
 LARGEST_BOUND = 1 << 29
+#: The refusal of ``finest_bits`` for utilities of tables.
+ROWS = "the public bound on rows is too large for exact arithmetic"
 
 
 def row_bound(dataset: Dataset) -> int:
-    """N: a public bound on the number of rows, which a ``replace`` table has exactly."""
+    """N: the public bound on the number of rows, or their exact number under ``replace``.
+
+    Raises: UnsupportedQuery for other datasets and relations, and above ``LARGEST_BOUND``.
+    """
     domain = table_domain(dataset)
     if dataset.neighbouring not in TABLE_RELATIONS:
         raise UnsupportedQuery(
@@ -42,28 +46,11 @@ def row_bound(dataset: Dataset) -> int:
     return max(rows, 1)
 
 
-def finest_table_bits(units: int, most: int) -> int:
-    """The largest g ≤ ``most`` with units · 2^g < 2⁶²; UnsupportedQuery when no g ≥ 1 fits.
-
-    ``units`` is a public bound on utilities and on the sums of δ that will be formed.
-    """
-    bits = min(most, LIMIT.bit_length() - 1 - units.bit_length())
-    if bits < 1:
-        raise UnsupportedQuery("the public bound on rows is too large for exact arithmetic")
-    return bits
-
-
 def sums_by_table(levels: Integers, tables: Sequence[Integers]) -> Integers:
     """The sum over the levels of each table, int64 (tables,); every table has a level."""
     starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
     sums: Integers = np.add.reduceat(levels, starts).astype(np.int64)
     return sums
-
-
-def table_records(records: Records) -> TableRecords:
-    if not isinstance(records, TableRecords):
-        raise TypeError("the utilities of tables are measured on table records")
-    return records
 
 
 def attribute_candidates(candidates: Candidates) -> Attributes:
@@ -91,7 +78,7 @@ def attribute_tables(
 ) -> list[Integers]:
     """Level × class counts of each candidate, int64; every public level has its row."""
     chosen = attribute_candidates(candidates)
-    codes = table_records(records).codes
+    codes = records_of(TableRecords, records).codes
     classes = chosen.classes(dataset)
     columns = [(codes[a.name], len(a.levels)) for a in chosen.attributes(dataset)]
     return contingency_tables(columns, (codes[classes.name], len(classes.levels)), executor)

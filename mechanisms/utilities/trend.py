@@ -1,4 +1,7 @@
-"""Which way a utility and its δ lean, as public constants: what the shift of a sum is read from."""
+"""Trends: how a utility and its δ vary with a candidate's size, as public constants.
+
+The direction of the shift of a weighted sum follows from them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ from typing import Literal, Protocol, runtime_checkable
 class Trend:
     """How u and δ vary with the size of a candidate (degree of a node, records of a value).
 
-    ``value`` and ``sensitivity`` are the signs (0: δ is constant); ``growth`` is the power of the
-    size that both are of, at their largest. The direction of the utility by itself is the product
-    of the signs.
+    ``value`` and ``sensitivity`` are signs; 0 means that δ is constant. ``growth`` is the power of
+    the size to which both grow at most. The direction of the utility is the product of the signs.
     """
 
     value: Literal[1, -1]
@@ -21,7 +23,7 @@ class Trend:
 
 
 @runtime_checkable
-class Leaning(Protocol):
-    """A utility that says so. Any other is taken for ``Trend(1, direction)``."""
+class TrendingUtility(Protocol):
+    """A utility with a known trend. Any other counts as ``Trend(1, direction)``."""
 
     trend: Trend

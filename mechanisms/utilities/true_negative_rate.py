@@ -12,7 +12,7 @@ from mechanisms.utilities.rates import Rate
 
 
 class TrueNegativeRate(Rate):
-    """u = TN/N: of the records of all other classes, the share the tree labels as one of them."""
+    """u = TN/N: the share of records of all other classes that the tree labels as one of them."""
 
     name = "true_negative_rate"
     title = "True negative rate"
@@ -23,5 +23,5 @@ class TrueNegativeRate(Rate):
     )
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
 
-    def counted(self, found: Confusion) -> tuple[Integers, int]:
-        return found.true_negatives, found.negatives
+    def counted(self, counts: Confusion) -> tuple[Integers, int]:
+        return counts.true_negatives, counts.negatives

@@ -12,7 +12,7 @@ from mechanisms.utilities.rates import Rate
 
 
 class TruePositiveRate(Rate):
-    """u = TP/P: of the records of the positive class, the share the tree labels so."""
+    """u = TP/P: the share of records of the positive class that the tree labels as positive."""
 
     name = "true_positive_rate"
     title = "True positive rate"
@@ -23,5 +23,5 @@ class TruePositiveRate(Rate):
     )
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
 
-    def counted(self, found: Confusion) -> tuple[Integers, int]:
-        return found.true_positives, found.positives
+    def counted(self, counts: Confusion) -> tuple[Integers, int]:
+        return counts.true_positives, counts.positives

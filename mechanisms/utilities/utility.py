@@ -1,7 +1,7 @@
-"""What a utility is: a score of candidates on an integer grid, with its sensitivity function.
+"""The protocol of a utility: scores of candidates on an integer grid, with a sensitivity function.
 
-A new utility is one file in this package and one line in ``mechanisms.utilities.UTILITIES``; the
-shared contract tests in ``tests/evidence/certification`` cover it from then on.
+A new utility is one file in this package and one line in ``mechanisms.utilities.UTILITIES``. The
+shared contract tests in ``tests/evidence/certification`` then cover it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
@@ -21,15 +23,15 @@ class Grid:
     """The public integer grid of a utility: one unit of it is 2^``bits`` steps."""
 
     bits: int
-    #: Δ in steps: the most one change moves any candidate's utility, anywhere in the universe.
+    #: Δ in steps: the most that one change moves any candidate's utility, in any dataset.
     cap: int
-    #: T: from this distance on δ equals the cap for every candidate.
+    #: T: from this distance on, δ equals the cap for every candidate.
     horizon: int
-    #: A bound on |u| in steps, over the whole universe.
+    #: A bound on |u| in steps, in any dataset.
     largest: int
 
     def coarser(self, bits: int) -> Grid:
-        """The same bounds on a grid of fewer bits; rounding up twice is rounding up once."""
+        """The same bounds on a grid of fewer bits; rounding up twice equals rounding up once."""
         shift = self.bits - bits
         if shift < 0:
             raise ValueError("a grid is only made coarser: its bounds were rounded up")
@@ -41,32 +43,46 @@ class Grid:
         )
 
 
+def finest_bits(units: int, most: int, refusal: str) -> int:
+    """The largest g ≤ ``most`` with units · 2^g < 2⁶².
+
+    ``units`` is a public bound on utilities and on all sums of δ. Raises: UnsupportedQuery with
+    the message ``refusal`` when no g ≥ 1 fits.
+    """
+    bits = min(most, LIMIT.bit_length() - 1 - units.bit_length())
+    if bits < 1:
+        raise UnsupportedQuery(refusal)
+    return bits
+
+
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Private: utilities in grid steps, shape (n,) int64, and their sensitivity function."""
 
     utilities: Integers
     delta: SensitivityFunction
 
 
-class Utility(Protocol):
-    name: str
-    title: str
-    description: str
-    source: str
-    #: The kind of candidates it scores, e.g. "nodes".
-    candidates: str
-    relations: frozenset[NeighbouringRelation]
-    #: The public direction of the shift: +1 where δ grows with u, −1 where it falls.
-    direction: Literal[1, -1]
+class Objective(Protocol):
+    """One ranking of candidates. Everything except ``measure`` depends on public facts alone."""
 
     @property
-    def sensitivity_facts(self) -> ByRelation:
-        """Δ, δ and T in words, for each of ``relations``."""
+    def candidates(self) -> str:
+        """The kind of candidates that it ranks, e.g. "nodes"."""
+        ...
+
+    @property
+    def relations(self) -> frozenset[NeighbouringRelation]:
+        """The relations under which its δ is admissible."""
+        ...
+
+    @property
+    def direction(self) -> Literal[1, -1]:
+        """The public direction of the shift: +1 where δ grows with u, −1 where it falls."""
         ...
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
-        """The finest grid on which all sums stay in 64 bits; UnsupportedQuery when none does."""
+        """The finest grid for sums in 64 bits. Raises: UnsupportedQuery if there is none."""
         ...
 
     def measure(
@@ -76,6 +92,23 @@ class Utility(Protocol):
         candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
-        """Utilities and δ of all candidates, from prepared columns; δ in the form that suits."""
+    ) -> Measurement:
+        """Private: utilities and δ of all candidates on ``grid``, a result of method ``grid``.
+
+        ``sensitivity`` chooses between several forms of δ.
+        """
+        ...
+
+
+class Utility(Objective, Protocol):
+    """An objective with a name and a description of its own."""
+
+    name: str
+    title: str
+    description: str
+    source: str
+
+    @property
+    def sensitivity_facts(self) -> ByRelation:
+        """Δ, δ and T in words, for each of ``relations``."""
         ...

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import KERNELS
-from mechanisms.model.executor import Arrays, Found
+from mechanisms.model.executor import Arrays, PartResult
 from storage.errors import StoreFailed
 from storage.files.shared import Shared
 
-Kernel = Callable[[Arrays, Any], Found]
+Kernel = Callable[[Arrays, Any], PartResult]
 
 NAME = re.compile(r"[0-9a-f]{32}")
 #: Seconds after which a copy is written again when it is asked for: half of the age at which it is
@@ -99,7 +99,7 @@ class Scratch:
         arrays = {key: self._map(*stored) for key, stored in plan.names.items()}
         return Job(plan.kernel, arrays, plan.parts)
 
-    def write(self, name: str, part: int, found: Found) -> None:
+    def write(self, name: str, part: int, found: PartResult) -> None:
         """Leave what was found in a part; done twice, both write the same."""
 
         def content(out: BinaryIO) -> None:
@@ -111,7 +111,7 @@ class Scratch:
         if self.is_over(name):
             self._shared.remove(_part_of(name, part))
 
-    def read(self, name: str, part: int) -> Found:
+    def read(self, name: str, part: int) -> PartResult:
         """What was found in a part; FileNotFoundError when nothing was.
 
         Arrays and nothing else: what workers write is not code to the service.

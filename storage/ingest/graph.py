@@ -77,7 +77,7 @@ class EdgeCollector:
 
     def finish(self) -> CodedGraph:
         """The graph of all edges; InvalidRecords when one of them repeats an earlier one."""
-        from mechanisms.kernels.windowed import first_repeated, windowed_rows
+        from mechanisms.kernels.windows import first_repeated, windowed_rows
 
         source, target = (kept.seen() for kept in self._ends)
         indptr = np.concatenate(([0], np.cumsum(self._degrees)))

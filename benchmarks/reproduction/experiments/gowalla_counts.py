@@ -38,7 +38,7 @@ from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.release.ladder import rungs, weights
 from mechanisms.statistics.release.smooth import SmoothNoise
 from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measured, Statistic
+from mechanisms.statistics.statistic import Measurement, Statistic
 from mechanisms.statistics.two_triangles import TwoTriangles
 
 TIMES = 60
@@ -121,7 +121,7 @@ def errors(
     return lines
 
 
-def typical(mechanism: str, measured: Measured, cap: int, loss: PrivacyLoss) -> float:
+def typical(mechanism: str, measured: Measurement, cap: int, loss: PrivacyLoss) -> float:
     """The exact median of |noise| in steps of the grid."""
     epsilon = loss.epsilon_nano / NANO
     if mechanism == "laplace":

@@ -13,7 +13,7 @@ from benchmarks.reproduction.experiments.contexts import PAPER
 from benchmarks.reproduction.result import Result, Verdict, timed
 from benchmarks.simulation import randomness
 from benchmarks.tables import read_table
-from mechanisms.distances.learning import learn
+from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.model.executor import Inline

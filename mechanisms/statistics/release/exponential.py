@@ -1,4 +1,4 @@
-"""The exponential mechanism over the cells of a public grid, by how far their ranks are off."""
+"""The exponential mechanism over the cells of a public grid, scored by the error of their ranks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from mechanisms.model.records import Records
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.quantile import Quantile
-from mechanisms.statistics.release.mechanism import CONFIDENCE, share, significant
+from mechanisms.statistics.release.mechanism import CONFIDENCE, Mechanism, share, significant
 from mechanisms.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
-class ExponentialQuantile:
-    """Implements ``Mechanism``; pure ε. Numbers count as floored to the grid, whose cells are the
-    candidates; a tied number is as wide as its own cell."""
+class ExponentialQuantile(Mechanism):
+    """Pure ε. The candidates are the cells of the grid to which numbers are floored.
+
+    A tied number is as wide as its own cell.
+    """
 
     name: str = "exponential"
     title: str = "Exponential mechanism"
@@ -56,14 +58,6 @@ class ExponentialQuantile:
             ),
         }
 
-    def noise_scale(
-        self,
-        statistic: Statistic,  # noqa: ARG002 - there is no noise on the value
-        dataset: Dataset,  # noqa: ARG002
-        loss: PrivacyLoss,  # noqa: ARG002
-    ) -> Fraction | None:
-        return None
-
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
         question = _quantile(statistic)
         steps = 2 * question.rank_sensitivity(dataset) / question.quantile.denominator
@@ -92,7 +86,8 @@ class ExponentialQuantile:
         return Rate(loss.epsilon_nano, 2 * NANO * question.rank_sensitivity(dataset))
 
     def _misses(self, question: Quantile, dataset: Dataset) -> float:
-        """Cells over the chance of one that is further off: the best cell is never off."""
+        """The number of cells over the chance of a larger error; the error of the best cell is
+        0."""
         return len(question.cells(dataset)) / (1 - CONFIDENCE)
 
 

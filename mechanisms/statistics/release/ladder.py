@@ -1,9 +1,9 @@
 """The ladder: whole numbers around the true value, on rungs as wide as the local sensitivity.
 
 Rung 0 is the value alone; rung s ≥ 1 is the next U(s − 1) integers on either side. An answer on
-rung s is drawn with probability ∝ e^{−εs/2}: pure ε, as one change moves an answer by at most one
-rung. All rungs until U reaches GS take part, and one tail for all that follow; to leave out the
-least likely would cost δ.
+rung s is drawn with probability ∝ e^{−εs/2}. This is pure ε, because one change moves an answer by
+at most one rung. All rungs until U reaches GS take part, and one tail represents all that follow.
+To omit the least likely would cost δ.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
 from mechanisms.noise.weighted_race import weighted_race
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local import Walked
-from mechanisms.statistics.release.hidden import Hidden, depends
+from mechanisms.statistics.local_sensitivity import DistanceBound
+from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends
 from mechanisms.statistics.release.mechanism import CONFIDENCE, share
-from mechanisms.statistics.statistic import Measured, Part, Statistic
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 _HALF = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
-class Ladder(Hidden):
-    """Implements ``Mechanism``; pure ε."""
+class Ladder(DataDependentNoise):
+    """Pure ε."""
 
     name: str = "ladder"
     title: str = "Ladder"
@@ -53,15 +53,15 @@ class Ladder(Hidden):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # Beyond rung r lies no more than 2·GS·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight, λ = ε/2.
+        # At most 2·GS·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight lies beyond rung r, λ = ε/2.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
     def noise(
         self,
-        measured: Measured,
-        plan: Plan,  # noqa: ARG002 - the bound ends at its cap
-        dataset: Dataset,  # noqa: ARG002
+        measured: Measurement,
+        plan: Plan,
+        dataset: Dataset,
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
@@ -69,19 +69,20 @@ class Ladder(Hidden):
         return draw(rungs(_walked(measured)), ladder_rate(loss), randomness, executor)
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        found = super()._plan(statistic, dataset, loss)
         ladder_rate(loss)
-        return found
+        return super()._plan(statistic, dataset, loss)
 
 
 def ladder_rate(loss: PrivacyLoss) -> Rate:
-    """λ = ε/2 a rung."""
+    """λ = ε/2 per rung."""
     return Rate(loss.epsilon_nano, 2 * NANO)
 
 
-def rungs(local: Walked) -> Integers:
-    """U(0), …, U(M), the last of them the first to equal GS: the widths of rungs 1 … M + 1, and
-    GS is that of all further ones; private."""
+def rungs(local: DistanceBound) -> Integers:
+    """The widths U(0), …, U(M) of rungs 1 … M + 1; private.
+
+    The last is the first to equal GS, which is the width of all further rungs.
+    """
     blocks, start, size = [], 0, 256
     while True:
         widths = local.at(np.arange(start, start + size, dtype=np.int64))
@@ -94,7 +95,7 @@ def rungs(local: Walked) -> Integers:
 
 
 def weights(widths: Integers) -> Integers:
-    """How many integers there are on rungs 0, 1, …, M, and on each rung of the tail."""
+    """The number of integers on rungs 0, 1, …, M, and on each rung of the tail."""
     return np.concatenate(([1], 2 * widths))
 
 
@@ -103,7 +104,7 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness, executor: Executo
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
     if rung == 0:
         return 0
-    # The race has named the first rung of the tail for all of them: a geometric number further.
+    # The race returns the first rung of the tail for all of them: add a geometric number of rungs.
     further = 0
     if rung == widths.size:
         zero = np.zeros(1, dtype=np.int64)
@@ -118,8 +119,10 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness, executor: Executo
 
 
 def rung_probabilities(sizes: Integers, epsilon: float) -> list[float]:
-    """P(rung 0), P(rung 1), … by the definition, from ``weights``: the last stands for all further
-    rungs too, each of its size; for tests."""
+    """P(rung 0), P(rung 1), … by the definition, from ``weights``; for tests.
+
+    The last entry includes all further rungs, each of its size.
+    """
     rate = epsilon / 2
     law = [int(size) * exp(-rate * s) for s, size in enumerate(sizes)]
     law[-1] /= -expm1(-rate)
@@ -137,7 +140,7 @@ def ladder_probability(difference: int, widths: Integers, epsilon: float) -> flo
     return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)
 
 
-def _walked(measured: Measured) -> Walked:
-    if not isinstance(measured.local, Walked):
+def _walked(measured: Measurement) -> DistanceBound:
+    if not isinstance(measured.local, DistanceBound):
         raise UnsupportedQuery("the ladder needs a local sensitivity at every distance")
     return measured.local

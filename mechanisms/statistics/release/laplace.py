@@ -1,4 +1,5 @@
-"""Laplace noise of the global sensitivity: the same for all records, so its scale is public."""
+"""Laplace noise of the global sensitivity: it is the same for all records, so its scale is
+public."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.release.mechanism import (
     CONFIDENCE,
     WIDTHS,
-    not_reachable,
+    Mechanism,
     share,
     significant,
 )
@@ -31,9 +32,8 @@ from mechanisms.statistics.statistic import Part, Statistic
 
 
 @dataclass(frozen=True)
-class Laplace:
-    """Discrete Laplace noise on the grid of each part, at an equal share. Implements
-    ``Mechanism``; pure ε."""
+class Laplace(Mechanism):
+    """Pure ε. Discrete Laplace noise on the grid of each part, at an equal share of the loss."""
 
     name: str = "laplace"
     title: str = "Laplace"
@@ -83,14 +83,14 @@ class Laplace:
             return None
         (_, _, plan, rate) = parts[0]
         scale = Fraction(0) if rate is None else _scale(plan, rate)
-        # What the answer makes of a part scales its noise; the difference of two answers tells.
+        # The answer's factor scales the noise too, and two answers would reveal it.
         return scale * statistic.factor(dataset)
 
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
         one = PrivacyLoss(NANO)
         scale = self.noise_scale(statistic, dataset, one)
         if scale is None:
-            raise not_reachable()
+            return super().loss_reaching(statistic, dataset, error)
         # Scales are rounded up by at most a factor of 1 + 2⁻²⁰.
         return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
 
@@ -115,14 +115,14 @@ class Laplace:
     def _parts(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> list[tuple[Part, PrivacyLoss, Plan, Rate | None]]:
-        """Each part with its share, grid and rate; a constant part has none."""
+        """Each part with its share, grid and rate; a constant part has no rate."""
         parts = statistic.parts(dataset)
-        found = []
+        planned = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
             share(spent)  # refuses what is less than the smallest loss
             plan = part.plan(dataset, spent.epsilon_nano)
-            found.append((part, spent, plan, _rate(spent, plan.cap) if plan.cap else None))
-        return found
+            planned.append((part, spent, plan, _rate(spent, plan.cap) if plan.cap else None))
+        return planned
 
 
 @lru_cache(maxsize=1024)

@@ -1,11 +1,12 @@
-"""What a mechanism is: a statistic and a loss in, one released number out."""
+"""The base of mechanisms: a statistic and a loss in, one released number out."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
@@ -16,54 +17,51 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
 from mechanisms.statistics.statistic import Statistic
 
-#: Accuracy is told with this probability.
+#: The probability with which bounds on the accuracy hold.
 CONFIDENCE = 0.95
 #: |Laplace| exceeds this many of its scales with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
 
-class Mechanism(Protocol):
-    """One way to release a statistic. Everything but ``release`` is a matter of public facts."""
+class Mechanism(ABC):
+    """One way to release a statistic. Everything except ``release`` depends on public facts."""
 
-    @property
-    def name(self) -> str:
-        """The name in queries."""
-        ...
+    #: The name in queries; title, description and source for the catalogue.
+    name: str
+    title: str
+    description: str
+    source: str
 
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def source(self) -> str: ...
-
+    @abstractmethod
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """How ``loss`` is spent; the steps add up to it exactly.
+        """The steps that spend ``loss``; they add up to it exactly.
 
-        Raises: UnsupportedQuery when the statistic does not fit the dataset, or the loss exact
-            arithmetic.
+        Raises: UnsupportedQuery when the statistic does not fit the dataset, or when the loss is
+            out of the range of exact arithmetic.
         """
-        ...
 
+    @abstractmethod
     def accuracy(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> Mapping[str, Any]:
-        """What may be expected of the value: a bound that holds with probability ``CONFIDENCE``, or
-        the most that a bound may come to, where it depends on the records."""
-        ...
+        """An error bound that holds with probability ``CONFIDENCE``.
+
+        If the bound depends on the records, the largest value that it may take.
+        """
 
     def noise_scale(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> Fraction | None:
-        """The scale of the noise, where it is public."""
-        ...
+        """The scale of the noise if it is public; None otherwise."""
+        return None
 
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
-        """The least loss whose public ``error`` is at most that much; UnsupportedQuery if none."""
-        ...
+        """The least loss whose public error is at most ``error``. Raises: UnsupportedQuery."""
+        raise UnsupportedQuery(
+            "the accuracy of this mechanism depends on the records", supported={"target": []}
+        )
 
+    @abstractmethod
     def release(
         self,
         statistic: Statistic,
@@ -73,25 +71,22 @@ class Mechanism(Protocol):
         randomness: Randomness,
         executor: Executor,
     ) -> Fraction:
-        """The value. Raises: as ``steps``, before anything private is read; NoiseOverflow with
-        probability below e⁻¹⁰⁰⁰. Privacy: ``loss`` under the dataset's relation."""
-        ...
+        """The released value.
+
+        Raises: as ``steps``, before anything private is read; NoiseOverflow with probability
+            below e⁻¹⁰⁰⁰.
+        Privacy: ``loss`` under the dataset's relation.
+        """
 
 
 @lru_cache(maxsize=1024)
 def share(loss: PrivacyLoss) -> Fraction:
-    """ε as a rational number, at least one nano."""
+    """ε as a rational number. Raises: UnsupportedQuery below one nano."""
     if loss.epsilon_nano < 1:
         raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
     return Fraction(loss.epsilon_nano, NANO)
 
 
-def not_reachable() -> UnsupportedQuery:
-    return UnsupportedQuery(
-        "the accuracy of this mechanism depends on the records", supported={"target": []}
-    )
-
-
 def significant(value: float) -> float:
-    """Four significant digits: predictions are bounds, not measurements."""
+    """Four significant digits, because predictions are bounds, not measurements."""
     return float(f"{value:.4g}")

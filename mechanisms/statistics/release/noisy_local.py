@@ -6,8 +6,8 @@ every τ-term is rounded up, so all events stay the same:
     ã = a_max + Lap(3/ε) + 3τ/ε         B = max(1, 4·⌊max(ã, 0)⌋)
     L̃ = max(1, LS + Lap(3B/ε) + 3τB/ε)  answer = f + Lap(3·L̃/ε)
 
-Unless ã < a_max or L̃ < LS, each of probability δ/2 at most, all three density ratios between
-neighbours are at most e^{ε/3}: (ε, δ) for every ε, where the literature stops at ε ≈ 0.6.
+Except where ã < a_max or L̃ < LS, each of probability at most δ/2, all three density ratios between
+neighbours are at most e^{ε/3}. This is (ε, δ) for every ε, where the literature stops at ε ≈ 0.6.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
+from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import exact
 from mechanisms.noise.rounded_laplace import rounded_laplace
-from mechanisms.statistics.graphs import graph_domain
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
-from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta
+from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends, needs_delta
 from mechanisms.statistics.release.mechanism import WIDTHS, share
-from mechanisms.statistics.statistic import Measured, Part, Statistic
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 
 @dataclass(frozen=True)
-class NoisyLocalSensitivity(Hidden):
-    """Implements ``Mechanism``; (ε, δ). Nothing but the answer leaves."""
+class NoisyLocalSensitivity(DataDependentNoise):
+    """(ε, δ). Only the answer is published."""
 
     name: str = "noisy_local_sensitivity"
     title: str = "Noisy local sensitivity"
@@ -49,7 +49,7 @@ class NoisyLocalSensitivity(Hidden):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         part, _ = self._plan(statistic, dataset, loss)
         first, _, last = loss.split(3)
-        # The guarantee is of the three together: δ belongs to the two bounds.
+        # The guarantee is for the three together: δ belongs to the two bounds.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
         return (
             Step(f"{self.title}: two noisy bounds", bounds),
@@ -64,7 +64,7 @@ class NoisyLocalSensitivity(Hidden):
 
     def noise(
         self,
-        measured: Measured,
+        measured: Measurement,
         plan: Plan,
         dataset: Dataset,
         loss: PrivacyLoss,
@@ -84,14 +84,14 @@ class NoisyLocalSensitivity(Hidden):
         above = shared + noise + margin(rate, loss.delta_atto)
         noise, rate = laplace(second_order(above, most_second_order(dataset)))
         changed = flip + noise + margin(rate, loss.delta_atto)
-        # GS is a public bound on LS, and a coarser grid moves by no more than its steps.
+        # GS is a public bound on LS, and a coarser grid moves by at most its own steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
         needs_delta(loss)
         part, plan = super()._plan(statistic, dataset, PrivacyLoss(loss.epsilon_nano // 3))
-        # The largest scales that may occur are public: what exceeds them is refused for free.
+        # The largest possible scales are public: an excess is refused before any charge.
         rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
         return part, plan
 

@@ -1,8 +1,8 @@
-"""Laplace noise whose scale follows the records as slowly as β* lets it.
+"""Laplace noise whose scale follows the records as slowly as β* requires.
 
-One class serves smooth sensitivity and largest local sensitivities: they differ in how S is found.
-Either way S ≥ LS and S changes by at most e^β between neighbours, so Theorem A of
-``mechanisms.statistics.smoothness`` holds; scale, S and running time are private.
+The scale, S and the run time are private. One class serves smooth sensitivity and largest local
+sensitivities, which differ in the bound S. Either way S ≥ LS and S changes by at most e^β between
+neighbours, so Theorem A of ``mechanisms.statistics.smoothness`` holds.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.statistics.grid import Plan, rate_at_most
-from mechanisms.statistics.local import LEAST, Smooth
-from mechanisms.statistics.release.hidden import Hidden, depends, needs_delta
+from mechanisms.statistics.local_sensitivity import LEAST, SmoothBound
+from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends, needs_delta
 from mechanisms.statistics.release.mechanism import WIDTHS, share
 from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measured, Part, Statistic
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
-#: S is computed in doubles and raised by this much, so it stays above LS; β has room for it.
+#: S is computed in doubles and raised by this factor, so it stays above LS; β allows for it.
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
-class SmoothNoise(Hidden):
-    """⌊Laplace of scale 2S / ε⌋ on the grid. Implements ``Mechanism``; (ε, δ)."""
+class SmoothNoise(DataDependentNoise):
+    """(ε, δ). ⌊Laplace of scale 2S / ε⌋ on the grid."""
 
     @abstractmethod
-    def bound(self, measured: Measured) -> Smooth:
-        """What S is made of; private."""
+    def bound(self, measured: Measurement) -> SmoothBound:
+        """The private bound from which S is computed."""
 
     def accuracy(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
@@ -47,9 +47,9 @@ class SmoothNoise(Hidden):
 
     def noise(
         self,
-        measured: Measured,
+        measured: Measurement,
         plan: Plan,
-        dataset: Dataset,  # noqa: ARG002
+        dataset: Dataset,
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
@@ -57,13 +57,13 @@ class SmoothNoise(Hidden):
         rate, zero = self.rate(measured, plan, loss), np.zeros(1, dtype=np.int64)
         return int(rounded_laplace(zero, rate, randomness, executor)[0])
 
-    def rate(self, measured: Measured, plan: Plan, loss: PrivacyLoss) -> Rate:
-        """1 / scale, private: ε / 2S, or of the public GS where β* leaves no room."""
+    def rate(self, measured: Measurement, plan: Plan, loss: PrivacyLoss) -> Rate:
+        """1 / scale, private: ε / 2S, or from the public GS where β* is too small."""
         beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
         scale = Fraction(plan.cap)
         if beta is not None:
-            found = max(self.bound(measured).smooth(beta), LEAST)
-            scale = min(scale, Fraction(found) * _RAISE)
+            smooth = max(self.bound(measured).smooth(beta), LEAST)
+            scale = min(scale, Fraction(smooth) * _RAISE)
         return rate_at_most(share(loss) / (2 * scale))
 
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
@@ -86,7 +86,7 @@ class SmoothSensitivity(SmoothNoise):
         "divergence of Laplace pairs"
     )
 
-    def bound(self, measured: Measured) -> Smooth:
+    def bound(self, measured: Measurement) -> SmoothBound:
         if measured.local is None:
             raise TypeError("this statistic has no local sensitivity")
         return measured.local
@@ -104,7 +104,7 @@ class LargestLocalSensitivities(SmoothNoise):
     )
     source: str = "Canard, Olivier, Quertier 2017, corrected: distances run over all levels"
 
-    def bound(self, measured: Measured) -> Smooth:
+    def bound(self, measured: Measurement) -> SmoothBound:
         if measured.levels is None:
             raise TypeError("the levels of this statistic are not known")
         return measured.levels

@@ -1,4 +1,4 @@
-"""Private evolutionary search of decision trees: proposals in public, selection in private."""
+"""Private evolutionary search of decision trees: public proposals, private selection."""
 
 from __future__ import annotations
 

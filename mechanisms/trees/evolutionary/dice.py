@@ -1,4 +1,4 @@
-"""Uniform choices from random words, for proposals: they need no privacy, but no seed either."""
+"""Uniform choices from random words, for proposals. They need no privacy, but no seed either."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BLOCK = 4096
 
 
 class Dice:
-    """Whole numbers from one stream of words; exactly uniform, by rejection."""
+    """Exactly uniform whole numbers from one stream of words, by rejection."""
 
     def __init__(self, randomness: Randomness) -> None:
         self._source = randomness.stream()
@@ -20,7 +20,7 @@ class Dice:
             return 0
         bits = (n - 1).bit_length()
         while True:
-            # The upper bits of a word; the rest is not used again.
+            # The upper bits of a word; the others are discarded.
             drawn = self._word() >> (64 - bits)
             if drawn < n:
                 return drawn

@@ -1,4 +1,4 @@
-"""What trees are selected by: their true positive and true negative rates, by an objective."""
+"""The fitness of trees: an objective of their true positive and true negative rates."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.objectives import OBJECTIVES, Objective, Spread, Term, WeightedSum
+from mechanisms.objectives import OBJECTIVES, Objective, ParallelObjective, Term, WeightedSum
 from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities.rates import Rate
 from mechanisms.utilities.true_negative_rate import TrueNegativeRate
 from mechanisms.utilities.true_positive_rate import TruePositiveRate
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 
 RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}
 
-#: What the search may dampen by.
+#: The sensitivities that the search supports.
 SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
 
 
 @dataclass(frozen=True)
 class Pool:
-    """So many trees to select from; which ones, only the search knows. Implements
-    ``Candidates``."""
+    """A number of trees to select from, known only to the search. Implements ``Candidates``."""
 
     size: int
     kind: str = "trees"
 
-    def count(self, dataset: Dataset) -> int:  # noqa: ARG002 - the same for every dataset
+    def count(self, dataset: Dataset) -> int:
         return self.size
 
-    def label(self, dataset: Dataset, index: int) -> int:  # noqa: ARG002 - by its place
+    def label(self, dataset: Dataset, index: int) -> int:
         return index
 
 
 @dataclass(frozen=True)
 class CountedRate:
-    """A rate of trees that were evaluated before. Implements ``Objective`` and ``Exclusive``."""
+    """A rate of trees that are already evaluated. Implements ``Objective`` and
+    ``ExclusiveUtility``."""
 
     rate: Rate
-    #: Private: what was counted; None where only public facts are asked.
-    found: Confusion | None = None
+    #: The private counts; None where only public facts are needed.
+    counts: Confusion | None = None
     candidates: str = "trees"
 
     @property
@@ -65,24 +65,19 @@ class CountedRate:
     def exclusive(self, dataset: Dataset) -> tuple[str, str] | None:
         return self.rate.exclusive(dataset)
 
-    def grid(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,  # noqa: ARG002 - the same grid for all trees
-        sensitivity: Sensitivity,  # noqa: ARG002 - and for all sensitivities
-    ) -> Grid:
+    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         return self.rate.rate_grid(dataset)
 
     def measure(
         self,
-        records: Records,  # noqa: ARG002 - counted before
+        records: Records,
         dataset: Dataset,
-        candidates: Candidates,  # noqa: ARG002 - those that were counted
+        candidates: Candidates,
         sensitivity: Sensitivity,
         grid: Grid,
-    ) -> Measured:
-        assert self.found is not None, "rates are measured after the trees were counted"
-        hits, total = self.rate.counted(self.found)
+    ) -> Measurement:
+        assert self.counts is not None, "rates are measured after the trees were counted"
+        hits, total = self.rate.counted(self.counts)
         return self.rate.of_counts(hits, np.full(hits.shape, total), dataset, sensitivity, grid)
 
 
@@ -90,8 +85,8 @@ class CountedRate:
 class Fitness:
     """``pareto``: few trees are better in both rates; ``weighted_sum``: with ``weights``.
 
-    Under ``local`` δ is that of the rates, under add/remove of the larger term only: one record is
-    of one class.
+    Under ``local``, δ is that of the rates. Under add/remove it is that of the larger term only,
+    because a record has one class.
     """
 
     objective: Literal["pareto", "weighted_sum"]
@@ -99,7 +94,8 @@ class Fitness:
     sensitivity: Sensitivity
 
     def grid(self, dataset: Dataset, pool: int, score_bits: int) -> Grid:
-        """The public grid for a pool of so many trees; UnsupportedQuery when none fits 64 bits."""
+        """The public grid for a pool of this size. Raises: UnsupportedQuery when none fits 64
+        bits."""
         if self.sensitivity not in SENSITIVITIES:
             raise UnsupportedQuery(
                 "trees are selected by global or local sensitivity",
@@ -114,26 +110,26 @@ class Fitness:
         """The grid, and how many of its units one unit of the objective is; public."""
         objective = self._objective(None)
         if isinstance(objective, WeightedSum):
-            found = objective.weighing(dataset, Pool(pool), self.sensitivity)
-            return found.grid, float(found.scale)
+            weighting = objective.weighing(dataset, Pool(pool), self.sensitivity)
+            return weighting.grid, float(weighting.scale)
         return objective.grid(dataset, Pool(pool), self.sensitivity), 1.0
 
     def scores(
-        self, found: Confusion, dataset: Dataset, score_bits: int, executor: Executor
+        self, counts: Confusion, dataset: Dataset, score_bits: int, executor: Executor
     ) -> Integers:
-        """Private scores of sensitivity 2^score_bits, one a tree that was counted."""
-        pool = len(found.true_positives)
+        """Private scores of sensitivity 2^score_bits, one per counted tree."""
+        pool = len(counts.true_positives)
         grid = self.grid(dataset, pool, score_bits)
-        objective = self._objective(found)
-        if isinstance(objective, Spread):
+        objective = self._objective(counts)
+        if isinstance(objective, ParallelObjective):
             objective = objective.on(executor)
-        nothing = PrefixRecords(0)  # everything that is measured was counted before
+        nothing = PrefixRecords(0)  # not read: the counts are complete
         measured = objective.measure(nothing, dataset, Pool(pool), self.sensitivity, grid)
         return scores(measured, grid, self.sensitivity, score_bits, objective.direction)
 
-    def _objective(self, found: Confusion | None) -> Objective:
+    def _objective(self, counts: Confusion | None) -> Objective:
         terms = [
-            Term(CountedRate(rate, found), self.weights[name] if self._weighted else None)
+            Term(CountedRate(rate, counts), self.weights[name] if self._weighted else None)
             for name, rate in RATES.items()
         ]
         return OBJECTIVES[self.objective](terms)

@@ -1,9 +1,10 @@
 """Proposals of the search: random trees and variations of trees, from random bits and the schema.
 
-A proposal never looks at records, so better ones than at random are free: no branch is dead, so no
-test is repeated on a path, and where both answers would lead to equal trees one of them gets the
-opposite labels. Variations are put right: a test with one possible answer gives way to what follows
-it, and a test whose answers lead to equal trees to that tree. Such trees are called tidy.
+A proposal never reads records, so better proposals cost no loss. Random trees repeat no test on a
+path, because no branch is dead. Where both answers would lead to equal trees, one of them gets the
+opposite labels. Variations are simplified. A test with one possible answer is replaced by the
+subtree of that answer, and a test whose answers lead to equal trees by that tree. Such trees are
+called tidy.
 
 Source: Differentially Private Multi-Objective Selection, section 6.2 (operators of DP-MOET).
 """
@@ -14,17 +15,17 @@ from dataclasses import dataclass
 from typing import cast
 
 from mechanisms.trees.evolutionary.dice import Dice
-from mechanisms.trees.evolutionary.questions import ANYTHING, Possible, Questions, Test
+from mechanisms.trees.evolutionary.questions import ANYTHING, Cells, Questions, Test
 
-#: A leaf says whether it is labelled with the positive class; else (test, tree if yes, if no).
+#: A leaf is True for the positive class; an inner node is (test, tree if yes, tree if no).
 Tree = bool | tuple[Test, "Tree", "Tree"]
-#: A position: the answers that lead to it from the root, 1 for yes.
+#: A position: the answers on its path from the root, 1 for yes.
 Position = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Proposals:
-    """``initial_depth``: of the trees of the first population; none ever exceeds ``max_depth``."""
+    """``initial_depth`` is the depth of the first population; no tree exceeds ``max_depth``."""
 
     questions: Questions
     initial_depth: int
@@ -32,11 +33,11 @@ class Proposals:
     dice: Dice
 
     def random(self) -> Tree:
-        """A full tree of the initial depth, or as deep as living tests reach."""
+        """A full tree of the initial depth, or as deep as live tests reach."""
         return self._full(ANYTHING, self.initial_depth)
 
     def child(self, parents: list[Tree]) -> Tree:
-        """Crossover of two uniform parents, then perhaps mutation and pruning."""
+        """Crossover of two uniform parents, then possibly mutation and pruning."""
         dice = self.dice
         first, second = (parents[dice.below(len(parents))] for _ in range(2))
         tree = self.crossed(first, second)
@@ -54,7 +55,7 @@ class Proposals:
         return grafted(first, at, self.tidied(subtree(second, at), self._reached(first, at)))
 
     def mutated(self, tree: Tree) -> Tree:
-        """Redraw the subtree at a uniform position: full, of a uniform depth that is allowed."""
+        """Redraw the subtree at a uniform position: full, of a uniform allowed depth."""
         every = positions(tree)
         at = every[self.dice.below(len(every))]
         least = min(max(self.initial_depth, len(at)), self.max_depth)
@@ -63,15 +64,16 @@ class Proposals:
         return grafted(tree, at, fresh)
 
     def pruned(self, tree: Tree) -> Tree:
-        """Make a uniform inner node a leaf; a tree that is one already stays."""
+        """Turn a uniform inner node into a leaf; a tree that is a leaf stays."""
         inner = [at for at in positions(tree) if not isinstance(subtree(tree, at), bool)]
         if not inner:
             return tree
         at = inner[self.dice.below(len(inner))]
         return grafted(tree, at, self.dice.coin())
 
-    def tidied(self, tree: Tree, possible: Possible = ANYTHING) -> Tree:
-        """The same labels for every row without tests that cannot or do not matter."""
+    def tidied(self, tree: Tree, possible: Cells = ANYTHING) -> Tree:
+        """The same labels for every row, without tests that have one possible answer or no
+        effect."""
         if isinstance(tree, bool):
             return tree
         test, yes, no = tree
@@ -81,12 +83,12 @@ class Proposals:
         yes, no = self.tidied(yes, after_yes), self.tidied(no, after_no)
         return yes if yes == no else (test, yes, no)
 
-    def _full(self, possible: Possible, depth: int) -> Tree:
+    def _full(self, possible: Cells, depth: int) -> Tree:
         test = self.questions.draw(possible, self.dice) if depth else None
         if test is None:
             return self.dice.coin()
         after_yes, after_no = self.questions.answered(possible, test)
-        assert after_yes is not None  # both: the test is alive
+        assert after_yes is not None  # both answers are possible: the test is live
         assert after_no is not None
         yes = self._full(after_yes, depth - 1)
         no = self._full(after_no, depth - 1)
@@ -94,8 +96,8 @@ class Proposals:
             no = flipped(yes)
         return test, yes, no
 
-    def _reached(self, tree: Tree, at: Position) -> Possible:
-        """What is possible at a position of a tidy tree."""
+    def _reached(self, tree: Tree, at: Position) -> Cells:
+        """The possible cells at a position of a tidy tree."""
         possible = ANYTHING
         for answer in at:
             test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
@@ -107,14 +109,14 @@ class Proposals:
 
 def positions(tree: Tree) -> list[Position]:
     """All positions of a tree, the root's first."""
-    found: list[Position] = []
-    open_: list[tuple[Tree, Position]] = [(tree, ())]
-    while open_:
-        here, at = open_.pop()
-        found.append(at)
+    visited: list[Position] = []
+    pending: list[tuple[Tree, Position]] = [(tree, ())]
+    while pending:
+        here, at = pending.pop()
+        visited.append(at)
         if not isinstance(here, bool):
-            open_ += [(here[2], (*at, 0)), (here[1], (*at, 1))]
-    return found
+            pending += [(here[2], (*at, 0)), (here[1], (*at, 1))]
+    return visited
 
 
 def subtree(tree: Tree, at: Position) -> Tree:
@@ -133,7 +135,7 @@ def flipped(tree: Tree) -> Tree:
 
 
 def grafted(tree: Tree, at: Position, by: Tree) -> Tree:
-    """A tidy tree with another subtree at a position it has; tidy when ``by`` is there."""
+    """A tidy tree with another subtree at one of its positions; tidy if ``by`` is tidy there."""
     if not at:
         return by
     test, yes, no = cast("tuple[Test, Tree, Tree]", tree)

@@ -1,8 +1,8 @@
-"""All tests that a proposed tree may make, from the public schema alone, and which are alive.
+"""All tests that a proposed tree may make, from the public schema alone, and which are live.
 
-A categorical attribute is asked for one of its levels, a numeric one whether its number reaches an
-inner edge of its public bins. An attribute thus falls into cells, its levels or bins; what a path
-has answered leaves some of them possible, and a test is alive while both of its answers are.
+A test asks a categorical attribute for one of its levels, and a numeric one whether it reaches an
+inner edge of its public bins. So an attribute has cells: its levels or bins. The answers on a path
+leave some cells possible. A test is live while both of its answers are possible.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mechanisms.trees.task import Task
 
 #: (attribute, place): a level of a categorical attribute, or an inner edge of a numeric one.
 Test = tuple[int, int]
-#: The possible cells of attributes that a path has asked, as bits; of others all are.
-Possible = Mapping[int, int]
-ANYTHING: Possible = {}
+#: The possible cells of attributes tested on a path, as bits; of other attributes all are possible.
+Cells = Mapping[int, int]
+ANYTHING: Cells = {}
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The tests of a task; UnsupportedQuery when no attribute can be asked anything."""
+    """The tests of a task. Raises: UnsupportedQuery when no attribute can be tested."""
 
     task: Task
     numeric: tuple[bool, ...] = field(init=False)
@@ -50,23 +50,25 @@ class Questions:
             )
 
     def threshold(self, test: Test) -> float:
-        """The edge that a numeric attribute is compared with."""
+        """The edge with which a numeric attribute is compared."""
         attribute = self.task.attributes[test[0]]
         assert isinstance(attribute, NumericAttribute)
         return attribute.edges[test[1] + 1]
 
-    def draw(self, possible: Possible, dice: Dice) -> Test | None:
-        """A living test: a uniform attribute that has any, then a uniform place; None without."""
+    def draw(self, possible: Cells, dice: Dice) -> Test | None:
+        """A live test: a uniform attribute that has one, then a uniform place; None if there is
+        none."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
-            # Uniform all the same: the direct chances are equal, and so are shares of the rest.
-            living = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
-            if not living:
+            # This is still uniform: the direct chances are equal, and so are the shares of the
+            # rest.
+            live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
+            if not live:
                 return None
-            attribute = living[dice.below(len(living))]
+            attribute = live[dice.below(len(live))]
         cells = possible.get(attribute, self.every[attribute])
         if self.numeric[attribute]:
-            # Possible bins are neighbours; an edge between two of them has two answers.
+            # Possible bins are contiguous; an edge between two of them has two possible answers.
             lowest = (cells & -cells).bit_length() - 1
             return attribute, lowest + dice.below(cells.bit_length() - 1 - lowest)
         while True:
@@ -74,8 +76,8 @@ class Questions:
             if cells >> place & 1:
                 return attribute, place
 
-    def answered(self, possible: Possible, test: Test) -> tuple[Possible | None, Possible | None]:
-        """What is possible after yes and after no; None where the answer itself is not."""
+    def answered(self, possible: Cells, test: Test) -> tuple[Cells | None, Cells | None]:
+        """The possible cells after yes and after no; None for an impossible answer."""
         attribute, place = test
         cells = possible.get(attribute, self.every[attribute])
         yes = cells >> (place + 1) << (place + 1) if self.numeric[attribute] else cells & 1 << place

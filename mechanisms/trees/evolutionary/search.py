@@ -20,22 +20,22 @@ from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import Fitness
-from mechanisms.trees.evolutionary.flattening import as_json, flattened
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: Nodes of all candidates of a search together: the work is this times the rows.
+#: The largest number of nodes of all candidates of a search; the work is this times the rows.
 MAX_WORK = 1 << 22
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked of the search: ``generations`` selections of ``selected``, then ``outputs``.
+    """The parameters: ``generations`` selections of ``selected`` trees, then one of ``outputs``.
 
     The first selection is among ``population`` random trees, each later one among the selected
-    and ``population`` children of them.
+    trees and ``population`` children of them.
     """
 
     task: Task
@@ -72,26 +72,29 @@ class Search:
 
     @property
     def pools(self) -> list[int]:
-        """How many candidates each selection has, the last one included; public."""
+        """The number of candidates of each selection, including the last; public."""
         later = self.selected + self.population
         return [self.population, *[later] * self.generations]
 
     @property
     def draws(self) -> list[int]:
-        """How many trees each selection draws."""
+        """The number of trees that each selection draws."""
         return [self.selected] * self.generations + [self.outputs]
 
     def losses(self, loss: PrivacyLoss) -> list[PrivacyLoss]:
-        """ε of each selection, in equal shares of which the last takes the left-over nanos; its
-        draws share it again. The answer, few draws of many trees, is worth a whole share."""
+        """ε of each selection in equal shares, the last with the remaining nanos; its draws share
+        it.
+
+        The answer, few draws among many trees, is worth a whole share.
+        """
         share, last = loss.shares(self.generations + 1)
         return [share] * self.generations + [last]
 
     def steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """How ``loss`` is spent: it adds up to it exactly.
+        """The steps that spend ``loss``; they add up to it exactly.
 
-        Raises: UnsupportedQuery when a draw's share or a public bound is out of the range of
-            exact arithmetic, or when nothing can be asked.
+        Raises: UnsupportedQuery when a draw's share or a public bound is out of the range of exact
+            arithmetic, or when no attribute can be tested.
         """
         assert self.questions.askable
         steps: list[Step] = []
@@ -110,44 +113,46 @@ class Search:
 def search(
     records: TableRecords,
     dataset: Dataset,
-    asked: Search,
+    request: Search,
     loss: PrivacyLoss,
     randomness: Randomness,
     executor: Executor,
 ) -> list[dict[str, Any]]:
-    """The selected trees as nested JSON, the first drawn first.
+    """The selected trees as nested JSON, in the order drawn.
 
     Args:
-        records: private, of the universe of ``dataset``.
+        records: private; they satisfy the domain of ``dataset``.
         loss: ε of all draws of all generations together.
-        randomness: ``SystemRandomness()`` when answering analysts; proposals and draws use it.
+        randomness: ``SystemRandomness()`` when answering analysts, for proposals and draws.
 
     Raises: as ``Search.steps``, before anything private is read.
-    Privacy: ε-DP under ``dataset.neighbouring``, by adaptive composition of the draws: candidates
-        are made of the public schema, random bits and earlier draws alone, and counts never leave
-        the selection.
+    Privacy: ε-DP under ``dataset.neighbouring``, by adaptive composition of the draws. Candidates
+        come from the public schema, random bits and earlier draws alone, and counts never leave the
+        selection.
     Source: Differentially Private Multi-Objective Selection, Algorithm 1, with the loss shared
         among all selections, and within each among its draws.
     """
-    asked.steps(dataset, loss)
-    positive = asked.task.labels.index(asked.positive_class)
-    proposals = Proposals(asked.questions, asked.initial_depth, asked.max_depth, Dice(randomness))
-    evaluation = _Evaluation(records, asked.questions, positive, row_bound(dataset), executor)
-    pool = [proposals.random() for _ in range(asked.population)]
+    request.steps(dataset, loss)
+    positive = request.task.labels.index(request.positive_class)
+    proposals = Proposals(
+        request.questions, request.initial_depth, request.max_depth, Dice(randomness)
+    )
+    evaluation = _Evaluation(records, request.questions, positive, row_bound(dataset), executor)
+    pool = [proposals.random() for _ in range(request.population)]
     parents: list[Tree] = []
-    for draws, part in zip(asked.draws, asked.losses(loss), strict=True):
+    for draws, part in zip(request.draws, request.losses(loss), strict=True):
         if parents:
-            pool = parents + [proposals.child(parents) for _ in range(asked.population)]
+            pool = parents + [proposals.child(parents) for _ in range(request.population)]
         bits = score_bits(draws)
-        found = asked.fitness.scores(evaluation.of(pool), dataset, bits, executor)
-        drawn = asked.selector.top(found, bits, part, draws, "peeled", randomness, executor)
+        scores = request.fitness.scores(evaluation.of(pool), dataset, bits, executor)
+        drawn = request.selector.top(scores, bits, part, draws, "peeled", randomness, executor)
         parents = [pool[place] for place in drawn]
-    other = next(label for label in asked.task.labels if label != asked.positive_class)
-    return [as_json(tree, asked.questions, asked.positive_class, other) for tree in parents]
+    other = next(label for label in request.task.labels if label != request.positive_class)
+    return [as_json(tree, request.questions, request.positive_class, other) for tree in parents]
 
 
 class _Evaluation:
-    """Counts of trees, each distinct one evaluated once in the whole search."""
+    """Counts of trees; each distinct tree is evaluated once in the whole search."""
 
     def __init__(
         self,
@@ -159,17 +164,17 @@ class _Evaluation:
     ) -> None:
         self._records, self._questions = records, questions
         self._positive, self._most_rows, self._executor = positive, most_rows, executor
-        self._known: dict[Tree, tuple[int, int]] = {}
+        self._counts: dict[Tree, tuple[int, int]] = {}
         self._classes = (0, 0)
 
     def of(self, pool: list[Tree]) -> Confusion:
-        """The counts of a pool, one pass over the rows for all trees that are new in it."""
-        new = list(dict.fromkeys(tree for tree in pool if tree not in self._known))
+        """The counts of a pool, in one pass over the rows for all trees that are new in it."""
+        new = list(dict.fromkeys(tree for tree in pool if tree not in self._counts))
         if new:
             forest = flattened(new, self._questions, self._positive)
-            found = confusion(self._records, forest, self._executor, self._most_rows)
-            counts = zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True)
-            self._known.update(zip(new, counts, strict=True))
-            self._classes = found.positives, found.negatives
-        counted = np.array([self._known[tree] for tree in pool], dtype=np.int64)
-        return Confusion(counted[:, 0].copy(), counted[:, 1].copy(), *self._classes)
+            fresh = confusion(self._records, forest, self._executor, self._most_rows)
+            counts = zip(fresh.true_positives.tolist(), fresh.true_negatives.tolist(), strict=True)
+            self._counts.update(zip(new, counts, strict=True))
+            self._classes = fresh.positives, fresh.negatives
+        listed = np.array([self._counts[tree] for tree in pool], dtype=np.int64)
+        return Confusion(listed[:, 0].copy(), listed[:, 1].copy(), *self._classes)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from mechanisms.trees.id3.budget import Budget
-from mechanisms.trees.id3.growing import Id3, grow
+from mechanisms.trees.id3.grow import Id3, grow
 
 __all__ = ["Budget", "Id3", "grow"]

@@ -1,10 +1,10 @@
-"""How a private tree spends its loss: 2L + 1 shares on every path, spent from the root down.
+"""The budget of a private tree: 2L + 1 shares on every path, spent from the root down.
 
 L = min(depth, number of attributes) is the most splits of a path. A node at depth k < L spends one
 share on its noisy record count and, if it is split, one on the choice of the attribute. At depth L
-no count is taken, for leaves there are forced by public facts. A leaf takes all that is left on its
-path for its class counts, so that every path spends the whole loss, to the last nano. Nodes of
-one depth hold disjoint records, and so do the classes of a leaf: they compose in parallel.
+no count is released, because public facts force leaves there. A leaf spends all that remains on its
+path on its class counts, so every path spends the whole loss, to the last nano. Nodes of one depth
+contain disjoint records, and so do the classes of a leaf: they compose in parallel.
 
 Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
 """
@@ -34,7 +34,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.share < 1:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
-        # Both kinds of noise at the smallest and the largest share.
+        # Both kinds of noise, at the smallest and the largest share.
         Rate.of(self.share, score_bits(1))
         for depth in range(self.splits + 1):
             Rate.of_counts(self.leaf(depth))
@@ -46,14 +46,14 @@ class Budget:
         return self.loss.epsilon_nano // (2 * self.splits + 1)
 
     def leaf(self, depth: int) -> int:
-        """Nanos of the class counts of a leaf at ``depth``: all that is left on its path."""
+        """Nanos of the class counts of a leaf at ``depth``: the rest of its path."""
         counts = depth if depth == self.splits else depth + 1
         return self.loss.epsilon_nano - (counts + depth) * self.share
 
     def steps(self, selection: str, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
-        """One step a share, root first; ``levels`` are those of all attributes.
+        """One step per share, root first; ``levels`` are the level counts of all attributes.
 
-        ``times`` is how many nodes there may be at a depth, by public facts.
+        ``times`` is the largest possible number of nodes at a depth, by public facts.
         """
         share = PrivacyLoss(self.share)
         steps = []
@@ -83,7 +83,7 @@ class Budget:
 
 
 def most_nodes(levels: Sequence[int], depth: int) -> int:
-    """How many nodes a tree may have at ``depth``: the product of its most levels, or the limit."""
+    """A bound on the nodes at ``depth``: the product of the largest level counts, or the limit."""
     nodes = 1
     for count in sorted(levels, reverse=True)[:depth]:
         nodes = min(nodes * count, MAX_NODES)

@@ -1,7 +1,8 @@
-"""The exact law of a whole private tree of depth one, in rationals: what certification judges.
+"""The exact law of a whole private tree of depth one, in rationals, for certification.
 
-Of three shares the root spends one on its noisy count and one on the split, and each child one on
-its class counts; a root that stops has two left for its own. Two classes; r = e^−ε of one share.
+The root spends one of three shares on its noisy count and one on the split, and each child one on
+its class counts. A root that stops has two shares for its own class counts. There are two classes;
+r = e^−ε of one share.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-#: ("leaf", label) of a root that stops; else (place of the attribute, label of each level).
+#: ("leaf", label) for a root that stops; else (place of the attribute, label of each level).
 Outcome = tuple[object, ...]
 Counts = Sequence[Sequence[int]]
 
@@ -23,7 +24,7 @@ def depth_one_probabilities(
     Args:
         tables: level × class counts of each attribute, all of the same records.
         selection: the law of the split at these records.
-        least: with how many noisy records the root is split.
+        least: the least number of noisy records at which the root is split.
     """
     totals = [sum(column) for column in zip(*tables[0], strict=True)]
     grows = at_least_probability(least - sum(totals), r)
@@ -49,7 +50,7 @@ def at_least_probability(noise: int, p: Fraction) -> Fraction:
 
 
 def label_probabilities(counts: Sequence[int], p: Fraction) -> tuple[Fraction, Fraction]:
-    """Which of two noisy counts is larger; the first one when they are equal."""
+    """The law of the larger of two noisy counts; the first one wins a tie."""
     first = difference_at_least(counts[1] - counts[0], p)
     return first, 1 - first
 

@@ -12,7 +12,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from mechanisms.distances.contexts import Drawing
+from mechanisms.distances.contexts import ContextSampler
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.distances.tables import PairTables, count_pairs
@@ -100,7 +100,10 @@ def context_scores(
     public = plan_of(found, context, sensitivity, size)
     target = len(found.levels) - 1
     return np.array(
-        [Drawing(records, public, Inline()).scores(target, bits) for records in found.records]
+        [
+            ContextSampler(records, public, Inline()).scores(target, bits)
+            for records in found.records
+        ]
     )
 
 
@@ -110,7 +113,7 @@ def dampening(found: Universe, context: str, size: int, horizon: int) -> tuple[A
     target = len(found.levels) - 1
     utilities, deltas = [], []
     for records in found.records:
-        u, delta = Drawing(records, public, Inline()).measured(target)
+        u, delta = ContextSampler(records, public, Inline()).measured(target)
         utilities.append(u)
         deltas.append(delta.at(np.arange(horizon))[:, None])
     return np.array(utilities), np.array(deltas)

@@ -9,11 +9,11 @@ from itertools import cycle
 import numpy as np
 
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.objectives import Objective, Pareto, Relative, Term, WeightedSum
+from mechanisms.objectives import Objective, Pareto, RelativeObjective, Term, WeightedSum
 from mechanisms.objectives.pareto import HORIZON
 from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities import UTILITIES
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification import checks
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.family import Universe
@@ -27,7 +27,7 @@ class Measurements:
     objective: Objective
     sensitivity: Sensitivity
     grid: Grid
-    each: list[Measured]
+    each: list[Measurement]
 
     def utilities(self) -> Array:
         return np.stack([measured.utilities for measured in self.each])
@@ -36,7 +36,7 @@ class Measurements:
         """(datasets, t = 0 … T + 1, candidates); the flattened one where that is in use."""
         return np.stack([self._rows(measured) for measured in self.each])
 
-    def _rows(self, measured: Measured) -> Array:
+    def _rows(self, measured: Measurement) -> Array:
         everyone = np.arange(measured.utilities.size)
         steps = range(self.grid.horizon + 2)
         rows = np.stack([measured.delta.at(t, everyone) for t in steps])
@@ -56,7 +56,7 @@ class Measurements:
 
     def without(self, place: int) -> Measurements:
         """The same for those who are left when this candidate has been drawn."""
-        assert isinstance(self.objective, Relative)
+        assert isinstance(self.objective, RelativeObjective)
         left = [self.objective.without(measured, self.grid, place) for measured in self.each]
         (grid,) = {grid for _, grid in left}
         each = [measured for measured, _ in left]

@@ -18,7 +18,7 @@ import numpy as np
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.family import Universe
 
@@ -115,9 +115,9 @@ class Synthetic:
         candidates: Candidates,  # noqa: ARG002
         sensitivity: Sensitivity,  # noqa: ARG002
         grid: Grid,
-    ) -> Measured:
+    ) -> Measurement:
         delta = TabulatedDelta(self.sensitivities[records.x], grid.cap)
-        return Measured(self.values[records.x].copy(), delta)
+        return Measurement(self.values[records.x].copy(), delta)
 
 
 def local_sensitivities(values: Array, edges: Iterable[Edge]) -> Array:

@@ -17,8 +17,8 @@ import pytest
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import Encoding, one_hot
 from mechanisms.clustering.lloyd import Rates, exact_sums
-from mechanisms.distances.contexts import Drawing
-from mechanisms.distances.dampening import largest_change
+from mechanisms.distances.context_scores import largest_change
+from mechanisms.distances.contexts import ContextSampler
 from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.model.executor import Inline
@@ -147,7 +147,7 @@ def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
     grid = InformationGain().table_grid(7)
     public = plan_of(found, "max_relevance", Sensitivity.LOCAL, 1)
     x, y = found.pairs.T
-    drawings = [Drawing(records, public, Inline()) for records in found.records]
+    drawings = [ContextSampler(records, public, Inline()) for records in found.records]
     q = np.array([drawing.candidates(1)[1][0] for drawing in drawings])
     exact = np.zeros(len(q), np.int64)
     for one, other in ((x, y), (y, x)):

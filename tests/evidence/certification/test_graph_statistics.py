@@ -16,7 +16,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Inline
 from mechanisms.statistics.edges import Edges
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local import Walked
+from mechanisms.statistics.local_sensitivity import DistanceBound
 from mechanisms.statistics.release.ladder import ladder_probability, rungs, weights
 from mechanisms.statistics.release.smooth import (
     LargestLocalSensitivities,
@@ -25,7 +25,7 @@ from mechanisms.statistics.release.smooth import (
 )
 from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.statistic import Measurement
 from mechanisms.statistics.triangles import Triangles
 from mechanisms.statistics.two_triangles import TwoTriangles, global_sensitivity
 from tests.evidence.certification.divergence import hockey_laplace
@@ -75,7 +75,7 @@ class Universe:
     members: list[Graph]
     pairs: list[tuple[int, int]]
     dataset: Dataset
-    measured: dict[str, list[Measured]]
+    measured: dict[str, list[Measurement]]
 
 
 @cache
@@ -101,10 +101,10 @@ def plan_of(name: str, found: Universe) -> Plan:
     return QUESTIONS[name].plan(found.dataset, NANO)
 
 
-def bounds(found: list[Measured], bound: str = "local") -> np.ndarray:
+def bounds(found: list[Measurement], bound: str = "local") -> np.ndarray:
     """U(s) of every member, shape (members, len(FAR))."""
     walked = [getattr(measured, bound) for measured in found]
-    assert all(isinstance(local, Walked) for local in walked)
+    assert all(isinstance(local, DistanceBound) for local in walked)
     return np.array([local.at(FAR) for local in walked])
 
 

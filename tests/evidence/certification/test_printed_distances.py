@@ -14,7 +14,7 @@ import pytest
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import one_hot
 from mechanisms.clustering.lloyd import Rates, lloyd
-from mechanisms.distances.dampening import largest_change
+from mechanisms.distances.context_scores import largest_change
 from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.distances.metric import distance_matrix, embedding

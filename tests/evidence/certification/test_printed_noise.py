@@ -10,7 +10,7 @@ import pytest
 from accounting.privacy_loss import ATTO, NANO
 from mechanisms.statistics.release.ladder import rung_probabilities
 from mechanisms.statistics.smoothness import largest_beta
-from mechanisms.statistics.two_triangles import Levels, global_sensitivity
+from mechanisms.statistics.two_triangles import TwoTriangleLevels, global_sensitivity
 from tests.evidence.certification.divergence import (
     printed_noisy_scale,
     printed_rates,
@@ -88,7 +88,7 @@ def test_the_printed_scales() -> None:
         assert 1 / rates[0] == pytest.approx(3.01, abs=5e-5)
     # 7.5 is no bound there. With one, a_H = 3: LS ≤ 15, and 30 one step away.
     beta = largest_beta(5 * NANO, ATTO // 2000)
-    smooth = Levels(3, global_sensitivity(4)).smooth(beta)
+    smooth = TwoTriangleLevels(3, global_sensitivity(4)).smooth(beta)
     assert smooth == pytest.approx(19.998, abs=5e-4)
     assert 2 * smooth / EPSILON == pytest.approx(7.999, abs=5e-4)
 

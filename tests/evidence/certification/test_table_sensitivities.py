@@ -23,7 +23,7 @@ from mechanisms.selection.dampening import (
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.true_positive_rate import TruePositiveRate
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification import checks, tables
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
@@ -55,7 +55,7 @@ def universe(relation: Relation, shape: Shape) -> tuple[list[tables.Table], Arra
 
 @dataclass(frozen=True)
 class Measures:
-    measured: Measured
+    measured: Measurement
     grid: Grid
     pairs: Array
 
@@ -270,7 +270,7 @@ class Plain:
 @every_relation
 @pytest.mark.parametrize("bits", [0, 2, 32])
 def test_walked_steps_are_those_of_delta(relation: Relation, bits: int) -> None:
-    found: list[Measured] = [
+    found: list[Measurement] = [
         measures(utility, relation, shape, bits).measured
         for utility in UTILITIES
         for shape in [(1, 2, 1), (2, 2, 8), (1, 2, 45)]

@@ -21,7 +21,7 @@ from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.mean import Mean
 from mechanisms.statistics.prefix_sum import SmallestSum
 from mechanisms.statistics.quantile import Median, Quantile
-from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
+from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
 from mechanisms.statistics.release.smooth import LargestLocalSensitivities, SmoothSensitivity
 from mechanisms.statistics.sums import Sum
 from tests.evidence.certification.checks import privacy_breach
@@ -85,7 +85,7 @@ def quantile(rows: Table, share: Fraction) -> int:
 
 
 def smooth(rows: Table, share: Fraction, relation: NeighbouringRelation, beta: float) -> float:
-    kind = ReachedByReplacing if relation is REPLACE else ReachedByPairs
+    kind = ReplaceBound if relation is REPLACE else AddRemoveBound
     return kind(Sorted(rows), share, HIGH).smooth(beta)
 
 

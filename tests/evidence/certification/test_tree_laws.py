@@ -28,8 +28,8 @@ from mechanisms.trees.id3.law import (
     depth_one_probabilities,
     difference_at_least,
 )
-from mechanisms.trees.id3.splitting import CRITERIA
-from mechanisms.trees.id3.stopping import least_count
+from mechanisms.trees.id3.split_rule import CRITERIA
+from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from tests.evidence.certification.table_universes import table_universe
 from tests.evidence.certification.tables import ADD_REMOVE

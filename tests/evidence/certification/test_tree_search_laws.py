@@ -23,8 +23,8 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
-from mechanisms.trees.evolutionary.flattening import flattened
 from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.tree_forms import flattened
 from mechanisms.trees.task import Task
 from tests.evidence.certification import checks
 from tests.evidence.certification.family import Universe

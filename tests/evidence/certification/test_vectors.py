@@ -14,7 +14,7 @@ from mechanisms.selection.dampening import dampened_scores, scores, shifted_scor
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.egocentric_density import DensitySensitivity
-from mechanisms.utilities.utility import Measured
+from mechanisms.utilities.utility import Measurement
 from tests.evidence.certification import graphs, printed
 from tests.evidence.certification.graphs import dataset_of, flipped, graph_of, records_of
 from tests.support.sequences import Sequences
@@ -117,7 +117,7 @@ def test_egocentric_betweenness_of_the_example_graph() -> None:
     one = 1 << grid.bits
     assert (grid.cap, grid.horizon) == (15 * one // 2, 7)
 
-    def measured(sensitivity: Sensitivity) -> Measured:
+    def measured(sensitivity: Sensitivity) -> Measurement:
         return utility.measure(records, dataset, AllNodes(), sensitivity, grid)
 
     def sequence(sensitivity: Sensitivity, v: int) -> list[Fraction]:

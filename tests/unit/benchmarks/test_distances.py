@@ -29,7 +29,7 @@ from benchmarks.metric_evaluation import (
 from benchmarks.repeated_learning import Repeated
 from benchmarks.tables import synthetic
 from mechanisms.clustering.encoding import one_hot
-from mechanisms.distances.learning import learn
+from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import plan
 from mechanisms.model.executor import Inline

@@ -19,9 +19,9 @@ from benchmarks.private_sql import (
 from benchmarks.reproduction.experiments.gowalla_counts import middle_rung, typical
 from benchmarks.reproduction.experiments.worked_examples import divergence
 from benchmarks.reproduction.rank_tests import Ranks, greater, rising
-from mechanisms.statistics.local import Constant
+from mechanisms.statistics.local_sensitivity import ConstantBound
 from mechanisms.statistics.release.ladder import ladder_probability
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.statistic import Measurement
 from tests.evidence.certification.graphs import egocentric_betweenness, graph_of
 
 
@@ -81,12 +81,12 @@ def test_typical_errors_of_noise_are_medians_of_discrete_laws(epsilon: str) -> N
     rate = float(epsilon) / cap
     p = np.exp(-rate)
     law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-4000, 4001))
-    assert typical("laplace", Measured(0), cap, loss) == middle_of(law, -4000)
+    assert typical("laplace", Measurement(0), cap, loss) == middle_of(law, -4000)
     # ⌊Laplace⌋ of twice the scale: g or −1 − g.
     p = np.exp(-rate / 2)
     half = (1 - p) * p ** np.arange(6000) / 2
     law = np.concatenate((half[::-1], half))
-    found = typical("smooth_sensitivity", Measured(0, local=Constant(cap)), cap, loss)
+    found = typical("smooth_sensitivity", Measurement(0, local=ConstantBound(cap)), cap, loss)
     assert found == middle_of(law, -6000)
 
 

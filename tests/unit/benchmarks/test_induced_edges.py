@@ -13,10 +13,10 @@ from benchmarks.induced_edges import InducedEdges, Neighbours, taking_part
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import PrefixRecords
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local import Walked
+from mechanisms.statistics.local_sensitivity import DistanceBound
 from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.release.smooth import LargestLocalSensitivities, SmoothSensitivity
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.statistic import Measurement
 from tests.evidence.certification.divergence import hockey_laplace
 from tests.unit.mechanisms.statistics.worlds import graph_dataset
 
@@ -35,7 +35,7 @@ PAIRS = [
 ]
 
 
-def measured(edges: list[tuple[int, int]]) -> tuple[Plan, list[Measured]]:
+def measured(edges: list[tuple[int, int]]) -> tuple[Plan, list[Measurement]]:
     ends = tuple(np.array([edge[side] for edge in edges], np.int32) for side in (0, 1))
     found, dataset = [], graph_dataset(NODES)
     for subset in SUBSETS:
@@ -59,7 +59,7 @@ def test_local_sensitivities(name: str) -> None:
     for s in range(NODES + 2):
         for bound in ("local", "levels"):
             walked = [getattr(m, bound) for m in found]
-            assert all(isinstance(w, Walked) for w in walked)
+            assert all(isinstance(w, DistanceBound) for w in walked)
             reached = [int(w.at(np.array([s]))[0]) for w in walked]
             assert reached == exact if bound == "local" else all(map(int.__ge__, reached, exact))
         exact = [

@@ -21,13 +21,13 @@ import pytest
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
 from app.cluster.executor import ClusterExecutor, ClusterFailed
+from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.forests import confusion
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.domains import CategoricalAttribute, TableDomain
-from mechanisms.model.executor import Arrays, Executor, Found, Inline
+from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
 from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
 from storage.cluster import scratch
@@ -229,24 +229,24 @@ def process_memory(pid: int) -> bytes:
     return b"".join(found)
 
 
-def _total(arrays: Arrays, part: int) -> Found:
+def _total(arrays: Arrays, part: int) -> PartResult:
     return (np.array([sum(int(array.sum()) for array in arrays.values()) + part]),)
 
 
-def _process(arrays: Arrays, part: int) -> Found:  # noqa: ARG001 - the form of a kernel
+def _process(arrays: Arrays, part: int) -> PartResult:  # noqa: ARG001 - the form of a kernel
     return (np.array([os.getpid()]),)
 
 
-def _quoting(arrays: Arrays, part: int) -> Found:  # noqa: ARG001 - the form of a kernel
+def _quoting(arrays: Arrays, part: int) -> PartResult:  # noqa: ARG001 - the form of a kernel
     raise ValueError(f"cannot be: {arrays['a'][0]}")
 
 
-def _slow(arrays: Arrays, part: int) -> Found:  # noqa: ARG001 - the form of a kernel
+def _slow(arrays: Arrays, part: int) -> PartResult:  # noqa: ARG001 - the form of a kernel
     time.sleep(0.2)
     return ()
 
 
-def _with_part(arrays: Arrays, part: Any) -> Found:
+def _with_part(arrays: Arrays, part: Any) -> PartResult:
     array = arrays["a"].copy()
     array[:4] ^= part
     return (array,)

@@ -13,7 +13,7 @@ import pytest
 from accounting.group_privacy import member_loss
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import NeighbouringRelation
-from mechanisms.statistics.validity import VALID, Valid
+from mechanisms.statistics.validity import VALID, ValidCombination
 from tests.support.service import Service
 
 TABLE: dict[str, Any] = {
@@ -79,7 +79,7 @@ def send(service: Service, path: str = "/v1/queries", **body: Any) -> httpx.Resp
     return reply
 
 
-def body_of(row: Valid, relation: str, epsilon: Any = 100_000) -> dict[str, Any]:
+def body_of(row: ValidCombination, relation: str, epsilon: Any = 100_000) -> dict[str, Any]:
     query = {
         "kind": "statistic",
         "statistic": row.statistic,

@@ -25,7 +25,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.objectives import Relative
+from mechanisms.objectives import RelativeObjective
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
@@ -136,6 +136,6 @@ def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path)
                     PrivacyLoss(10**9),
                     SystemRandomness(),
                     Inline(),
-                    isinstance(objective, Relative),
+                    isinstance(objective, RelativeObjective),
                 )
     assert {name_of(kernel): list(kernel.signatures) for kernel in warmed} == before

@@ -12,12 +12,12 @@ import pytest
 
 from accounting.composition import total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.clustering.clustering import cluster
+from mechanisms.clustering.cluster import cluster
 from mechanisms.clustering.encoding import compact, learned, one_hot
-from mechanisms.clustering.initial import drawn_centres, given_centres
+from mechanisms.clustering.initial import centre_levels, drawn_centres
 from mechanisms.clustering.lloyd import moved
 from mechanisms.clustering.plan import ClusteringPlan, participants
-from mechanisms.distances.learning import learn
+from mechanisms.distances.learn import learn
 from mechanisms.distances.metric import distance_matrix
 from mechanisms.model.domains import CategoricalAttribute
 from mechanisms.model.errors import UnsupportedQuery
@@ -74,10 +74,10 @@ def test_initial_centres_are_uniform_and_different() -> None:
     assert p_value(np.array([drawn[pair] for pair in ordered]), [1 / 6] * 6) > FALSE_ALARM
     with pytest.raises(UnsupportedQuery):
         drawn_centres(attributes, 4, randomness)
-    assert given_centres(attributes, [{"a": "2", "b": "x"}]) == [(2, 0)]
+    assert centre_levels(attributes, [{"a": "2", "b": "x"}]) == [(2, 0)]
     for wrong in ({"a": "2"}, {"a": "3", "b": "x"}, {"a": "2", "b": "x", "c": "y"}):
         with pytest.raises(UnsupportedQuery):
-            given_centres(attributes, [wrong])
+            centre_levels(attributes, [wrong])
 
 
 @pytest.mark.parametrize("relation, moves", [("replace", 2), ("add_remove", 1)])

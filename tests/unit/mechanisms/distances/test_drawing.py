@@ -13,8 +13,8 @@ import pytest
 
 from accounting.composition import total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.distances.contexts import Drawing, draw_contexts
-from mechanisms.distances.learning import learn
+from mechanisms.distances.contexts import ContextSampler, draw_contexts
+from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Options, Rule
 from mechanisms.distances.plan import plan
 from mechanisms.distances.rules import read_contexts
@@ -42,7 +42,7 @@ def test_contexts_are_drawn_by_their_law(
     dataset, records = table(relation)
     public = planned(dataset, context=context, context_size=k, sensitivity=sensitivity,
                      selector=SELECTORS["exponential"])  # fmt: skip
-    drawing = Drawing(records, public, Inline())
+    drawing = ContextSampler(records, public, Inline())
     randomness, scored = SeededRandomness(7), drawing.scored(4)
     assert drawing.draw(4, SHARE, SeededRandomness(7)) in scored[0]
     drawn = Counter(drawing.choose(scored, SHARE, randomness) for _ in range(4000))
@@ -77,8 +77,8 @@ def test_the_paths_of_subsets_and_of_pairs_agree() -> None:
             single = planned(dataset, target, context_size=1)
             sets = planned(dataset, target, context="max_dependency", context_size=1)
             for number in single.targets:
-                u, delta = Drawing(records, single, Inline()).measured(number)
-                v, other = Drawing(records, sets, Inline()).measured(number)
+                u, delta = ContextSampler(records, single, Inline()).measured(number)
+                v, other = ContextSampler(records, sets, Inline()).measured(number)
                 assert u.tolist() == v.tolist()
                 t = np.arange(2 * ROWS + 3)
                 assert delta.at(t).tolist() == other.at(t).tolist()

@@ -7,7 +7,7 @@ from math import ldexp
 import numpy as np
 import pytest
 
-from mechanisms.distances.dampening import (
+from mechanisms.distances.context_scores import (
     ContextSensitivity,
     dampened,
     largest_change,

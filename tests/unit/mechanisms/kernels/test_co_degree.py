@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_degree_work
-from mechanisms.kernels.ranked import ranked
+from mechanisms.kernels.ranks import ranked
 from tests.unit.mechanisms.kernels.oracles import NAMED, by_rank, co_degree, graphs, rows_of
 
 

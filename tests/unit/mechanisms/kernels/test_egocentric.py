@@ -9,7 +9,6 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mechanisms.kernels import egocentric as kernels
 from mechanisms.kernels.egocentric import (
@@ -20,7 +19,7 @@ from mechanisms.kernels.egocentric import (
     egocentric_work,
     savings,
 )
-from mechanisms.kernels.ranked import ranked
+from mechanisms.kernels.ranks import ranked
 from tests.unit.mechanisms.kernels.oracles import (
     NAMED,
     REFERENCE,
@@ -180,11 +179,6 @@ def test_a_neighbourhood_too_wide_for_a_matrix_is_never_given_one() -> None:
         by_paths, by_matrix = kernels._costs(np.array(degrees, np.int64), edges)
         assert (by_paths, by_matrix) == plain_costs(degrees, edges)
         assert (by_paths <= by_matrix) == (active > LARGEST_MATRIX)
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_ones(word: int) -> None:
-    assert kernels._ones(np.uint64(word)) == word.bit_count()
 
 
 def test_savings_are_those_of_the_rounded_reciprocals() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mechanisms.kernels import totals
 from mechanisms.kernels.memory import MOST, most_parts, preparation_memory
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.model.executor import Arrays, Found, Inline, InProcess, Part
+from mechanisms.model.executor import Arrays, Inline, InProcess, Part, PartResult
 from tests.unit.mechanisms.kernels.oracles import NAMED, rows_of
 
 sizes = st.integers(0, 10**9)
@@ -46,13 +46,13 @@ class Wide(InProcess):
 
     def spread(
         self,
-        kernel: Callable[[Arrays, Part], Found],
+        kernel: Callable[[Arrays, Part], PartResult],
         arrays: Arrays,
         cut: Callable[[int], Sequence[Part]],
         *,
         work: int,
         done: Callable[[int], None] | None = None,
-    ) -> list[Found]:
+    ) -> list[PartResult]:
         def counted(workers: int) -> Sequence[Part]:
             made = cut(workers)
             self.parts.append(len(made))

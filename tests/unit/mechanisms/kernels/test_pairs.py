@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mechanisms.kernels import assignment, pairs, subsets
 from mechanisms.kernels.assignment import cluster_counts
+from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.pairs import packed, pair_tables
-from mechanisms.kernels.stacking import stacked
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.executor import InProcess
 

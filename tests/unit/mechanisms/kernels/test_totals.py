@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from mechanisms.kernels.pairs_of_nodes import degree_pairs, open_maximum
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.ranked import ranked
+from mechanisms.kernels.ranks import ranked
 from mechanisms.kernels.supports import by_row, edge_supports
 from mechanisms.kernels.totals import GRAPH_TOTALS
 from mechanisms.model.executor import Inline

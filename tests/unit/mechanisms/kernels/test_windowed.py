@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
-from mechanisms.kernels.windowed import first_repeated, windowed_rows, windows
+from mechanisms.kernels.windows import first_repeated, windowed_rows, windows
 from tests.unit.mechanisms.kernels.test_graph import columns, pairs
 
 

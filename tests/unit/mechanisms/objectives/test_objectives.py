@@ -9,7 +9,7 @@ import pytest
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.objectives import OBJECTIVES, Objective, Single, Term
+from mechanisms.objectives import OBJECTIVES, Objective, SingleUtility, Term
 from mechanisms.utilities import UTILITIES
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 
@@ -35,8 +35,8 @@ def test_a_single_objective_is_its_utility(name: str, sensitivity: Sensitivity) 
 
 
 def test_objectives_may_be_members_of_objectives() -> None:
-    inner: Objective = Single([Term(UTILITIES["degree"])])
-    outer = Single([Term(inner)])
+    inner: Objective = SingleUtility([Term(UTILITIES["degree"])])
+    outer = SingleUtility([Term(inner)])
     assert outer.grid(dataset_of(4, 3), AllNodes(), Sensitivity.LOCAL).largest == 3
 
 

@@ -18,7 +18,7 @@ from mechanisms.objectives import OBJECTIVES, Pareto, Term, WeightedSum, pareto_
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.selection.dampening import dampened_scores, scores
 from mechanisms.utilities import UTILITIES
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.sequences import Sequences
 
@@ -29,7 +29,7 @@ FIVE = np.array([[3, 5, 4, 2, 1], [5, 3, 2, 4, 1]]) * 2
 def sensitivity_of(values: Integers, cap: int = 1, horizon: int = 64) -> ParetoSensitivity:
     """δ of members with constant δ."""
     grid = Grid(bits=0, cap=cap, horizon=1, largest=int(np.abs(values).max()))
-    members = [Measured(row, ConstantSensitivity(cap, row.size)) for row in values]
+    members = [Measurement(row, ConstantSensitivity(cap, row.size)) for row in values]
     return ParetoSensitivity.of(members, [grid] * len(values), horizon, Inline())
 
 
@@ -108,7 +108,7 @@ def cases(draw: st.DrawFn) -> tuple[Integers, Rows, int]:
 
 def measured(values: Integers, deltas: Rows, cap: int, horizon: int) -> ParetoSensitivity:
     grid = Grid(bits=0, cap=cap, horizon=4, largest=int(np.abs(values).max()))
-    members = [Measured(u, Sequences(rows, cap)) for u, rows in zip(values, deltas, strict=True)]
+    members = [Measurement(u, Sequences(rows, cap)) for u, rows in zip(values, deltas, strict=True)]
     return ParetoSensitivity.of(members, [grid] * len(values), horizon, Inline())
 
 
@@ -119,7 +119,7 @@ def test_delta_is_that_of_the_definition(
 ) -> None:
     """In any order of t, with levels kept or not, before and after candidates are taken."""
     values, deltas, cap = case
-    kept, pareto_sensitivity.KEPT_BYTES = pareto_sensitivity.KEPT_BYTES, 1 << 26 if keep else 64
+    kept, pareto_sensitivity.CACHE_BYTES = pareto_sensitivity.CACHE_BYTES, 1 << 26 if keep else 64
     try:
         found = measured(values, deltas, cap, horizon)
         while True:
@@ -145,7 +145,7 @@ def test_delta_is_that_of_the_definition(
             values = np.delete(values, place, axis=1)
             deltas = [rows[:place] + rows[place + 1 :] for rows in deltas]
     finally:
-        pareto_sensitivity.KEPT_BYTES = kept
+        pareto_sensitivity.CACHE_BYTES = kept
 
 
 NODES = [Term(UTILITIES["degree"]), Term(UTILITIES["egocentric_density"])]
@@ -213,6 +213,6 @@ def test_a_member_may_be_a_weighted_sum() -> None:
 
 def test_what_another_objective_measured_is_refused() -> None:
     grid = Grid(bits=0, cap=1, horizon=1, largest=1)
-    foreign = Measured(np.zeros(3, np.int64), ConstantSensitivity(1, 3))
+    foreign = Measurement(np.zeros(3, np.int64), ConstantSensitivity(1, 3))
     with pytest.raises(TypeError, match="Pareto"):
         Pareto(NODES).without(foreign, grid, 0)

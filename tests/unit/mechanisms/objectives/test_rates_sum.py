@@ -16,11 +16,11 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity, WalkedSensitivity
 from mechanisms.objectives import Term, WeightedSum
-from mechanisms.objectives.sum_sensitivity import SumSensitivity, Weighed
+from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember
 from mechanisms.selection.dampening import dampened_scores, flattened_scores
 from mechanisms.trees.evolutionary.fitness import RATES, CountedRate, Pool
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
-from mechanisms.utilities.utility import Measured
+from mechanisms.utilities.utility import Measurement
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
@@ -28,7 +28,7 @@ ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPL
 
 def measured(
     relation: NeighbouringRelation, rows: int, counts: list[tuple[int, int]], weights: list[str]
-) -> Measured:
+) -> Measurement:
     positives = rows // 3
     negatives = rows - positives
     found = Confusion(
@@ -87,7 +87,7 @@ class Plain:
 def stepping(rate: RateSensitivity) -> Stepping:
     """The sum that a delta in one piece was made of, put together again."""
     weighed = [
-        Weighed(factor, Plain(rate, i), cap)  # type: ignore[arg-type]
+        WeightedMember(factor, Plain(rate, i), cap)  # type: ignore[arg-type]
         for i, (factor, _, cap, _) in enumerate(rate.members.tolist())
     ]
     groups = [[[one]] for one in weighed] if rate.replace else [[[one] for one in weighed]]

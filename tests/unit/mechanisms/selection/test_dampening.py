@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
 from mechanisms.selection.dampening import (
-    SCORES,
     dampened_scores,
     flattened_scores,
     global_scores,
@@ -20,7 +19,7 @@ from mechanisms.selection.dampening import (
     scores,
     shifted_scores,
 )
-from mechanisms.utilities.utility import Grid, Measured
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.support import sequences
 from tests.support.sequences import Sequences
 
@@ -148,7 +147,7 @@ def test_a_larger_utility_never_scores_lower(case: Case, q: int) -> None:
 def test_scores_stay_inside_the_public_bound(case: Case, q: int) -> None:
     largest = max(map(abs, case.utilities))
     grid = Grid(bits=0, cap=case.delta.cap, horizon=case.delta.horizon, largest=largest)
-    measured = Measured(case.array(), case.delta)
+    measured = Measurement(case.array(), case.delta)
     for sensitivity in Sensitivity:
         for direction in (1, -1):
             found = scores(measured, grid, sensitivity, q, 1 if direction > 0 else -1)
@@ -156,10 +155,9 @@ def test_scores_stay_inside_the_public_bound(case: Case, q: int) -> None:
 
 
 def test_one_entry_point_serves_every_mode() -> None:
-    assert set(SCORES) == set(Sensitivity)
     delta = Sequences([[6, 10, 12], [3, 3, 12]], cap=12)
     grid = Grid(bits=0, cap=12, horizon=3, largest=40)
-    measured = Measured(np.array([13, -8]), delta)
+    measured = Measurement(np.array([13, -8]), delta)
     found = {mode: scores(measured, grid, mode, 4, -1).tolist() for mode in Sensitivity}
     assert found == {
         Sensitivity.GLOBAL: [16 * 13 // 12, 16 * -8 // 12],
@@ -174,7 +172,7 @@ def test_a_single_candidate_without_utility_scores_zero() -> None:
     constant = ConstantSensitivity(cap=1, count=1)
     grid = Grid(bits=0, cap=1, horizon=1, largest=0)
     for sensitivity in Sensitivity:
-        assert scores(Measured(nothing, constant), grid, sensitivity, 20, 1).tolist() == [0]
+        assert scores(Measurement(nothing, constant), grid, sensitivity, 20, 1).tolist() == [0]
 
 
 def test_shifted_scores_refuse_a_grid_made_for_another_mode() -> None:

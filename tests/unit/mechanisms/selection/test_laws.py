@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.selection.laws import (
-    Ordered,
+    OrderedLaw,
     exponential_probabilities,
     one_shot_probabilities,
     peeled_probabilities,
@@ -22,7 +22,7 @@ from tests.unit.mechanisms.noise import oracles
 
 P = Fraction(2, 5)
 Scores = tuple[int, ...]
-OrderedLaw = Callable[[Sequence[int]], Ordered]
+OrderedLaw = Callable[[Sequence[int]], OrderedLaw]
 
 bases = st.fractions(min_value="1/50", max_value="49/50", max_denominator=50)
 

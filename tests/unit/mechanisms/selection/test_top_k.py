@@ -18,7 +18,7 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.objectives import Objective, Single, Term
+from mechanisms.objectives import Objective, SingleUtility, Term
 from mechanisms.selection import SELECTORS, Draws
 from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.selection.permute_and_flip import PermuteAndFlip
@@ -33,7 +33,7 @@ LOSS = PrivacyLoss.parse("2")
 
 
 def objective_of(name: str) -> Objective:
-    return Single([Term(UTILITIES[name])])
+    return SingleUtility([Term(UTILITIES[name])])
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def test_a_k_that_no_list_holds_is_refused(k: int) -> None:
     ],
 )
 def test_bounds_beyond_64_bits_are_refused(grid: Grid) -> None:
-    objective = Single([Term(UTILITIES["degree"])])
+    objective = SingleUtility([Term(UTILITIES["degree"])])
     objective.grid = lambda *_: grid  # type: ignore[method-assign]
     with pytest.raises(UnsupportedQuery, match="exceed exact arithmetic"):
         plan(dataset_of(7, 6), AllNodes(), objective, Sensitivity.LOCAL, 1)

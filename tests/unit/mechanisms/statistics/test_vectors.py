@@ -12,14 +12,14 @@ import pytest
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local import Walked
-from mechanisms.statistics.prefix_sum import CutOff, level_bound, local_changes
+from mechanisms.statistics.local_sensitivity import DistanceBound
+from mechanisms.statistics.prefix_sum import CutOffBound, level_bound, local_changes
 from mechanisms.statistics.quantile import Median, exact_share, rank
-from mechanisms.statistics.quantile_sensitivity import ReachedByPairs, ReachedByReplacing
+from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
 from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
-from mechanisms.statistics.statistic import Measured
+from mechanisms.statistics.statistic import Measurement
 from mechanisms.statistics.triangles import Triangles
 from mechanisms.statistics.two_triangles import TwoTriangles
 from tests.unit.mechanisms.statistics.worlds import (
@@ -57,7 +57,7 @@ def test_beta_without_delta_is_zero() -> None:
 
 
 def at(local: object, distances: Sequence[int]) -> list[int]:
-    assert isinstance(local, Walked)
+    assert isinstance(local, DistanceBound)
     return local.at(np.array(distances)).tolist()
 
 
@@ -87,7 +87,7 @@ def test_the_small_graph_has_these_totals() -> None:
 
 def test_ladder_of_the_small_graph() -> None:
     measured = Triangles().measure(GRAPH, UNIVERSE, Plan(0, 3), EXECUTOR)
-    assert isinstance(measured.local, Walked)
+    assert isinstance(measured.local, DistanceBound)
     widths = rungs(measured.local)
     law = [ladder_probability(difference, widths, 1.0) for difference in range(-3, 4)]
     expected = [0.05539667, 0.05539667, 0.09133366, 0.15058375]
@@ -117,14 +117,14 @@ class Whole:
 
 
 def test_smooth_median() -> None:
-    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    replaced = ReplaceBound(Whole(NUMBERS), Fraction(1, 2), 100)
     assert replaced.smooth(0.1) == pytest.approx(60.653066, abs=1e-6)
 
 
 @pytest.mark.parametrize(("s", "width", "beta"), [(0, 10, 1), (1, 20, 0.5), (2, 30, 0.35)])
 def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -> None:
     # At each of these β the smooth bound is that of the distance s; GS is as small as it may be.
-    local = ReachedByPairs(Whole(NUMBERS), Fraction(1, 2), 40)
+    local = AddRemoveBound(Whole(NUMBERS), Fraction(1, 2), 40)
     assert local.smooth(beta) == pytest.approx(width * np.exp(-beta * s))
     assert local.smooth(0.1) == pytest.approx(40 * np.exp(-0.1 * 3))
 
@@ -132,7 +132,7 @@ def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -
 @pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
 def test_smooth_median_at_every_beta(beta: float) -> None:
     # LS(s) = 10, 20, 70, 80, 80, 100: two of five are replaced and all above 20 may be 100.
-    replaced = ReachedByReplacing(Whole(NUMBERS), Fraction(1, 2), 100)
+    replaced = ReplaceBound(Whole(NUMBERS), Fraction(1, 2), 100)
     padded = [0, 0, 0, 0, *NUMBERS, 100, 100, 100, 100]
     exact = [
         max(padded[6 + k] - padded[6 + k - s - 1] for k in range(min(s + 2, 7))) for s in range(6)
@@ -171,7 +171,7 @@ def test_prefix_sums() -> None:
     # The published example: with five prefixes the last has but one neighbour, with six another.
     assert local_changes(np.array([1, 2, 3, 4, 69_624])).tolist()[5] == 69_624
     assert local_changes(np.array([1, 2, 3, 4, 69_624, 113_511])).tolist()[5] == 113_511
-    smooth = [CutOff(changes, k).smooth(0.5) for k in range(1, 5)]
+    smooth = [CutOffBound(changes, k).smooth(0.5) for k in range(1, 5)]
     assert smooth == pytest.approx([36.787944, 60.653066, 100, 100])
     levels = [
         level_bound(changes, np.arange(4), np.arange(1, 5), np.exp(0.5), k) for k in range(1, 5)
@@ -180,4 +180,4 @@ def test_prefix_sums() -> None:
 
 
 def test_measured_without_a_bound_is_just_a_value() -> None:
-    assert Measured(3).local is None
+    assert Measurement(3).local is None

@@ -51,17 +51,17 @@ def test_sums_go_on_over_chunks(bits: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_tables_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entropy_table, "KEPT", 100)
-    monkeypatch.setattr(entropy_table, "_kept", type(entropy_table._kept)())
+    monkeypatch.setattr(entropy_table, "CACHE_ENTRIES", 100)
+    monkeypatch.setattr(entropy_table, "_cache", type(entropy_table._cache)())
     first = entropy_sums(39, 4)
     assert entropy_sums(39, 4) is first
     assert entropy_sums(39, 5) is not first
     assert entropy_sums(39, 4) is first  # and used last
     entropy_sums(39, 6)
-    assert set(entropy_table._kept) == {(39, 4), (39, 6)}
+    assert set(entropy_table._cache) == {(39, 4), (39, 6)}
     entropy_sums(200, 4)
     assert (200, 4) not in entropy_table._in_use  # nobody holds it
-    assert set(entropy_table._kept) == {(39, 4), (39, 6)}
+    assert set(entropy_table._cache) == {(39, 4), (39, 6)}
 
 
 def test_the_bound_on_rows_is_public() -> None:
@@ -74,7 +74,7 @@ def test_the_bound_on_rows_is_public() -> None:
 
 
 def test_a_large_table_is_made_once_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entropy_table, "KEPT", 100)
+    monkeypatch.setattr(entropy_table, "CACHE_ENTRIES", 100)
     made: list[tuple[int, int]] = []
     make = entropy_table._sums
 

@@ -15,8 +15,8 @@ from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
-from mechanisms.utilities.graphs import finest_bits
-from mechanisms.utilities.utility import Utility
+from mechanisms.utilities.graphs import DEGREES
+from mechanisms.utilities.utility import Utility, finest_bits
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 
 NODES = {name: utility for name, utility in UTILITIES.items() if utility.candidates == "nodes"}
@@ -29,7 +29,7 @@ every_sensitivity = pytest.mark.parametrize("sensitivity", list(Sensitivity))
 @example(units=0, most=32)
 @example(units=2**61 - 1, most=32)
 def test_the_finest_grid_is_the_largest_that_fits(units: int, most: int) -> None:
-    bits = finest_bits(units, most)
+    bits = finest_bits(units, most, DEGREES)
     assert 1 <= bits <= most
     assert units << bits < 2**62
     assert bits == most or units << (bits + 1) >= 2**62
@@ -37,7 +37,7 @@ def test_the_finest_grid_is_the_largest_that_fits(units: int, most: int) -> None
 
 def test_no_grid_at_all_is_refused_in_public_words() -> None:
     with pytest.raises(UnsupportedQuery, match="max_degree"):
-        finest_bits(2**61, 32)
+        finest_bits(2**61, 32, DEGREES)
 
 
 @every_utility
@@ -79,7 +79,7 @@ def test_other_domains_are_refused(utility: Utility) -> None:
 def test_other_records_are_an_error_of_the_caller(utility: Utility) -> None:
     dataset = dataset_of(3, 2)
     grid = utility.grid(dataset, AllNodes(), Sensitivity.GLOBAL)
-    with pytest.raises(TypeError, match="graph records"):
+    with pytest.raises(TypeError, match="GraphRecords"):
         utility.measure(PrefixRecords(1), dataset, AllNodes(), Sensitivity.GLOBAL, grid)
 
 

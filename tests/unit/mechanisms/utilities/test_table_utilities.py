@@ -29,9 +29,9 @@ from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
 from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.rates import Rate
-from mechanisms.utilities.tables import LARGEST_BOUND, finest_table_bits, row_bound
+from mechanisms.utilities.tables import LARGEST_BOUND, ROWS, row_bound
 from mechanisms.utilities.true_positive_rate import TruePositiveRate
-from mechanisms.utilities.utility import Measured
+from mechanisms.utilities.utility import Measurement, finest_bits
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE, nearest_increment
 
 TABLE = {name: u for name, u in UTILITIES.items() if u.candidates != "nodes"}
@@ -269,7 +269,7 @@ def test_rows_are_bounded_in_public() -> None:
     with pytest.raises(UnsupportedQuery, match="tables"):
         row_bound(Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(3, 2)))
     with pytest.raises(UnsupportedQuery, match="arithmetic"):
-        finest_table_bits(2**61, 32)
+        finest_bits(2**61, 32, ROWS)
     with pytest.raises(UnsupportedQuery, match="rows"):
         UTILITIES["information_gain"].grid(
             dataset_of(ADD_REMOVE, MAX_ROWS + 1), CANDIDATES["attributes"], Sensitivity.LOCAL
@@ -300,7 +300,7 @@ def test_a_rate_says_what_it_counts() -> None:
 # Vectors of the specification.
 
 
-def units(measured: Measured, grid_bits: int, distances: tuple[int, ...]) -> list[float]:
+def units(measured: Measurement, grid_bits: int, distances: tuple[int, ...]) -> list[float]:
     return [int(measured.delta.at(t, np.zeros(1, int))[0]) / 2**grid_bits for t in distances]
 
 

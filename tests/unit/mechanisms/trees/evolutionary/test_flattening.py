@@ -7,9 +7,9 @@ import numpy as np
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
 from mechanisms.trees.evolutionary.dice import Dice
-from mechanisms.trees.evolutionary.flattening import as_json, flattened
 from mechanisms.trees.evolutionary.proposals import Proposals
 from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
 from mechanisms.trees.task import Task
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.trees.tables import dataset, people

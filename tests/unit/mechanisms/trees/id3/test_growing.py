@@ -18,7 +18,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_NODES, check_tree
 from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
-from mechanisms.trees.id3.splitting import CRITERIA
+from mechanisms.trees.id3.split_rule import CRITERIA
 from mechanisms.trees.task import Task
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES, dataset, depth, leaves, people, records

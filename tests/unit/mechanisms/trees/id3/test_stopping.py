@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
-from mechanisms.trees.id3.stopping import MAX_COUNTERS, least_count, to_split
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count, to_split
 
 
 @given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))

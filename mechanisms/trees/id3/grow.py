@@ -1,4 +1,4 @@
-"""Growing a private decision tree, level by level: count, stop or split, and noisy leaves."""
+"""Grows a private decision tree level by level: count, stop or split, and noisy leaves."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from mechanisms.noise.rate import Rate
 from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import Budget
 from mechanisms.trees.id3.node import Node, as_json
-from mechanisms.trees.id3.pruning import prune
-from mechanisms.trees.id3.splitting import Splitting
-from mechanisms.trees.id3.stopping import to_split
+from mechanisms.trees.id3.prune_rule import prune
+from mechanisms.trees.id3.split_rule import SplitRule
+from mechanisms.trees.id3.stop_rule import to_split
 from mechanisms.trees.task import Task
 
 
 @dataclass(frozen=True)
 class Id3:
-    """What is asked of the algorithm; ``max_depth`` 0 is a single leaf."""
+    """The parameters of the algorithm; ``max_depth`` 0 is a single leaf."""
 
     task: Task
     max_depth: int
@@ -47,21 +47,21 @@ class Id3:
     def budget(self, loss: PrivacyLoss) -> Budget:
         return Budget(loss, self.splits)
 
-    def splitting(self, dataset: Dataset) -> Splitting:
-        """How splits are chosen; UnsupportedQuery when the dataset does not fit, from public
-        facts."""
+    def splitting(self, dataset: Dataset) -> SplitRule:
+        """The split rule. Raises: UnsupportedQuery from public facts when the dataset does not
+        fit."""
         if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
             raise UnsupportedQuery(
                 "trees are private when records come or go",
                 supported={"neighbouring": [NeighbouringRelation.ADD_REMOVE.value]},
             )
-        return Splitting.by(self.criterion, self.sensitivity, self.selector, dataset)
+        return SplitRule.by(self.criterion, self.sensitivity, self.selector, dataset)
 
 
 def grow(
     records: TableRecords,
     dataset: Dataset,
-    asked: Id3,
+    request: Id3,
     loss: PrivacyLoss,
     randomness: Randomness,
     executor: Executor,
@@ -69,44 +69,45 @@ def grow(
     """A decision tree as nested JSON; leaves carry noisy class counts.
 
     Args:
-        records: private, of the universe of ``dataset`` (add/remove, at most ``max_rows`` rows).
+        records: private; they satisfy the domain of ``dataset`` (add/remove, ``max_rows``).
         loss: ε, all of it spent on every path; see ``id3.budget``.
         randomness: ``SystemRandomness()`` when answering analysts.
 
     Raises: UnsupportedQuery as ``Id3.budget`` and ``Id3.splitting``, before anything private is
         read.
-    Privacy: ε-DP under add/remove: along a path by sequential composition, across siblings and
-        the classes of a leaf by parallel composition. Stopping, pruning and labels are functions
-        of released counts.
+    Privacy: ε-DP under add/remove: along a path by sequential composition, across siblings and the
+        classes of a leaf by parallel composition. Stopping, pruning and labels are functions of
+        released counts.
     Source: Local Dampening, PVLDB 14(4), 2021, section 5.2 and Algorithm 2, with the stop rule
         √2/ε; noisy counts by discrete Laplace.
     """
-    budget, splitting = asked.budget(loss), asked.splitting(dataset)
-    growing = _Growing(records, dataset, asked, budget, splitting, randomness, executor)
-    held = splitting.prepared(dataset)
-    root = growing.tree()
-    del held
-    if asked.prune:
+    budget, splitting = request.budget(loss), request.splitting(dataset)
+    growth = _TreeGrowth(records, dataset, request, budget, splitting, randomness, executor)
+    # The reference holds the public tables in the cache until all splits are chosen.
+    tables = splitting.prepared(dataset)
+    root = growth.tree()
+    del tables
+    if request.prune:
         prune(root)
-    return as_json(root, asked.task)
+    return as_json(root, request.task)
 
 
 @dataclass
-class _Growing:
+class _TreeGrowth:
     records: TableRecords
     dataset: Dataset
-    asked: Id3
+    request: Id3
     budget: Budget
-    splitting: Splitting
+    splitting: SplitRule
     randomness: Randomness
     executor: Executor
-    #: How many nodes the tree has.
+    #: The number of nodes of the tree so far.
     nodes: int = 1
-    #: The node of each row among those that are split now.
+    #: The node of each row, among those that are split now.
     where: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
-        task, codes = self.asked.task, self.records.codes
+        task, codes = self.request.task, self.records.codes
         self.columns = [(codes[a.name], len(a.levels)) for a in task.attributes]
         self.classes = codes[task.classes.name], len(task.labels)
         self.where = np.zeros(len(self.classes[0]), dtype=np.int32)
@@ -117,8 +118,7 @@ class _Growing:
         level, parents = [root], list[Node]()
         for depth in range(self.budget.splits):
             chosen = self._to_split(level)
-            kept = set(chosen)
-            self._label([node for i, node in enumerate(level) if i not in kept], depth)
+            self._label([node for i, node in enumerate(level) if i not in set(chosen)], depth)
             if not chosen:
                 return root
             if parents:
@@ -133,12 +133,12 @@ class _Growing:
         totals = np.array([node.counts.sum() for node in level], dtype=np.int64)
         rate = Rate.of_counts(self.budget.share)
         noisy = discrete_laplace(totals, rate, self.randomness, self.executor)
-        levels = self.asked.task.levels
+        task = self.request.task
         return to_split(
             noisy.tolist(),
-            [max(levels[a] for a in node.left) for node in level],
+            [max(task.levels[a] for a in node.remaining) for node in level],
             self.classes[1],
-            self.asked.task.cells,
+            task.cells,
             self.budget.share,
             self.nodes,
         )
@@ -158,25 +158,20 @@ class _Growing:
         )
 
     def _split(self, nodes: Sequence[Node]) -> list[Node]:
-        """Choose an attribute for each of the nodes; their children, in order."""
-        asked = sorted({a for node in nodes for a in node.left})
-        counted = node_tables(
-            [self.columns[a] for a in asked],
-            self.classes,
-            self.where,
-            len(nodes),
-            self.executor,
-        )
-        tables = dict(zip(asked, counted, strict=True))
+        """Choose an attribute for each of the nodes; return their children, in order."""
+        attributes = sorted({a for node in nodes for a in node.remaining})
+        columns = [self.columns[a] for a in attributes]
+        counts = node_tables(columns, self.classes, self.where, len(nodes), self.executor)
+        tables = dict(zip(attributes, counts, strict=True))
         chosen = self.splitting.choose(
-            [[tables[a][i] for a in node.left] for i, node in enumerate(nodes)],
+            [[tables[a][i] for a in node.remaining] for i, node in enumerate(nodes)],
             self.dataset,
             PrivacyLoss(self.budget.share),
             self.randomness,
             self.executor,
         )
         for i, (node, place) in enumerate(zip(nodes, chosen, strict=True)):
-            node.split(node.left[place], tables[node.left[place]][i])
+            node.split(node.remaining[place], tables[node.remaining[place]][i])
             self.nodes += len(node.children)
         return [child for node in nodes for child in node.children]
 

@@ -1,4 +1,5 @@
-"""Proposed trees as arrays for the compiled evaluation, and as nested JSON for answers."""
+"""The two other forms of proposed trees: arrays for compiled evaluation, nested JSON for
+answers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from mechanisms.trees.evolutionary.questions import Questions
 
 
 def flattened(trees: Sequence[Tree], questions: Questions, positive_code: int) -> Forest:
-    """The trees as one forest; attributes that no tree asks are left out."""
+    """The trees as one forest; attributes that no tree tests are omitted."""
     nodes: list[tuple[int, int, int, int]] = []
     starts = [0]
     for tree in trees:
@@ -24,16 +25,16 @@ def flattened(trees: Sequence[Tree], questions: Questions, positive_code: int) -
     columns: list[Column] = []
     literal = np.full(len(nodes), -1, dtype=np.int32)
     first = 0
-    for asked in sorted(set(attribute.tolist()) - {-1}):
-        here = attribute == asked
-        name = questions.task.attributes[asked].name
-        if questions.numeric[asked]:
+    for tested in sorted(set(attribute.tolist()) - {-1}):
+        here = attribute == tested
+        name = questions.task.attributes[tested].name
+        if questions.numeric[tested]:
             places = np.unique(place[here])
-            edges = np.array([questions.threshold((asked, int(p))) for p in places])
+            edges = np.array([questions.threshold((tested, int(p))) for p in places])
             column = Column(name, first, len(places), edges)
             literal[here] = first + np.searchsorted(places, place[here])
         else:
-            column = Column(name, first, questions.task.levels[asked])
+            column = Column(name, first, questions.task.levels[tested])
             literal[here] = first + place[here]
         columns.append(column)
         first += column.count
@@ -50,7 +51,7 @@ def flattened(trees: Sequence[Tree], questions: Questions, positive_code: int) -
 
 
 def _append(tree: Tree, nodes: list[tuple[int, int, int, int]], start: int) -> None:
-    """(attribute, place, yes, no) of every node, parents first, numbered from the root's place."""
+    """Append (attribute, place, yes, no) of every node, parents first, numbered from ``start``."""
     level: list[Tree] = [tree]
     free = start + 1
     while level:
@@ -67,7 +68,7 @@ def _append(tree: Tree, nodes: list[tuple[int, int, int, int]], start: int) -> N
 
 
 def as_json(tree: Tree, questions: Questions, positive: str, other: str) -> dict[str, Any]:
-    """The nested form of the contract; ``other`` labels leaves of any class but the positive."""
+    """The nested JSON form of requests; ``other`` labels leaves that are not positive."""
     if isinstance(tree, bool):
         return {"label": positive if tree else other}
     test, yes, no = tree

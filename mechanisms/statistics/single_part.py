@@ -1,4 +1,4 @@
-"""A statistic that is its own one part: the answer is the released number itself."""
+"""A statistic with a single part: the answer is the released number itself."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.statistic import Measured, Part
+from mechanisms.statistics.statistic import Measurement, Part
 
 
-class Single(ABC):
-    """Implements ``Statistic`` and ``Part`` at once."""
+class SinglePart(ABC):
+    """Implements ``Statistic`` and ``Part`` together."""
 
     name: ClassVar[str]
     what: str
@@ -27,15 +27,15 @@ class Single(ABC):
     @abstractmethod
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measured: ...
+    ) -> Measurement: ...
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
         self.plan(dataset, NANO)
         return (self,)
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:  # noqa: ARG002
+    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
         (value,) = released
         return value
 
-    def factor(self, dataset: Dataset) -> Fraction:  # noqa: ARG002 - the part is the answer
+    def factor(self, dataset: Dataset) -> Fraction:
         return Fraction(1)

@@ -1,8 +1,8 @@
-"""Compressed rows of an edge list that may be larger than memory: a window of rows at a time.
+"""Compressed rows of an edge list that may exceed memory, built one window of rows at a time.
 
-The edge list and the rows are arrays in files, mapped. For every window of consecutive nodes the
-list is read once from front to back, and only that window of the rows is written out of order; so
-what has to be in memory at a time is a window, and a few numbers a node.
+The edge list and the rows are memory-mapped files. For every window of consecutive nodes the list
+is read once from front to back, and only that window of the rows is written out of order. So memory
+holds one window and a few numbers per node.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets, first_duplicate, read_only
 
-#: Edges that are looked at together where a repeated one is searched for.
+#: Edges read together in the search for a repeated edge.
 PIECE = 1 << 20
 
 
 def windowed_rows(
     sources: Nodes, targets: Nodes, indptr: Offsets, indices: Nodes, window: int
 ) -> bool:
-    """Fill in ``indices``, every row ascending, and say whether an edge is listed twice.
+    """Fill ``indices``, every row ascending, and return True if an edge is listed twice.
 
     Args:
         sources, targets: the ends of each edge, int32 (edges,), numbers of nodes, no self loops.
-        indptr: int64 (nodes + 1,), where each row begins, by the degrees of this very list.
-        indices: int32 (2 · edges,), to be filled.
-        window: neighbours that are in memory at a time, one row at least.
+        indptr: int64 (nodes + 1,), the start of each row, by the degrees of this same list.
+        indices: int32 (2 · edges,), the output.
+        window: the number of neighbours in memory at a time; at least one row is.
 
     Raises: ValueError when the arrays are not of this form.
     """
@@ -43,7 +43,8 @@ def windowed_rows(
 
 
 def windows(indptr: Offsets, window: int) -> list[tuple[int, int]]:
-    """Runs [first, last) of nodes that have at most ``window`` neighbours together, or are one."""
+    """Runs [first, last) of nodes with at most ``window`` neighbours together, or of a single
+    node."""
     cuts = [0]
     nodes = len(indptr) - 1
     while cuts[-1] < nodes:
@@ -53,17 +54,18 @@ def windows(indptr: Offsets, window: int) -> list[tuple[int, int]]:
 
 
 def first_repeated(sources: Nodes, targets: Nodes, indptr: Offsets, window: int) -> int | None:
-    """The position of the first edge that repeats an earlier one, as ``first_duplicate`` finds it.
+    """The position of the first edge that repeats an earlier one, as ``first_duplicate`` defines
+    it.
 
     The arrays are as in ``windowed_rows``.
     """
-    found = []
+    positions = []
     for first, last in windows(indptr, window):
         places = np.concatenate(list(_lower_end_in(sources, targets, first, last)))
         position = first_duplicate(sources[places], targets[places], len(indptr) - 1)
         if position is not None:
-            found.append(int(places[position]))
-    return min(found, default=None)
+            positions.append(int(places[position]))
+    return min(positions, default=None)
 
 
 def _lower_end_in(
@@ -77,7 +79,7 @@ def _lower_end_in(
 
 
 def _check(sources: Nodes, targets: Nodes, indptr: Offsets, indices: Nodes) -> None:
-    # Compiled code does not check its indices.
+    # Danger: compiled code checks no index.
     if not len(sources) == len(targets) < 2**31 or len(indices) != 2 * len(sources):
         raise ValueError(
             "an edge list is two arrays of one length, below 2³¹, and rows of twice it"

@@ -1,4 +1,4 @@
-"""Columns side by side, in one type: what kernels of many attributes at once read."""
+"""Columns side by side in one type, for kernels that read many attributes together."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Codes of one attribute and how many public levels it has.
+#: Codes of one attribute, and its number of public levels.
 Column = tuple[NDArray[Any], int]
 
 
 def stacked(columns: Sequence[Column], rows: slice = slice(None)) -> NDArray[Any]:
-    """The given rows of all columns, (columns, rows), contiguous: uint8 where all codes fit it.
+    """These rows of all columns, (columns, rows), contiguous: uint8 if all codes fit it, else
+    uint16.
 
-    Two types and no more, whatever the store wrote, so that kernels are compiled twice at most.
+    There are two types only, whatever the store wrote, so kernels compile at most twice.
     """
     widest = max((levels for _, levels in columns), default=1)
     count = len(range(*rows.indices(len(columns[0][0])))) if columns else 0

@@ -1,4 +1,4 @@
-"""A metric, learned: contexts, noisy tables, distances. The file to read first."""
+"""Learns a metric: contexts, noisy tables, distances. The file to read first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
 from mechanisms.model.domains import Attribute
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
-from mechanisms.utilities.tables import table_records
+from mechanisms.model.records import Records, TableRecords, records_of
 
 
 @dataclass(frozen=True)
 class TargetMetric:
-    """What was released about the values of one attribute: public from here on."""
+    """The released distances between the values of one attribute: public from here on."""
 
     attribute: Attribute
     context: tuple[Attribute, ...]
@@ -36,14 +35,14 @@ def learn(
 ) -> list[TargetMetric]:
     """The distances of every target of the plan, in order.
 
-    Contexts come first, then every pair of attributes that they need, each once however many
-    contexts share it; the baseline releases its pairs and reads contexts off them.
+    Contexts come first. Then every pair of attributes that they need is released once, even if
+    several contexts share it. The baseline releases its pairs and derives contexts from them.
 
-    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` says.
+    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` lists.
     Source: Battaglia, Celano, Pensa 2021, Algorithms 1–5 with their errata; sharing of pairs and
         dampened contexts are new here.
     """
-    private = table_records(records)
+    private = records_of(TableRecords, records)
     for_contexts, for_tables = plan.shares(loss)
     if plan.baseline is not None:
         counted = count_pairs(private, plan, plan.baseline, executor)
@@ -51,8 +50,7 @@ def learn(
         return metrics(plan, read_contexts(plan, noisy), noisy)
     contexts = draw_contexts(private, plan, for_contexts, randomness, executor)
     counted = count_pairs(private, plan, needed_pairs(contexts), executor)
-    noisy = release_pairs(counted, plan, for_tables, randomness, executor)
-    return metrics(plan, contexts, noisy)
+    return metrics(plan, contexts, release_pairs(counted, plan, for_tables, randomness, executor))
 
 
 def needed_pairs(contexts: Contexts) -> list[Pair]:
@@ -61,7 +59,7 @@ def needed_pairs(contexts: Contexts) -> list[Pair]:
 
 
 def metrics(plan: Plan, contexts: Contexts, tables: PairTables) -> list[TargetMetric]:
-    """The metric that contexts and tables amount to."""
+    """The metric that follows from contexts and noisy tables."""
     return [
         TargetMetric(
             plan.attributes[target],

@@ -1,11 +1,12 @@
-"""Pruning by released counts: post-processing, so it costs nothing.
+"""Pruning by released counts: post-processing, so it costs no loss.
 
-Leaf class counts are read clamped at 0, and a node has the sums of those below it. From the bottom
-up a node whose children are all leaves becomes one itself when all of them have its label, or when
-the children classify no more of its records rightly than the noise explains:
+Class counts of leaves are clamped at 0, and a node has the sums of the counts below it. From the
+bottom up, a node whose children are all leaves becomes a leaf in two cases. Either all of its
+children have its label, or the noise explains the records that they additionally classify
+correctly:
     hits(children) − hits(node) ≤ √2/ε · √(number of leaf counts),  hits = Σ max over classes,
-that is, the standard deviation of the sum of the noise. Where leaves were released at different ε
-their variances are added, which is the same rule. Counts of records are of the node itself only.
+that is, the standard deviation of the sum of the noise. For leaves released at different ε the
+variances are added, which is the same rule.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from mechanisms.trees.id3.node import Node
 
 
 def prune(node: Node) -> None:
-    """Prune below ``node``, and the node itself; a leaf made so has sums of clamped counts."""
+    """Prune below ``node``, then the node itself. A new leaf has the sums of clamped counts."""
     if not node.children:
         return
     for child in node.children:

@@ -1,12 +1,12 @@
-"""One part under noise that follows the records: what three mechanisms have in common.
+"""One part under noise that depends on the records: the common part of three mechanisms.
 
-The scale of such noise is private, as is its running time: neither is told, and no public target of
-accuracy is ever reached.
+Danger: the scale of such noise and its run time are private. Neither is published, and no target of
+accuracy is accepted.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -18,31 +18,24 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.release.mechanism import (
-    CONFIDENCE,
-    not_reachable,
-    share,
-    significant,
-)
-from mechanisms.statistics.statistic import Measured, Part, Statistic
+from mechanisms.statistics.release.mechanism import CONFIDENCE, Mechanism, share, significant
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 
-class Hidden(ABC):
-    """The value of one part and ``noise``. Implements ``Mechanism`` but for its accuracy."""
-
-    title: str
+class DataDependentNoise(Mechanism):
+    """Releases the value of one part plus ``noise``."""
 
     @abstractmethod
     def noise(
         self,
-        measured: Measured,
+        measured: Measurement,
         plan: Plan,
         dataset: Dataset,
         loss: PrivacyLoss,
         randomness: Randomness,
         executor: Executor,
     ) -> int:
-        """What is added to the value, in steps of the plan, whose ``cap`` is above 0."""
+        """The noise of the value, in steps of the plan, whose ``cap`` is above 0."""
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         part, _ = self._plan(statistic, dataset, loss)
@@ -64,24 +57,8 @@ class Hidden(ABC):
             value += self.noise(measured, plan, dataset, loss, randomness, executor)
         return statistic.answer(dataset, [value * plan.step])
 
-    def noise_scale(
-        self,
-        statistic: Statistic,  # noqa: ARG002
-        dataset: Dataset,  # noqa: ARG002
-        loss: PrivacyLoss,  # noqa: ARG002
-    ) -> Fraction | None:
-        return None
-
-    def loss_reaching(
-        self,
-        statistic: Statistic,  # noqa: ARG002
-        dataset: Dataset,  # noqa: ARG002
-        error: float,  # noqa: ARG002
-    ) -> PrivacyLoss:
-        raise not_reachable()
-
     def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        """The one part and its grid, from public facts; raises as ``Mechanism.steps``."""
+        """The only part and its grid, from public facts; raises as ``Mechanism.steps``."""
         share(loss)
         parts = statistic.parts(dataset)
         if len(parts) != 1:
@@ -96,7 +73,7 @@ def needs_delta(loss: PrivacyLoss) -> None:
 
 
 def depends(most: float) -> dict[str, Any]:
-    """The accuracy of noise that follows the records."""
+    """The accuracy of noise that depends on the records."""
     return {
         "confidence": CONFIDENCE,
         "error_at_most": significant(most),

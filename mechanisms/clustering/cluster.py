@@ -1,4 +1,4 @@
-"""A private clustering: encoding, initial centres, Lloyd's iterations. The file to read first."""
+"""Clusters privately: encoding, initial centres, Lloyd's iterations. The file to read first."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from mechanisms.clustering.encoding import Encoding, learned, one_hot
 from mechanisms.clustering.initial import drawn_centres
 from mechanisms.clustering.lloyd import lloyd
 from mechanisms.clustering.plan import ClusteringPlan
-from mechanisms.distances.learning import learn
+from mechanisms.distances.learn import learn
 from mechanisms.distances.metric import Floats
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
-from mechanisms.utilities.tables import table_records
+from mechanisms.model.records import Records, TableRecords, records_of
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """What was released: centres (clusters, axes) and the encoding they live in."""
+    """The released result: centres (clusters, axes) and the encoding of their axes."""
 
     encoding: Encoding
     centres: Floats
@@ -34,11 +33,11 @@ def cluster(
     randomness: Randomness,
     executor: Executor,
 ) -> Clustering:
-    """Centres of the records; which record belongs to which is never said.
+    """Centres of the records. The cluster of a record is never released.
 
-    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` says.
+    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` lists.
     """
-    private = table_records(records)
+    private = records_of(TableRecords, records)
     for_metric, for_iterations = plan.shares(loss)
     if plan.metric is None:
         encoding = one_hot(plan.attributes, plan.bits)

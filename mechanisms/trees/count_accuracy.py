@@ -1,4 +1,4 @@
-"""What the noise of a released count will be: public bounds, for information only."""
+"""Public bounds on the noise of a released count; for information only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def count_error(epsilon_nano: int, confidence: float) -> int:
 
 
 def share_for_count_error(error: float, confidence: float) -> int:
-    """The fewest nanos with which a count is off by at most ``error`` > 0."""
+    """The fewest nanos for which a count errs by at most ``error`` > 0."""
     low, high = 1, NANO
     while count_error(high, confidence) > error:
         low, high = high, 2 * high

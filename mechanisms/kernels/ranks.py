@@ -1,8 +1,8 @@
 """The same graph with its nodes renamed by falling degree: the form that the kernels work on.
 
-Rank 0 is a node of the largest degree; ties go by number. In every row the neighbours of lower
-rank come first, and a node has at most √(2 · edges) of them. So a triangle is found once, from
-its node of highest rank down, and work of m^(3/2) steps bounds the search for all triangles.
+Rank 0 is a node of the largest degree; ties go by number. In every row the neighbours of lower rank
+come first, and a node has at most √(2 · edges) of them. So each triangle is visited once, from its
+node of highest rank down, and m^(3/2) steps bound the search for all triangles.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Ranks = NDArray[np.uint32]
 class RankedGraph:
     """Compressed rows over ranks, ascending; private like the rows they come from.
 
-    ``order`` int32 (nodes,): the node of each rank. ``split`` int64 (nodes,): the neighbours of
+    ``order`` int32 (nodes,) is the node of each rank. ``split`` int64 (nodes,): the neighbours of
     lower rank than v are ``indices[indptr[v]:split[v]]``.
     """
 
@@ -39,7 +39,7 @@ class RankedGraph:
         return len(self.order)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the graph consists of: ``RankedGraph(**arrays)`` is the same graph."""
+        """The arrays of the graph: ``RankedGraph(**arrays)`` is the same graph."""
         return {name: getattr(self, name) for name in ("order", "indptr", "indices", "split")}
 
     @property
@@ -49,14 +49,14 @@ class RankedGraph:
 
 
 def ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
-    """Rename the nodes of compressed rows, one at least, by falling degree."""
+    """Rename the nodes of compressed rows by falling degree; there is at least one node."""
     return RankedGraph(*_ranked(read_only(indptr), read_only(indices)))
 
 
 def equal_blocks(work: Offsets, count: int) -> list[tuple[int, int]]:
     """Cut ranks 0 … len(work) − 1 into at most ``count`` runs [first, last) of nearly equal work.
 
-    No run exceeds an equal share by more than the work of its last rank; none is empty.
+    No run exceeds an equal share by more than the work of its last rank, and none is empty.
     """
     cumulative = np.cumsum(work)
     total = int(cumulative[-1]) if len(work) else 0
@@ -88,8 +88,8 @@ def _ranked(indptr: Offsets, indices: Nodes) -> tuple[Nodes, Offsets, Ranks, Off
     starts = np.zeros(nodes + 1, np.int64)
     for r in range(nodes):
         starts[r + 1] = starts[r] + indptr[order[r] + 1] - indptr[order[r]]
-    # Each rank in turn enters the rows of its neighbours, so rows come out ascending, and what a
-    # row holds when its own turn comes are its neighbours of lower rank.
+    # Each rank in turn enters the rows of its neighbours, so rows come out ascending. When a rank's
+    # own turn comes, its row holds exactly its neighbours of lower rank.
     rows = np.empty(len(indices), np.uint32)
     cursor = starts[:-1].copy()
     split = np.empty(nodes, np.int64)
@@ -103,7 +103,7 @@ def _ranked(indptr: Offsets, indices: Nodes) -> tuple[Nodes, Offsets, Ranks, Off
 
 
 def search_work(graph: RankedGraph) -> Offsets:
-    """Nanoseconds, about, of listing the edges inside each neighbourhood, int64 (nodes,)."""
+    """Approximate nanoseconds to list the edges inside each neighbourhood, int64 (nodes,)."""
     return 4 * _search_steps(graph.indptr, graph.indices, graph.split)
 
 
@@ -111,7 +111,7 @@ def search_work(graph: RankedGraph) -> Offsets:
 def _search_steps(indptr: Offsets, indices: Ranks, split: Offsets) -> Offsets:
     steps = np.empty(len(split), np.int64)
     for v in range(len(split)):
-        # Opening an ego and each of its neighbours costs more than a step inside them.
+        # To open an ego and each of its neighbours costs more than a step inside them.
         steps[v] = 25
         for e in range(indptr[v], indptr[v + 1]):
             steps[v] += 4 + split[indices[e]] - indptr[indices[e]]

@@ -34,7 +34,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 @dataclass(frozen=True)
-class Splitting:
+class SplitRule:
     """How splits are chosen; ``grid`` is that of the public bound on all rows, at every node."""
 
     criterion: Criterion
@@ -45,8 +45,9 @@ class Splitting:
     @classmethod
     def by(
         cls, criterion: str, sensitivity: Sensitivity, selector: Selector, dataset: Dataset
-    ) -> Splitting:
-        """From names and public facts; UnsupportedQuery when no grid stays inside 64 bits."""
+    ) -> SplitRule:
+        """The rule from names and public facts. Raises: UnsupportedQuery when no grid fits 64
+        bits."""
         chosen = CRITERIA[criterion]
         grid = chosen.table_grid(row_bound(dataset))
         if max(grid.cap, grid.largest, score_bound(grid, BITS)) >= LIMIT:
@@ -54,7 +55,7 @@ class Splitting:
         return cls(chosen, sensitivity, selector, grid)
 
     def prepared(self, dataset: Dataset) -> object:
-        """What all choices of a tree read besides counts; made once when it is held meanwhile."""
+        """Public tables that all choices of a tree read. The caller holds them meanwhile."""
         return self.criterion.prepared(dataset, self.grid)
 
     def choose(
@@ -68,17 +69,17 @@ class Splitting:
         """The place of the chosen attribute among those of each node.
 
         Args:
-            nodes: private level × class counts, one table an attribute that is left to the node.
-            share: ε of every single choice; nodes hold disjoint records.
+            nodes: private level × class counts, one table per remaining attribute of the node.
+            share: ε of every single choice; nodes contain disjoint records.
 
         Privacy: ``share`` under add/remove, by parallel composition.
         """
         chosen = []
-        for found in self._scores(nodes, dataset, executor):
-            if found.size == 1:
-                chosen.append(0)  # the share is spent all the same
+        for values in self._scores(nodes, dataset, executor):
+            if values.size == 1:
+                chosen.append(0)  # the share is spent nevertheless
                 continue
-            (place,) = self.selector.top(found, BITS, share, 1, "peeled", randomness, Inline())
+            (place,) = self.selector.top(values, BITS, share, 1, "peeled", randomness, Inline())
             chosen.append(int(place))
         return chosen
 
@@ -89,15 +90,17 @@ class Splitting:
             return self._score(list(tables), dataset)
 
         if self.sensitivity is Sensitivity.FLATTENED:
-            # The largest δ is that of the attributes of one node: other nodes hold other records.
+            # The largest δ is over the attributes of one node, because other nodes contain other
+            # records.
             return executor.map(score, nodes)
         every = [table for tables in nodes for table in tables]
-        # In turns, for neighbours are of one node and cost alike; at least one table each.
+        # Interleaved, because consecutive tables are of one node and cost the same. Every part has
+        # at least one table.
         parts = [every[i :: executor.workers] for i in range(min(executor.workers, len(every)))]
-        found = np.empty(len(every), dtype=np.int64)
+        results = np.empty(len(every), dtype=np.int64)
         for i, part in enumerate(executor.map(score, parts)):
-            found[i :: executor.workers] = part
-        return np.split(found, np.cumsum([len(tables) for tables in nodes])[:-1])
+            results[i :: executor.workers] = part
+        return np.split(results, np.cumsum([len(tables) for tables in nodes])[:-1])
 
     def _score(self, tables: list[Integers], dataset: Dataset) -> Integers:
         measured = self.criterion.of_tables(tables, dataset, self.sensitivity, self.grid)
