@@ -1,7 +1,7 @@
 """Who is asking, and which roles may use which route.
 
 Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`` or ``anyone``;
-``app.http.routing`` refuses to build a route without one, and checks the caller before it reads
+``app.http.route`` refuses to build a route without one, and checks the caller before it reads
 the body.
 """
 
@@ -35,7 +35,7 @@ class Access:
     public: bool = False
 
     async def __call__(self) -> None:
-        """Nothing to do when FastAPI gets here: ``app.http.routing`` has enforced it already."""
+        """Nothing to do when FastAPI gets here: ``app.http.route`` has enforced it already."""
 
     def admits(self, user: User) -> bool:
         return bool(self.roles & user.roles)

@@ -10,7 +10,7 @@ from app.contract.problems import problems
 from app.contract.times import moment
 from app.http.access import allow
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from storage.errors import InvalidCursor
 from storage.journal.audit import page_of_lines
 

@@ -16,7 +16,7 @@ from app.contract.models import Listing, Reply
 from app.contract.problems import problems
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases.visibility import owned, visible
 from storage.errors import NotFound, PreconditionFailed
 from storage.ledger.ledger import AccountRow

@@ -12,7 +12,7 @@ from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.models import Reply
 from app.http.access import any_key
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.queries import QUERY_KINDS
 from app.queries.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity

@@ -24,8 +24,9 @@ from app.contract.models import Listing, Reply
 from app.contract.problems import problems
 from app.contract.times import moment
 from app.http.access import CurrentUser, allow, any_key
+from app.http.declarations import body_limit
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import body_limit, router
+from app.http.route import router
 from app.usecases.services import Services
 from app.usecases.visibility import visible
 from mechanisms.model.domains import GraphDomain

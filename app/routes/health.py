@@ -14,7 +14,7 @@ from app.contract.models import Reply
 from app.contract.problems import problems
 from app.http.access import anyone
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.telemetry import metrics
 from storage.errors import NotFound
 

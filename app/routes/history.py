@@ -15,7 +15,7 @@ from app.contract.problems import problems
 from app.contract.times import moment
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases.services import Services
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import choose

@@ -16,7 +16,7 @@ from app.contract.problems import problems
 from app.contract.times import moment
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify
 from storage.errors import InvalidCursor

@@ -21,6 +21,7 @@ from app.contract.problems import problem_type, problems
 from app.contract.times import moment
 from app.engine.requests import QueryRequest, written
 from app.http.access import CurrentUser, allow
+from app.http.declarations import counts_itself, formats
 from app.http.dependencies import (
     DEFAULT_LIMIT,
     DatasetFilter,
@@ -29,7 +30,7 @@ from app.http.dependencies import (
     ServicesDep,
     services_of,
 )
-from app.http.routing import counts_itself, formats, router
+from app.http.route import router
 from app.rendering import FORMATS
 from app.routes.examples import ANSWERED, QUERIES
 from app.usecases.services import Services
@@ -100,7 +101,7 @@ class QueryOut(Reply):
             Busy,
         ),
     },
-    # Read by the function itself, which so asks for its body alone (``app.http.routing``).
+    # The function reads these headers itself: the fast lane passes the request and the body alone.
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}

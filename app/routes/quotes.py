@@ -14,7 +14,7 @@ from app.contract.problems import problems
 from app.engine.requests import QuoteRequest
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.routes.examples import QUOTES
 from app.usecases.visibility import visible
 from mechanisms.model.errors import UnsupportedQuery

@@ -25,7 +25,7 @@ from app.contract.problems import problems
 from app.engine.uploads import Published
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases.services import Services
 from app.usecases.visibility import owned
 from mechanisms.model.domains import GraphDomain

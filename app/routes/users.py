@@ -16,7 +16,7 @@ from app.contract.problems import problems
 from app.contract.times import moment
 from app.http.access import CurrentUser, Role, allow, any_key
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.routes.budgets import LIMIT_EXAMPLES, Standing
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
 from storage.people.users import KeyInfo, User

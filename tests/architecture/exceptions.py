@@ -45,7 +45,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset(
         ("app/dashboard/views/users.py", "storage.people"),
         ("app/http/access.py", "app.engine"),
         ("app/http/access.py", "storage.people"),
-        ("app/http/routing.py", "storage.people"),
+        ("app/http/route.py", "storage.people"),
         ("app/routes/audit.py", "storage.journal"),
         ("app/routes/budgets.py", "storage.ledger"),
         ("app/routes/catalogue.py", "mechanisms.model"),

@@ -23,8 +23,8 @@ from app.dashboard.pages import to
 from app.dashboard.templating import render
 from app.engine.requests import QueryRequest, QuoteRequest
 from app.http.access import CurrentUser, allow
+from app.http.declarations import counts_itself
 from app.http.dependencies import ServicesDep
-from app.http.routing import counts_itself
 from app.routes.budgets import AccountOut, own_budgets
 from app.routes.catalogue import catalogue
 from app.routes.queries import ask
