@@ -12,6 +12,7 @@ from app import __version__
 from app.config.settings import Settings
 from app.dashboard import serving
 from app.http import docs, handlers, openapi
+from app.http.fast_lane import PATH
 from app.routes import ROUTERS
 from app.service.startup import opened
 from app.telemetry import logs
@@ -21,10 +22,11 @@ from app.usecases.services import Services
 Opener = Callable[[Settings, Metrics], AbstractContextManager[Services]]
 
 
-def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
+def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool = True) -> FastAPI:
     """The application; its services open when it starts and close when it stops.
 
-    ``opener`` makes the services: tests of the HTTP layer alone pass their own.
+    ``opener`` makes the services: tests of the HTTP layer alone pass their own. Without
+    ``fast_lane`` queries take the way of all other requests.
     """
     metrics = Metrics()
 
@@ -54,9 +56,9 @@ def create_app(settings: Settings, opener: Opener = opened) -> FastAPI:
         # Traces would carry texts of exceptions and bodies of requests, by the environment alone.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    handlers.install(app, metrics, ROUTERS)
     for router in ROUTERS:
         app.include_router(router)
+    handlers.install(app, metrics, openapi.route_of(app, "POST", PATH) if fast_lane else None)
     docs.mount(app)
     serving.mount(app)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]

@@ -1,6 +1,6 @@
 """The base of every body: strict, frozen, and closed to unknown fields.
 
-Bodies are validated from their JSON text (``app.http.routing``), so that ``tuple`` fields take
+Bodies are validated from their JSON text (``app.http.route``), so that ``tuple`` fields take
 arrays and enumerations take their text while ``true`` is never 1 and ``"5"`` is never 5.
 """
 

@@ -23,7 +23,7 @@ from app.dashboard.forms import URLENCODED, Form
 from app.dashboard.sessions import check_csrf, check_origin, signed_in
 from app.dashboard.templating import HEADERS, render
 from app.http.access import Caller
-from app.http.routing import Route
+from app.http.route import Route
 
 SIGN_IN = "/ui/sign-in"
 
@@ -38,14 +38,15 @@ class Page(Route):
             check_origin(request)
         return await signed_in(request)
 
-    async def received(self, request: Request) -> None:
+    async def received(self, request: Request) -> Request:
         if request.method != "POST":
-            return
+            return request
         if self.access.public:
             check_origin(request)
         request.state.form = Form.parse(await self.read(request, URLENCODED))
         if not self.access.public:
             check_csrf(request, request.state.form.get("csrf"))
+        return request
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -66,8 +67,9 @@ class Page(Route):
 class UploadPage(Page):
     """A page that takes a file: it reads the form itself, as it arrives."""
 
-    async def received(self, request: Request) -> None:
+    async def received(self, request: Request) -> Request:
         """The function reads the form itself."""
+        return request
 
 
 def pages(route_class: type[Page] = Page) -> APIRouter:

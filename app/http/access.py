@@ -1,7 +1,7 @@
 """Which roles may use which route, and who calls it.
 
 Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`` or ``anyone``;
-``app.http.routing`` refuses to build a route without one, and checks the caller before it reads
+``app.http.route`` refuses to build a route without one, and checks the caller before it reads
 the body.
 """
 
@@ -29,7 +29,7 @@ class Access:
     public: bool = False
 
     async def __call__(self) -> None:
-        """Does nothing: ``app.http.routing`` has enforced it before FastAPI calls this."""
+        """Does nothing: ``app.http.route`` has enforced it before FastAPI calls this."""
 
     def admits(self, caller: Caller) -> bool:
         return bool(self.roles & caller.roles)

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 from starlette.staticfiles import StaticFiles
 
 from app.http.access import anyone
-from app.http.routing import router
+from app.http.route import router
 
 STATIC = Path(__file__).parent / "static"
 

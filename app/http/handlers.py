@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
-from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.responses import Response
 from starlette.routing import Match
-from starlette.types import ASGIApp
 
 from app.contract import problems
+from app.http.fast_lane import FastLane
 from app.http.middleware import Observed
-from app.http.routing import Route
+from app.http.route import Route
 from app.telemetry.metrics import Metrics
 
 
-def install(app: FastAPI, metrics: Metrics, routers: Iterable[APIRouter]) -> None:
-    """Put the outermost layer and the table of problems around ``app``, which has ``routers``."""
-    straight = {
-        ("POST", route.path): route.straight
-        for router in routers
-        for route in router.routes
-        if isinstance(route, Route) and route.straight
-    }
-    build = app.build_middleware_stack
-
-    def observed() -> ASGIApp:
-        # In the place of the framework's outermost layer, which answers failures in its own way.
-        outermost = build()
-        assert isinstance(outermost, ServerErrorMiddleware)
-        return Observed(outermost.app, metrics=metrics, straight=straight)
-
-    app.build_middleware_stack = observed  # type: ignore[method-assign]
+def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> None:
+    """Install the outermost layers and the table of problems; ``fast_lane`` names its route."""
+    # The middleware that is added last is the outermost one.
+    if fast_lane is not None:
+        app.add_middleware(FastLane, route=fast_lane)
+    app.add_middleware(Observed, metrics=metrics)
     for kind in (*problems.PROBLEMS, RequestValidationError):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(HTTPException, _by_status)

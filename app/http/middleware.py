@@ -48,15 +48,10 @@ ADMITTED = (b"referrer-policy", b"same-origin")
 
 
 class Observed:
-    """Names, guards, counts and logs every request.
+    """ASGI middleware that names, guards, counts and logs every request."""
 
-    ``straight``, by method and path, are served past everything that lies further in.
-    """
-
-    def __init__(
-        self, app: ASGIApp, metrics: Metrics, straight: Mapping[tuple[str, str], ASGIApp]
-    ) -> None:
-        self._app, self._metrics, self._straight = app, metrics, straight
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,9 +73,8 @@ class Observed:
                 message["headers"] = guarded(message["headers"], request_id)
             await send(message)
 
-        serve = self._straight.get((method, scope["path"]), self._app)
         try:
-            await serve(scope, receive, send_with_headers)
+            await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
             pass  # nobody is left to answer
         except Exception as error:

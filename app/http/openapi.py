@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from app.http.access import ROLES
-from app.http.routing import Route
+from app.http.route import Route
 
 PROBLEM_SCHEMA: dict[str, Any] = {
     "title": "Problem",
@@ -54,6 +54,12 @@ def routes_of(app: FastAPI) -> list[Route]:
     """Every route of this project that ``app`` serves."""
     found = (context.original_route for context in iter_route_contexts(app.routes))
     return [route for route in found if isinstance(route, Route)]
+
+
+def route_of(app: FastAPI, method: str, path: str) -> Route:
+    """The route of ``app`` for this method and path."""
+    (route,) = (r for r in routes_of(app) if r.path == path and method in (r.methods or ()))
+    return route
 
 
 def _made(app: FastAPI) -> dict[str, Any]:

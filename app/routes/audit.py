@@ -7,7 +7,7 @@ from app.contract.models import Listing
 from app.contract.problems import problems
 from app.http.access import allow
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import audit
 from storage.errors import InvalidCursor
 

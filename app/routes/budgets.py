@@ -21,7 +21,7 @@ from app.contract.models import Listing
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import budgets
 from storage.errors import NotFound, PreconditionFailed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.contract.catalogue import Catalogue
 from app.http.access import any_key
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import catalogue
 
 api = router(prefix="/v1", tags=["catalogue"])

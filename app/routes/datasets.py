@@ -13,8 +13,9 @@ from app.contract.descriptions import REGISTRATIONS, Registration
 from app.contract.models import Listing
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
+from app.http.declarations import body_limit
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import body_limit, router
+from app.http.route import router
 from app.usecases import datasets
 from storage.errors import AlreadyExists, InvalidCursor, NotFound
 

@@ -9,7 +9,7 @@ from app.contract.health import Health, Readiness, Version
 from app.contract.problems import problems
 from app.http.access import anyone
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import health
 from storage.errors import NotFound
 

@@ -13,7 +13,7 @@ from app.contract.models import NAME_PATTERN, Listing
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import ledger
 from storage.errors import InvalidCursor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.contract.models import Listing, Reply
 from app.contract.problems import BY_SLUG, ProblemType
 from app.http.access import anyone
-from app.http.routing import router
+from app.http.route import router
 from storage.errors import NotFound
 
 api = router(prefix="/problems", tags=["problems"])

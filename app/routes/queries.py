@@ -16,6 +16,7 @@ from app.contract.models import Listing
 from app.contract.problems import problems
 from app.contract.queries import QueryOut
 from app.http.access import CurrentCaller, allow
+from app.http.declarations import counts_itself, formats
 from app.http.dependencies import (
     DEFAULT_LIMIT,
     DatasetFilter,
@@ -24,7 +25,7 @@ from app.http.dependencies import (
     ServicesDep,
     services_of,
 )
-from app.http.routing import counts_itself, formats, router
+from app.http.route import router
 from app.routes.examples import ANSWERED, QUERIES
 from app.usecases import queries
 from app.usecases.queries import FORMATS, QueryRequest
@@ -79,7 +80,7 @@ AnswerFormat = Annotated[
         ),
     },
     # The function reads its headers itself: its body is then its only parameter
-    # (``app.http.routing``).
+    # (``app.http.route``).
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}

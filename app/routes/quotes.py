@@ -9,7 +9,7 @@ from app.contract.problems import problems
 from app.contract.queries import QuoteOut
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.routes.examples import QUOTES
 from app.usecases import quotes
 from app.usecases.quotes import QuoteRequest

@@ -20,7 +20,7 @@ from app.contract.errors import (
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import records
 from storage.errors import (
     AlreadyExists,

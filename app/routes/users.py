@@ -15,7 +15,7 @@ from app.contract.people import KeyInfoOut, KeyOut, Me, NewUser, UserChange, Use
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
-from app.http.routing import router
+from app.http.route import router
 from app.usecases import keys, users
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
 

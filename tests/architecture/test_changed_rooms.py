@@ -17,7 +17,7 @@ from tests.support.changed_rooms import importers, unit_tests_for
         ("mechanisms/kernels/pairs.py", "tests/unit/mechanisms/utilities"),
         ("storage/ledger/ledger.py", "tests/unit/storage/ledger"),
         ("storage/ledger/ledger.py", "tests/unit/storage/catalogue"),
-        ("app/http/headers.py", "tests/unit/app/routes"),
+        ("app/http/route.py", "tests/unit/app/routes"),
         ("app/dashboard/static/style.css", "tests/unit/app/dashboard"),
         ("client/privypurse/client.py", "tests/unit/client"),
     ],

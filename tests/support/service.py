@@ -95,11 +95,17 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
 
 
 @pytest.fixture
-def application(settings: Settings, request: pytest.FixtureRequest) -> FastAPI:
+def fast_lane(request: pytest.FixtureRequest) -> bool:
+    """Whether queries take the fast lane; tests of queries run with it and without."""
+    return bool(getattr(request, "param", True))
+
+
+@pytest.fixture
+def application(settings: Settings, fast_lane: bool, request: pytest.FixtureRequest) -> FastAPI:
     """On an empty folder; where there are people, on a copy of the one that they left."""
     if "people" in request.fixturenames:
         shutil.copytree(request.getfixturevalue("begun")[0], settings.data)
-    return create_app(settings)
+    return create_app(settings, fast_lane=fast_lane)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import render
 from app.http.access import Caller, CurrentCaller, allow
+from app.http.declarations import counts_itself
 from app.http.dependencies import ServicesDep
-from app.http.routing import counts_itself
 from app.usecases import budgets, datasets, queries, quotes
 from app.usecases.catalogue import catalogue
 from app.usecases.queries import QueryRequest

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.http.routing import Route
 from app.queries.statistic import LIGHT_ROWS, StatisticQuery
-from app.routes.queries import api
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -68,16 +66,6 @@ def test_the_first_may_compile_and_gets_a_thread(
         body = {"dataset": "t", "epsilon": "0.1", "query": query}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert [name.startswith("job") for name in threads] == [True, False, True, False]
-
-
-def test_queries_are_asked_past_the_framework() -> None:
-    """What a query asks of FastAPI is its body: asking for more would cost each of them time."""
-    (asked,) = [
-        route
-        for route in api.routes
-        if isinstance(route, Route) and route.methods == {"POST"} and route.path == "/v1/queries"
-    ]
-    assert asked._straight
 
 
 def test_records_that_are_not_open_are_opened_in_a_thread(

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from app.dashboard.pages import Page
 from app.http.access import ROLES
 from app.http.openapi import routes_of
-from app.http.routing import Route
+from app.http.route import Route
 from tests.support.service import Service
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}

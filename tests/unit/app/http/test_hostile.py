@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from app.dashboard.pages import Page
 from app.http.openapi import routes_of
-from app.http.routing import Route
+from app.http.route import Route
 from tests.support.service import Service
 from tests.unit.app.http.test_access import PEOPLE, path_of
 

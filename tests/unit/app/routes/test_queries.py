@@ -303,12 +303,13 @@ def test_a_quote_finds_the_loss_for_a_wanted_accuracy(shop: Service) -> None:
     assert both.status_code == 422
 
 
-def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path) -> None:
+def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path, fast_lane: bool) -> None:
     """The same query made to fail on two neighbouring graphs gives the same reply."""
     seen = []
     for name, edges in (("x", EDGES), ("y", EDGES + b"0,3\n")):
         settings = Settings(data=tmp_path / name, release_interval=0, workers=2, upload_wait=300)
-        with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        app = create_app(settings, fast_lane=fast_lane)
+        with TestClient(app, raise_server_exceptions=False) as client:
             service = Service(client, settings)
             service.user("olga", "owner")
             service.user("ana", "analyst")

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from app.dashboard.pages import Page
 from app.http.openapi import routes_of
-from app.http.routing import Route
+from app.http.route import Route
 from tests.support.browser import Browser
 from tests.support.service import EDGES, Service
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Query
 from fastapi.testclient import TestClient
-from starlette.responses import Response
 
 from app.contract.amounts import Limit
 from app.contract.models import Body, Name
 from app.engine.admission import Rate
 from app.http import handlers
 from app.http.access import CurrentCaller, allow, any_key, anyone
-from app.http.routing import Route, body_limit, router
+from app.http.declarations import body_limit
+from app.http.route import router
 from app.telemetry.metrics import Metrics
-from storage.errors import NotFound
 from storage.people.users import SignedIn, User
 
 OWNER = User(1, "olga", frozenset({"owner"}), False, 0)
@@ -41,7 +39,7 @@ class Users:
 @pytest.fixture
 def client() -> Iterator[TestClient]:
     app = FastAPI(openapi_url=None)
-    handlers.install(app, Metrics(), [])
+    handlers.install(app, Metrics())
     routes = router(prefix="/v1")
 
     @routes.post("/things", dependencies=[allow("owner")])
@@ -195,86 +193,3 @@ def test_query_parameters_are_checked(client: TestClient) -> None:
 )
 def test_accept(client: TestClient, accept: str, status: int) -> None:
     assert client.get("/v1/things", headers={**OWNER_KEY, "Accept": accept}).status_code == status
-
-
-class Checked:
-    """A route that takes its request and its body alone, and notes what it validates."""
-
-    def __init__(self, straight: bool) -> None:
-        self.validated: list[bytes] = []
-        app = FastAPI(openapi_url=None)
-        routes = router(prefix="/v1")
-
-        @routes.post("/asked", dependencies=[allow("owner", "analyst")])
-        async def asked(http: Request, thing: Thing) -> Response:
-            if thing.name == "boom":
-                raise RuntimeError("secret record")
-            if thing.name == "none":
-                raise NotFound
-            return Response(f"{http.state.caller.name} {thing.name}", 201)
-
-        handlers.install(app, Metrics(), [routes] if straight else [])
-        app.include_router(routes)
-        app.state.services = SimpleNamespace(
-            users=Users(),
-            tokens=None,
-            database=SimpleNamespace(embedded=True),
-            rate=Rate("9/minute"),
-            settings=SimpleNamespace(body_timeout=30),
-        )
-        self.client = TestClient(app, raise_server_exceptions=False)
-        (route,) = routes.routes
-        assert isinstance(route, Route)
-        validate = route._validate
-
-        def noted(body: bytes) -> Any:
-            self.validated.append(body)
-            return validate(body)
-
-        route._validate = noted  # type: ignore[method-assign]
-
-    def __call__(
-        self, key: str | None = "owner-key", **sent: Any
-    ) -> tuple[int, dict[str, str], str]:
-        headers = sent.pop("headers", {}) | ({"Authorization": f"Bearer {key}"} if key else {})
-        reply = self.client.post("/v1/asked", headers=headers, **sent)
-        told = dict(reply.headers)
-        request_id = told.pop("x-request-id")
-        return reply.status_code, told, reply.text.replace(request_id, "")
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        {"json": GOOD},
-        {"json": GOOD, "key": None},
-        {"json": GOOD, "key": "unknown"},
-        {"json": GOOD, "params": {"a": "b"}},
-        {"json": GOOD, "headers": {"Accept": "image/png"}},
-        {"json": {**GOOD, "name": "boom"}},
-        {"json": {**GOOD, "name": "none"}},
-        {"json": {**GOOD, "more": 1}},
-        {"content": b"{", "headers": {"Content-Type": "application/json"}},
-        {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
-        {"content": b"", "headers": {"Content-Type": "application/json"}},
-        {"content": b"[" * (2**20 + 1), "headers": {"Content-Type": "application/json"}},
-    ],
-)
-def test_past_the_framework_everything_is_the_same(sent: dict[str, Any]) -> None:
-    straight, around = Checked(straight=True), Checked(straight=False)
-    for _ in range(11):  # the rate limit, too, is reached alike
-        assert straight(**sent) == around(**sent)
-
-
-def test_what_is_sent_again_is_read_once_for_each_sender() -> None:
-    asked = Checked(straight=True)
-    body = json.dumps(GOOD).encode()
-    sent = {"content": body, "headers": {"Content-Type": "application/json"}}
-    assert [asked(**sent)[2] for _ in range(3)] == ["olga a"] * 3
-    assert asked.validated == [body]
-    assert asked("analyst-key", **sent)[2] == "ana a"
-    assert asked.validated == [body] * 2
-    wrong = json.dumps({**GOOD, "more": 1}).encode()
-    for _ in range(2):
-        assert asked(content=wrong, headers={"Content-Type": "application/json"})[0] == 422
-    assert asked.validated == [body] * 2 + [wrong] * 2

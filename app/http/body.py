@@ -1,0 +1,59 @@
+"""Request bodies: read within a limit of size and time, then handed on with their model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from app.contract.errors import BodyTooLarge, BodyTooSlow, UnsupportedMediaType
+
+
+class ReadRequest(Request):
+    """A request whose body was read: ``json()`` returns the validated model, not plain values.
+
+    FastAPI validates what ``json()`` returns; an instance of the model passes unchanged.
+    """
+
+    def __init__(self, request: Request, content: bytes, model: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self.content, self.model = content, model
+
+    async def body(self) -> bytes:
+        return self.content
+
+    async def json(self) -> Any:
+        return self.model
+
+
+async def read(request: Request, media_type: str, limit: int, seconds: float) -> bytes:
+    """The whole body; at most ``limit`` bytes of it are ever in memory.
+
+    Raises: BodyTooLarge, BodyTooSlow; UnsupportedMediaType for a body of another media type.
+    """
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > limit:
+        raise BodyTooLarge(limit)
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise UnsupportedMediaType("bodies without Content-Encoding")
+    chunks, size, more = [], 0, True
+    try:
+        async with asyncio.timeout(seconds):
+            while more:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunks.append(message.get("body", b""))
+                more = message.get("more_body", False)
+                # A chunked body declares no length, so the bytes are counted as they arrive.
+                size += len(chunks[-1])
+                if size > limit:
+                    raise BodyTooLarge(limit)
+    except TimeoutError:
+        raise BodyTooSlow from None
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if size and sent != media_type:
+        raise UnsupportedMediaType(media_type)
+    return b"".join(chunks)

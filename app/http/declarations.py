@@ -1,0 +1,72 @@
+"""What a route declares about its requests, as dependencies that the route class enforces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fastapi import Request
+from fastapi.params import Depends as DependsMarker
+
+from app.http.access import Access
+
+JSON = "application/json"
+
+Declaration = TypeVar("Declaration")
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """Declares how many bytes of body a route reads (1 MB otherwise)."""
+
+    limit: int
+
+    async def __call__(self) -> None:
+        """Does nothing: the route enforces the limit."""
+
+
+def body_limit(limit: int) -> DependsMarker:
+    return DependsMarker(BodyLimit(limit))
+
+
+@dataclass(frozen=True)
+class CountsItself:
+    """Declares that the route counts its requests itself, where its contract says."""
+
+    async def __call__(self) -> None:
+        """Does nothing: the route reads the declaration."""
+
+
+counts_itself = DependsMarker(CountsItself())
+
+
+@dataclass(frozen=True)
+class Formats:
+    """Declares the media types that ``?format=`` chooses between, beside JSON."""
+
+    media_types: tuple[tuple[str, str], ...]
+
+    async def __call__(self) -> None:
+        """Does nothing: the route enforces the choice."""
+
+    def media_type(self, request: Request) -> str:
+        """The media type that the request chooses, without parameters."""
+        choice = request.query_params.get("format")
+        return dict(self.media_types).get(choice or "", JSON).partition(";")[0]
+
+
+def formats(**media_types: str) -> DependsMarker:
+    return DependsMarker(Formats(tuple(media_types.items())))
+
+
+#: Dependencies that the route class enforces.
+DECLARATIONS = (Access, BodyLimit, CountsItself, Formats)
+
+
+def declared(dependencies: Sequence[DependsMarker], kind: type[Declaration]) -> Declaration | None:
+    """The declaration of this kind among the dependencies of a route."""
+    for dependency in dependencies:
+        if isinstance(dependency.dependency, kind):
+            return dependency.dependency
+    return None
