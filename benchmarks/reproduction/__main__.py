@@ -10,20 +10,19 @@ alone: the service takes none.
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
-from benchmarks.reproduction import files
+from benchmarks import files
+from benchmarks.bench import Bench, missing
+from benchmarks.registry import BENCHES
 from benchmarks.reproduction.comparison import compare
-from benchmarks.reproduction.experiment import Experiment
-from benchmarks.reproduction.registry import EXPERIMENTS
 from benchmarks.reproduction.report import build
-from benchmarks.reproduction.runner import Run, missing, say
+from benchmarks.reproduction.runner import Run, say
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "reproduction"
+RESULTS = files.RESULTS / "reproduction"
+EXPERIMENTS = tuple(bench for bench in BENCHES if bench.paper)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,11 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("no experiment of that name; --list shows them")
     if options.list:
         for one in chosen:
-            print(f"{one.name:32} {one.seconds:5.0f} s  {one.title}")
+            print(f"{one.name:32} {one.seconds:5.0f} s  {one.question}")
         return 0
     if options.compare is not None:
         return compared(options.out, options.compare)
-    data = options.data or data_folder()
+    data = options.data or files.data_folder()
     if data is None or not data.is_dir():
         parser.error(f"no data at {data}: name their folder with --data or PRIVYPURSE_DATA")
     lacking = missing(data, chosen)
@@ -74,7 +73,6 @@ def main(arguments: list[str] | None = None) -> int:
         options.quick,
         options.more,
         options.workers,
-        "benchmarks.reproduction.registry",
         say,
     )
     run.failed |= {name: f"not in the data folder: {', '.join(f)}" for name, f in lacking.items()}
@@ -83,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if good else 1
 
 
-def selected(only: list[str] | None) -> list[Experiment]:
+def selected(only: list[str] | None) -> list[Bench]:
     """Those asked for, with what they need."""
     if only is None:
         return list(EXPERIMENTS)
@@ -101,15 +99,6 @@ def compared(one: Path, other: Path) -> int:
     for line in found.lines():
         print(line)
     return 0 if found.good else 1
-
-
-def data_folder() -> Path | None:
-    """What the variable names, else the first folder of data beside the checkout."""
-    if named := os.environ.get("PRIVYPURSE_DATA"):
-        return Path(named)
-    beside = sorted([*ROOT.parent.glob("data/manifest.json"),
-                     *ROOT.parent.glob("*/data/manifest.json")])  # fmt: skip
-    return beside[0].parent if beside else None
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from math import hypot, isclose
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reproduction import files
+from benchmarks import files
 
 BY_CHANCE, FEWEST = 1e-4, 5
 

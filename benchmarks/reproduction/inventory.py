@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.distances import CLUSTER_TABLES, CONTEXT_TABLES
+from benchmarks.data.tables import SYNTHETIC
+from benchmarks.reproduction.experiments.clusters import CLUSTER_TABLES
 from benchmarks.reproduction.experiments.contexts import PAPER as DISTANCES
+from benchmarks.reproduction.experiments.distances import CONTEXT_TABLES
 from benchmarks.reproduction.experiments.influential_nodes import PAPER as DAMPENING
 from benchmarks.reproduction.experiments.salaries import PAPER as NOISE
 from benchmarks.reproduction.experiments.weighted_nodes import PAPER as MULTI
-from benchmarks.selections import BOUNDS
-from benchmarks.tables import SYNTHETIC
-from benchmarks.trees import TABLES
+from benchmarks.selections.cases import BOUNDS
+from benchmarks.trees.accuracy import TABLES
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from html import escape
 from math import isfinite, log10
 from typing import Any
 
-from benchmarks.reproduction.numbers import shown
+from benchmarks.numbers import shown
 
 WIDTH, HEIGHT = 380, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 10, 40

@@ -11,10 +11,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from benchmarks.reproduction import files
-from benchmarks.reproduction.numbers import shown
+from benchmarks import files
+from benchmarks.numbers import shown
 from benchmarks.reproduction.plots import svg
-from benchmarks.reproduction.result import Verdict
+from benchmarks.result import Verdict
 
 TEMPLATE = Path(__file__).with_name("report.html")
 CLASSES = {

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reproduction import files
-from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.result import Verdict
+from benchmarks import files
+from benchmarks.bench import Bench, Setting
+from benchmarks.result import Verdict
 
-LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 #: Seconds between two lines of progress when nothing ends.
 PATIENCE = 20.0
 
@@ -33,20 +29,18 @@ PATIENCE = 20.0
 class Run:
     """One start of the command: what is asked, where it goes, how far it is."""
 
-    experiments: Sequence[Experiment]
+    experiments: Sequence[Bench]
     folder: Path
     data: Path
     seed: int
     quick: bool
     more: int
     workers: int
-    #: Where a worker finds the experiments by name: a module with ``EXPERIMENTS``.
-    registry: str
     say: Callable[[str], None] = print
     started: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
 
-    def kept(self, experiment: Experiment) -> dict[str, Any] | None:
+    def kept(self, experiment: Bench) -> dict[str, Any] | None:
         """The result of an earlier start, where it is of the same question."""
         found = files.read(files.place(self.folder, experiment.name))
         asked = {
@@ -69,7 +63,7 @@ class Run:
             f"{len(waiting)} of {len(self.experiments)} experiments to run, {before} are there; "
             f"about {minutes(left / self.workers)} with {self.workers} processes"
         )
-        running: dict[Future[float], Experiment] = {}
+        running: dict[Future[float], Bench] = {}
         # Nothing is shared with a worker: it starts afresh, so libraries keep to one thread.
         os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
         context = multiprocessing.get_context("spawn")
@@ -77,8 +71,8 @@ class Run:
             while waiting or running:
                 for experiment in self._ready(waiting, done)[: self.workers - len(running)]:
                     del waiting[experiment.name]
-                    job = (self.registry, experiment.name, self.data, self.seed, self.quick)
-                    running[pool.submit(work, *job, self.more, self.folder)] = experiment
+                    job = (experiment, self.data, self.seed, self.quick, self.more, self.folder)
+                    running[pool.submit(work, *job)] = experiment
                 if not running:
                     for name in waiting:
                         self.failed[name] = "an experiment that it needs has failed"
@@ -92,13 +86,13 @@ class Run:
         self._summarise()
         return not self.failed
 
-    def _ready(self, waiting: dict[str, Experiment], done: set[str]) -> list[Experiment]:
+    def _ready(self, waiting: dict[str, Bench], done: set[str]) -> list[Bench]:
         """Those that have what they need, the longest first."""
         mine = {e.name for e in self.experiments}
         free = [e for e in waiting.values() if {n for n in e.needs if n in mine} <= done]
         return sorted(free, key=lambda e: -e.seconds)
 
-    def _end(self, experiment: Experiment, future: Future[float], done: set[str]) -> None:
+    def _end(self, experiment: Bench, future: Future[float], done: set[str]) -> None:
         try:
             seconds = future.result()
         except Exception as error:
@@ -132,7 +126,7 @@ class Run:
                 "seed": self.seed,
                 "quick": self.quick,
                 "more": self.more,
-                "versions": versions(),
+                "versions": files.versions(),
                 "ended": datetime.now(UTC).isoformat(timespec="seconds"),
                 "seconds_of_this_start": round(time.monotonic() - self.started, 1),
                 "processor_seconds": round(sum(r["processor_seconds"] for r in found), 1),
@@ -148,31 +142,27 @@ class Run:
         )
 
 
-def work(
-    registry: str, name: str, data: Path, seed: int, quick: bool, more: int, folder: Path
-) -> float:
+def work(experiment: Bench, data: Path, seed: int, quick: bool, more: int, folder: Path) -> float:
     """Run one experiment in this process and write its file; its seconds."""
     from benchmarks import simulation
 
-    known: dict[str, Experiment] = {e.name: e for e in import_module(registry).EXPERIMENTS}
-    experiment = known[name]
-    own = experiment.seed(seed)
+    own = experiment.own_seed(seed)
     simulation.seed(own)
     earlier = {n: (files.read(files.place(folder, n)) or {})["kept"] for n in experiment.needs}
     begun, processor = time.perf_counter(), time.process_time()
     result = experiment.run(Setting(data, own, quick, more, earlier))
     seconds = time.perf_counter() - begun
     files.write(
-        files.place(folder, name),
+        files.place(folder, experiment.name),
         {
-            "experiment": name,
-            "title": experiment.title,
+            "experiment": experiment.name,
+            "title": experiment.question,
             "paper": experiment.paper,
             "seed": seed,
             "quick": quick,
             "more": more,
             "data": hashes(data, experiment),
-            "versions": versions(),
+            "versions": files.versions(),
             "seconds": round(seconds, 2),
             "processor_seconds": round(time.process_time() - processor, 2),
             **result.written(),
@@ -181,7 +171,7 @@ def work(
     return seconds
 
 
-def hashes(data: Path, experiment: Experiment) -> dict[str, str]:
+def hashes(data: Path, experiment: Bench) -> dict[str, str]:
     """The sha256 that the data folder's manifest gives of each file that is read."""
     manifest = files.read(data / "manifest.json") or {}
     listed = manifest.get("files", manifest)
@@ -193,19 +183,9 @@ def _hash(listed: Any, name: str) -> str:
     return str(entry.get("sha256", "")) if isinstance(entry, dict) else str(entry)
 
 
-def versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
-
-
 def minutes(seconds: float) -> str:
     whole = max(0, round(seconds))
     return f"{whole // 60}:{whole % 60:02d} min"
-
-
-def missing(data: Path, experiments: Sequence[Experiment]) -> dict[str, list[str]]:
-    """Of each experiment that cannot run, the files that are not there."""
-    lacking = {e.name: [f for f in e.files if not (data / f).is_file()] for e in experiments}
-    return {name: absent for name, absent in lacking.items() if absent}
 
 
 def say(text: str) -> None:

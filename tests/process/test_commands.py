@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli as service_cli
 from app.config.settings import Settings
+from benchmarks.registry import BENCHES
 from privypurse.cli import cli as client_cli
 from tests.architecture.imports import ROOT
 from tests.process.documents import code_of, lines_of, pages, sent_by_run
@@ -92,6 +93,11 @@ def run(arguments: list[str]) -> None:
                 assert one in ("--slow", "--quick") or (ROOT / one).exists(), one
     elif command == "reproduce":
         python(["-m", "benchmarks.reproduction", *rest])
+    elif command == "bench":
+        names = [one for one in rest if not one.startswith("-") and one.islower()]
+        for name in names:
+            assert any(f"{bench.name}.".startswith(f"{name}.") for bench in BENCHES), name
+        python(["-m", "benchmarks", *(one for one in rest if one not in names)])
     elif any(fnmatch(command, pattern) for pattern in sent_by_run()):
         privypurse(arguments)
     elif command not in ("help", "demo"):
@@ -253,7 +259,6 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
 IN_PROSE = {
     r"(\./run|privypurse|(\.venv/bin/)?python|docker|pip|uv|scripts/\S+|deploy/\S+\.sh)( .*)?": "",
     r"(users|datasets) [a-z-]+( .*)?": "privypurse ",
-    r"benchmarks\.\w+( .*)?": "python -m ",
 }
 
 
@@ -285,7 +290,8 @@ def test_every_command_in_a_sentence_is_one(page: str) -> None:
         "docker compose up --remove",
         "docker compose up replica-three",
         "docker compose exec privypurse cat /data/admin.key",
-        "python -m benchmarks.statistics --date DIR",
+        "./run bench http --date DIR",
+        "./run bench nothing",
         "python -m benchmarks.nothing",
         "pip install ./clients",
         "python3 -m venv env && env/bin/pip install ./clients",

@@ -1,7 +1,7 @@
 """Crashes to order: victims that die before any step, at random, or by the other end's death.
 
 Each way counts its deaths and checks the books after them. ``test_kills`` dies a few hundred times
-in this way, ``benchmarks.ledger_crashes`` thousands of times.
+in this way, the bench ``ledger_crashes`` thousands of times.
 """
 
 from __future__ import annotations

@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.distance_comparison import SHARE, Comparison
-from benchmarks.inclusion import inclusion
-from benchmarks.metric_evaluation import SIZE
-from benchmarks.repeated_learning import Repeated
-from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.experiments.contexts import PAPER
+from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.distances.metric_evaluation import SIZE, Repeated
+from benchmarks.reproduction.experiments.contexts import PAPER, SHARE, Comparison
 from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mean
+from benchmarks.result import Estimate, Result, Verdict, exact, mean
+from benchmarks.selections.inclusion import inclusion
 from benchmarks.simulation import randomness
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
@@ -93,8 +91,6 @@ def matrix(result: Result, setting: Setting, one: Comparison) -> None:
     )  # fmt: skip
 
 
-def experiments() -> list[Experiment]:
-    return [
-        Experiment("adult_contexts", "Contexts of age and race in adult", PAPER,
-                   ("adult_full.csv.gz", "adult_full.schema.json"), run, 4.0)
-    ]  # fmt: skip
+def experiments() -> list[Bench]:
+    title = "Contexts of age and race in adult"
+    return [Bench("adult_contexts", title, run, 4.0, paper=PAPER, files=rows_of("adult_full"))]

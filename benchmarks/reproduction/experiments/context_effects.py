@@ -7,18 +7,18 @@ nothing is clamped, and that between private and true distance matrices, sampled
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import exp
 
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.metric_evaluation import Truth, correlation
-from benchmarks.repeated_learning import Repeated
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.data.tables import read_table
+from benchmarks.distances.metric_evaluation import Repeated, Truth, correlation
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Estimate, Result, Verdict, exact, mean
+from benchmarks.result import Estimate, Result, Verdict, exact, mean
 from benchmarks.simulation import randomness
-from benchmarks.tables import read_table
 from mechanisms.distances.options import Context, Options
 from mechanisms.distances.plan import plan
 from mechanisms.model.sensitivity import Sensitivity
@@ -115,12 +115,9 @@ def expected_noise(epsilon: float, tables: int) -> float:
     return 2 * p / (1 - p * p)
 
 
-def experiments() -> list[Experiment]:
-    def of(table: str, seconds: float) -> Experiment:
-        return Experiment(
-            f"context_effects.{table}", f"Effects of k and h on {table}", PAPER,
-            (f"{table}.csv.gz", f"{table}.schema.json"), lambda setting: run(setting, table),
-            seconds,
-        )  # fmt: skip
-
-    return [of(table, seconds) for table, seconds in zip(TABLES, (2.0, 4.0, 8.0), strict=True)]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"context_effects.{table}", f"Effects of k and h on {table}",
+              partial(run, table=table), seconds, paper=PAPER, files=rows_of(table))
+        for table, seconds in zip(TABLES, (2.0, 4.0, 8.0), strict=True)
+    ]  # fmt: skip

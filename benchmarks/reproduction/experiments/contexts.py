@@ -1,22 +1,117 @@
 """Contexts by max_relevance: the sensitivity as printed against the exact one and dampening.
 
+For every target: contexts of k = 3 (share h = 0.3), then distances. *printed*: the exponential
+mechanism with twice the loose sensitivity, 2(1/N)(1/ln 2 + log₂N), and ε/m a target for the whole
+metric. *exact* and *dampened*: the service, with either sensitivity, pairs shared between targets.
+
 The k attributes are drawn by the exponential mechanism, so the expected share of the true context
 among them is exact. Correlations of the matrices that follow are sampled.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from math import log, log2
+from pathlib import Path
+
 import numpy as np
 
-from benchmarks.distance_comparison import ARMS, EPSILONS, NAMES, SHARE, Comparison
-from benchmarks.inclusion import inclusion
-from benchmarks.metric_evaluation import SIZE
-from benchmarks.reproduction.experiment import Experiment, Setting
+from accounting.privacy_loss import PrivacyLoss
+from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.data.tables import read_table
+from benchmarks.distances.metric_evaluation import (
+    SIZE,
+    Truth,
+    correlation,
+    drawing,
+)
 from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.reproduction.result import Result, Verdict, exact, mean
+from benchmarks.result import Result, Verdict, exact, mean
+from benchmarks.selections.inclusion import inclusion
+from benchmarks.simulation import randomness
+from mechanisms.distances.metric import distance_matrix, embedding
+from mechanisms.distances.options import Context, Options
+from mechanisms.model.executor import Inline
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.rate import Rate, score_bits
+from mechanisms.selection import SELECTORS
 
 PAPER = "Distance learning in categorical data (DP-DILCA)"
 TIMES = 15
+NAMES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "acs", "adult_full")
+EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+SHARE = 0.3
+ARMS = ("printed", "exact", "dampened")
+
+
+class Comparison:
+    """One table: all scores once, draws and noise again and again. ε is that of one target."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.truth = Truth(read_table(folder, name))
+        self.targets = self.truth.public.targets
+        self.true = self.truth.drawn(Context.MAX_RELEVANCE)
+        self.bits = score_bits(SIZE)
+        table = self.truth.table
+        sources = {
+            arm: drawing(table, Options(Context.MAX_RELEVANCE, context_size=SIZE, sensitivity=mode))
+            for arm, mode in (("exact", Sensitivity.GLOBAL), ("dampened", Sensitivity.LOCAL))
+        }
+        self.scores = {
+            arm: {t: source.scores(t, self.bits) for t in self.targets}
+            for arm, source in sources.items()
+        }
+        exact = sources["exact"]
+        rows = table.rows
+        printed = 2 * (1 / log(2) + log2(rows))
+        # q is N·I', in steps of 2^−g; the printed sensitivity times N is that of N·I'.
+        grid = exact.grid.bits
+        self.scores["printed"] = {
+            t: np.floor(exact.candidates(t)[1] / 2.0**grid / printed * 2**self.bits).astype(
+                np.int64
+            )
+            for t in self.targets
+        }
+
+    def contexts(self, arm: str, epsilon: float) -> dict[int, tuple[int, ...]]:
+        """One context of every target, each at ε·h."""
+        loss = PrivacyLoss(round(epsilon * SHARE * 1e9))
+        selector = SELECTORS["exponential" if arm == "printed" else "permute_and_flip"]
+        found = {}
+        for target in self.targets:
+            others = self.truth.public.others(target)
+            drawn = selector.top(self.scores[arm][target], self.bits, loss, SIZE, "one_shot",
+                                 randomness(), Inline())  # fmt: skip
+            found[target] = tuple(others[i] for i in drawn)
+        return found
+
+    def correlation(self, arm: str, contexts: dict[int, tuple[int, ...]], epsilon: float) -> float:
+        """Of the whole metric at ε a target, m·ε in all: the printed algorithm releases k tables
+        a target, ours every pair once."""
+        pairs = {(min(x, y), max(x, y)) for y, context in contexts.items() for x in context}
+        nano = round(epsilon * (1 - SHARE) * 1e9)
+        if arm == "printed":
+            rate = Rate.of_counts(nano, 2 * SIZE)
+        else:
+            rate = Rate.of_counts(nano * len(self.targets), 2 * len(pairs))
+        noisy: dict[tuple[int, int], Integers] = {}
+        found = []
+        for y in self.targets:
+            if self.truth.public.levels[y] < 3:
+                continue
+            tables = []
+            for x in contexts[y]:
+                key = (x, y) if arm == "printed" else (min(x, y), max(x, y))
+                if key not in noisy:
+                    exact = self.truth.tables.of(*key)
+                    flat = np.ascontiguousarray(exact).ravel()
+                    noise = discrete_laplace(flat, rate, randomness(), Inline())
+                    noisy[key] = noise.reshape(exact.shape)
+                tables.append(noisy[key] if key == (x, y) else noisy[key].T)
+            best = embedding([self.truth.tables.of(x, y) for x in self.true[y]])
+            found.append(correlation(distance_matrix(embedding(tables)), distance_matrix(best)))
+        return float(np.mean(found)) if found else float("nan")
 
 
 def run(setting: Setting, table: str) -> Result:
@@ -63,11 +158,9 @@ def share(one: Comparison, arm: str, epsilon: float) -> float:
     return float(np.mean(found))
 
 
-def experiments() -> list[Experiment]:
-    def of(table: str) -> Experiment:
-        return Experiment(
-            f"contexts.{table}", f"Contexts on {table}: sensitivity as printed and exact", PAPER,
-            (f"{table}.csv.gz", f"{table}.schema.json"), lambda setting: run(setting, table), 4.0,
-        )  # fmt: skip
-
-    return [of(table) for table in NAMES]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"contexts.{table}", f"Contexts on {table}: sensitivity as printed and exact",
+              partial(run, table=table), 4.0, paper=PAPER, files=rows_of(table))
+        for table in NAMES
+    ]  # fmt: skip

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, rows_of
 from benchmarks.reproduction.experiments.influential_nodes import PAPER
-from benchmarks.reproduction.result import Result, Verdict, mean
-from benchmarks.trees import CRITERIA, DEPTHS, EPSILONS, GLOBAL, NO_NOISE, TABLES, Cell, cells
-from benchmarks.trees import run as accuracies
+from benchmarks.result import Result, Verdict, mean
+from benchmarks.trees.accuracy import (
+    CRITERIA,
+    DEPTHS,
+    EPSILONS,
+    GLOBAL,
+    NO_NOISE,
+    TABLES,
+    Cell,
+    cells,
+)
+from benchmarks.trees.accuracy import run as accuracies
 from mechanisms.model.sensitivity import Sensitivity
 
 RUNS = 5
-#: The paper's; ``benchmarks.trees`` has Gini too.
+#: The paper's; ``benchmarks.trees.accuracy`` has Gini too.
 GAIN = CRITERIA[0]
 
 
@@ -82,12 +93,9 @@ def claims(
     )  # fmt: skip
 
 
-def experiments() -> list[Experiment]:
-    def of(table: str, seconds: float) -> Experiment:
-        return Experiment(
-            f"decision_trees.{table}", f"Private ID3 on {table}: accuracy against ε", PAPER,
-            (f"{table}.csv.gz", f"{table}.schema.json"), lambda setting: run(setting, table),
-            seconds,
-        )  # fmt: skip
-
-    return [of(table, seconds) for table, seconds in zip(TABLES, (30.0, 20.0, 50.0), strict=True)]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"decision_trees.{table}", f"Private ID3 on {table}: accuracy against ε",
+              partial(run, table=table), seconds, paper=PAPER, files=rows_of(table))
+        for table, seconds in zip(TABLES, (30.0, 20.0, 50.0), strict=True)
+    ]  # fmt: skip

@@ -6,44 +6,27 @@ that of noisy local sensitivity, whose scale is random, is sampled.
 
 from __future__ import annotations
 
-import io
-from contextlib import redirect_stdout
-from math import exp, log
-
-import numpy as np
-
-from accounting.privacy_loss import NANO, PrivacyLoss
 from app.service.warm import warm
-from benchmarks.graphs import read_edge_list
-from benchmarks.induced_edges import RELEASED_BY, InducedEdges, taking_part
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, edges_of
+from benchmarks.data.graphs import read_edge_list
 from benchmarks.reproduction.experiments.salaries import PAPER
-from benchmarks.reproduction.result import Estimate, Result, Verdict, median, timed
-from benchmarks.statistics import (
-    DELTA,
+from benchmarks.result import Estimate, Result, Verdict, timed
+from benchmarks.statistics.errors import (
     EPSILONS,
+    PRINTED,
     SIZES,
     TIMED,
     by_degree,
+    errors,
     growth,
     induced,
-    mechanisms_of,
-    releases,
 )
-from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Inline
-from mechanisms.model.records import PrefixRecords, Records
-from mechanisms.statistics import MECHANISMS
+from benchmarks.statistics.induced_edges import InducedEdges, taking_part
+from mechanisms.model.records import PrefixRecords
 from mechanisms.statistics.edges import Edges
-from mechanisms.statistics.release.ladder import rungs, weights
-from mechanisms.statistics.release.smooth import SmoothNoise
-from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measurement, Statistic
 from mechanisms.statistics.two_triangles import TwoTriangles
 
 TIMES = 60
-PRINTED = "LLS with (5/2)·a_H as printed (not private)"
-SAMPLED = "noisy_local_sensitivity"
 
 
 def run(setting: Setting) -> Result:
@@ -51,24 +34,24 @@ def run(setting: Setting) -> Result:
     warm()
     sources, targets, nodes = read_edge_list(setting.data, "gowalla")
     order = by_degree(sources, targets)
+    times = setting.times(TIMES)
     for size in setting.fewer(list(SIZES)):
         chosen = order[:size]
         records, dataset = induced(sources, targets, chosen)
-        shown = errors(setting, TwoTriangles(), records, dataset)
+        shown = errors(TwoTriangles(), records, dataset, times)
         result.plot(f"gowalla, {size} nodes: two-triangles", "median relative error",
                     list(EPSILONS), shown, logarithmic_up=True)  # fmt: skip
         triangle_claims(result, size, shown)
-        shown = errors(setting, Edges(), records, dataset)
+        shown = errors(Edges(), records, dataset, times)
         title = f"gowalla, {size} nodes: edges, an edge changes, 0 at the bottom"
         result.plot(title, "median relative error", list(EPSILONS), floored(shown),
                     logarithmic_up=True)  # fmt: skip
         asked = InducedEdges((sources, targets), taking_part(nodes, chosen))
-        by_node = errors(setting, asked, PrefixRecords(0), dataset)
+        by_node = errors(asked, PrefixRecords(0), dataset, times)
         result.plot(f"gowalla, {size} nodes: edges, a node changes", "median relative error",
                     list(EPSILONS), by_node, logarithmic_up=True)  # fmt: skip
         edge_claims(result, size, shown, by_node)
-    with redirect_stdout(io.StringIO()):
-        seconds = growth(setting.data, 3)
+    seconds = growth(setting.data, 3)
     result.plot("gowalla, two-triangles: time against size", "seconds", list(TIMED),
                 {name: [timed(max(v, 1e-6)) for v in line] for name, line in seconds.items()},
                 "nodes", logarithmic_up=True)  # fmt: skip
@@ -85,82 +68,6 @@ def run(setting: Setting) -> Result:
         "times are those of this machine",
     )  # fmt: skip
     return result
-
-
-def errors(
-    setting: Setting, statistic: Statistic, records: Records, dataset: Dataset
-) -> dict[str, list[Estimate]]:
-    """Median |error| / |value| of every mechanism at each ε, and of the printed LLS."""
-    (part,) = statistic.parts(dataset)
-    names = list(RELEASED_BY if isinstance(statistic, InducedEdges)
-                 else mechanisms_of(statistic, dataset))  # fmt: skip
-    lines: dict[str, list[Estimate]] = {name: [] for name in names}
-    for epsilon in EPSILONS:
-        plan = part.plan(dataset, round(epsilon * NANO))
-        measured = part.measure(records, dataset, plan, Inline())
-        true = float(abs(measured.value * plan.step))
-        loss = PrivacyLoss(round(epsilon * NANO), DELTA)
-        for name in names:
-            if name == SAMPLED:
-                count = setting.times(TIMES)
-                drawn = releases(statistic, name, records, dataset, epsilon, count)
-                off = np.array([float(abs(r - measured.value * plan.step)) for r in drawn])
-                middle, half = median(off)
-                lines[name].append((middle / true, half / true))
-                continue
-            middle = typical(name, measured, plan.cap, loss) * float(plan.step)
-            lines[name].append((middle / true, 0.0))
-        if isinstance(statistic, TwoTriangles):
-            beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
-            assert beta is not None
-            harvest = measured.levels.fine.harvest  # type: ignore[union-attr]
-            steps = np.arange(dataset.domain.nodes - 2 - harvest + 1)  # type: ignore[union-attr]
-            printed = float((2.5 * (harvest + steps) * np.exp(-beta * steps)).max())
-            error = 2 * printed / epsilon * log(2) / true
-            lines.setdefault(PRINTED, []).append((error, 0.0))
-    return lines
-
-
-def typical(mechanism: str, measured: Measurement, cap: int, loss: PrivacyLoss) -> float:
-    """The exact median of |noise| in steps of the grid."""
-    epsilon = loss.epsilon_nano / NANO
-    if mechanism == "laplace":
-        # Discrete: P(|noise| ≤ m) = 1 − 2p^{m+1}/(1 + p).
-        rate = epsilon / cap
-        return max(0.0, float(np.ceil(log(4 / (1 + exp(-rate))) / rate - 1)))
-    if mechanism == "ladder":
-        return middle_rung(rungs(measured.local), epsilon)  # type: ignore[arg-type]
-    noise = MECHANISMS[mechanism]
-    assert isinstance(noise, SmoothNoise)
-    beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
-    scale = cap if beta is None else min(noise.bound(measured).smooth(beta), cap)
-    # ⌊Laplace⌋ is g or −1 − g, g geometric: P(|noise| ≤ m) = 1 − p^m·(1 + p)/2.
-    rate = epsilon / (2 * scale)
-    return max(0.0, float(np.ceil(log(1 + exp(-rate)) / rate)))
-
-
-def middle_rung(widths: np.ndarray, epsilon: float) -> float:
-    """The median distance of the ladder's answer from the value."""
-    rate = epsilon / 2
-    counts = weights(widths).astype(float)
-    # Rung s has weight counts[s]·e^{−λs}; the tail is geometric from rung M + 1 on.
-    mass = counts * np.exp(-rate * np.arange(len(counts)))
-    cap, last = float(widths[-1]), len(widths)
-    mass[-1] = 2 * cap * exp(-rate * last) / -np.expm1(-rate)
-    half = mass.sum() / 2
-    reached = np.cumsum(mass)
-    rung = int(np.searchsorted(reached, half))
-    if rung == 0:
-        return 0.0
-    passed = float(widths[: rung - 1].sum())
-    inside = half - reached[rung - 1]
-    while rung >= last:
-        here = 2 * cap * exp(-rate * rung)
-        if inside <= here:
-            break
-        inside, passed, rung = inside - here, passed + cap, rung + 1
-    width = float(widths[min(rung, last) - 1])
-    return passed + float(np.ceil(inside / (2 * exp(-rate * rung)))) if width else passed
 
 
 def floored(lines: dict[str, list[Estimate]]) -> dict[str, list[Estimate]]:
@@ -208,8 +115,6 @@ def edge_claims(
     )  # fmt: skip
 
 
-def experiments() -> list[Experiment]:
-    return [
-        Experiment("gowalla_counts", "Edges and two-triangles of Gowalla", PAPER,
-                   ("gowalla.edges.csv.gz",), run, 35.0)
-    ]  # fmt: skip
+def experiments() -> list[Bench]:
+    title = "Edges and two-triangles of Gowalla"
+    return [Bench("gowalla_counts", title, run, 35.0, paper=PAPER, files=edges_of("gowalla"))]

@@ -1,21 +1,22 @@
 """Recall of the true top k by egocentric betweenness, in expectation and exactly.
 
 The paper draws k nodes by the exponential mechanism at ε/k each: who is among them has a law
-(``benchmarks.inclusion``), so nothing is sampled. *printed* is the global mechanism with the Δ of
-the paper's Lemma, max(D(D − 1)/4, D), which is safe, only larger than needed.
+(``benchmarks.selections.inclusion``), so nothing is sampled. *printed* is the global mechanism with
+the Δ of the paper's Lemma, max(D(D − 1)/4, D), which is safe, only larger than needed.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
-from benchmarks.inclusion import inclusion, missed
-from benchmarks.recall import COUNTS, EPSILONS, UTILITY, epsilon_at, true_order
-from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.result import Result, Verdict, exact
-from benchmarks.selections import BOUNDS, Case, cases, objective_of
+from benchmarks.bench import Bench, Setting, edges_of
+from benchmarks.result import Result, Verdict, exact
+from benchmarks.selections.cases import BOUNDS, Case, cases, objective_of
+from benchmarks.selections.inclusion import inclusion, missed
+from benchmarks.selections.recall import COUNTS, EPSILONS, UTILITY, epsilon_at, true_order
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 
@@ -129,11 +130,9 @@ def text(value: float | None) -> str:
     return "none of those tried" if value is None else f"{value:.3g}"
 
 
-def experiments() -> list[Experiment]:
-    def of(graph: str, seconds: float) -> Experiment:
-        return Experiment(
-            f"influential_nodes.{graph}", f"Influential nodes of {graph}: recall against ε", PAPER,
-            (f"{graph}.edges.csv.gz",), lambda setting: run(setting, graph), seconds,
-        )  # fmt: skip
-
-    return [of(graph, seconds) for graph, seconds in zip(BOUNDS, (13.0, 8.0, 50.0), strict=True)]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"influential_nodes.{graph}", f"Influential nodes of {graph}: recall against ε",
+              partial(run, graph=graph), seconds, paper=PAPER, files=edges_of(graph))
+        for graph, seconds in zip(BOUNDS, (13.0, 8.0, 50.0), strict=True)
+    ]  # fmt: skip

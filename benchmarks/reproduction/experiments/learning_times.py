@@ -7,12 +7,12 @@ import time
 
 from accounting.privacy_loss import PrivacyLoss
 from app.service.warm import warm
-from benchmarks.distances import CONTEXT_TABLES
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.data.tables import read_table
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Result, Verdict, timed
+from benchmarks.reproduction.experiments.distances import CONTEXT_TABLES
+from benchmarks.result import Result, Verdict, timed
 from benchmarks.simulation import randomness
-from benchmarks.tables import read_table
 from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
@@ -57,7 +57,7 @@ def run(setting: Setting) -> Result:
     return result
 
 
-def experiments() -> list[Experiment]:
-    read = tuple(f"{t}.{end}" for t in CONTEXT_TABLES for end in ("csv.gz", "schema.json"))
+def experiments() -> list[Bench]:
     title = "Execution times of distance learning"
-    return [Experiment("learning_times", title, PAPER, read, run, 6.0)]
+    files = rows_of(*CONTEXT_TABLES)
+    return [Bench("learning_times", title, run, 6.0, paper=PAPER, files=files)]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.distances import CLUSTER_TABLES, EPSILONS
-from benchmarks.metric_clusters import WAYS
-from benchmarks.metric_evaluation import Floats, Truth, correlation, points, squares
-from benchmarks.repeated_learning import Repeated
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.data.tables import read_table
+from benchmarks.distances.metric_evaluation import (
+    EPSILONS,
+    Floats,
+    Repeated,
+    Truth,
+    correlation,
+    points,
+    squares,
+)
+from benchmarks.reproduction.experiments.clusters import CLUSTER_TABLES, WAYS
 from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.reproduction.result import Estimate, Result, Verdict, mean
+from benchmarks.result import Estimate, Result, Verdict, mean
 from benchmarks.simulation import randomness
-from benchmarks.tables import read_table
 from mechanisms.distances.options import Context, Rule
 from mechanisms.distances.plan import plan
 
@@ -60,11 +68,9 @@ def distances(where: Floats) -> Floats:
     return found
 
 
-def experiments() -> list[Experiment]:
-    def of(name: str) -> Experiment:
-        return Experiment(
-            f"object_distances.{name}", f"Distances between rows of {name}", PAPER,
-            (f"{name}.csv.gz", f"{name}.schema.json"), lambda setting: run(setting, name), 12.0,
-        )  # fmt: skip
-
-    return [of(name) for name in CLUSTER_TABLES]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"object_distances.{name}", f"Distances between rows of {name}",
+              partial(run, name=name), 12.0, paper=PAPER, files=rows_of(name))
+        for name in CLUSTER_TABLES
+    ]  # fmt: skip

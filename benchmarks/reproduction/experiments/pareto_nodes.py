@@ -1,24 +1,41 @@
 """Measure C of the Pareto top 3 by degree and egocentric density, in expectation and exactly.
 
 C is the share of the drawn that a node of the true top beats in both utilities, so its expectation
-is the sum of the chances of all that are beaten, over k.
+is the sum of the chances of all that are beaten, over k. Ties of the Pareto score go to the larger
+degree, then the larger density, then the public order.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from benchmarks.inclusion import inclusion
-from benchmarks.pareto_measure import EPSILONS, MEMBERS, K, points, true_top
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting, edges_of
 from benchmarks.reproduction.experiments.influential_nodes import rate
 from benchmarks.reproduction.experiments.weighted_nodes import PAPER
-from benchmarks.reproduction.result import Result, Verdict, exact
-from benchmarks.selections import BOUNDS, cases, objective_of
-from mechanisms.model.sensitivity import Sensitivity
+from benchmarks.result import Result, Verdict, exact
+from benchmarks.selections.cases import BOUNDS, Case, cases, objective_of
+from benchmarks.selections.inclusion import inclusion
+from mechanisms.model.sensitivity import Integers, Sensitivity
 
 #: C below this is "near 0".
 SMALL = 0.1
+K = 3
+MEMBERS = ("degree", "egocentric_density")
+EPSILONS = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+
+
+def points(case: Case) -> Integers:
+    """The utilities of all nodes, shape (members, nodes), each on its own grid."""
+    return np.stack([case.utilities(objective_of("single", {name: None})) for name in MEMBERS])
+
+
+def true_top(case: Case, at: Integers) -> Integers:
+    """The K best nodes by Pareto score, ties as above."""
+    score = case.utilities(objective_of("pareto", dict.fromkeys(MEMBERS)))
+    # The last key of lexsort comes first; it keeps the public order among equals.
+    return np.lexsort((*-at[::-1], -score))[:K]
 
 
 def run(setting: Setting, graph: str) -> Result:
@@ -58,11 +75,9 @@ def run(setting: Setting, graph: str) -> Result:
     return result
 
 
-def experiments() -> list[Experiment]:
-    def of(graph: str, seconds: float) -> Experiment:
-        return Experiment(
-            f"pareto_nodes.{graph}", f"Pareto selection of nodes of {graph}", PAPER,
-            (f"{graph}.edges.csv.gz",), lambda setting: run(setting, graph), seconds,
-        )  # fmt: skip
-
-    return [of(graph, seconds) for graph, seconds in zip(BOUNDS, (4.0, 3.0, 30.0), strict=True)]
+def experiments() -> list[Bench]:
+    return [
+        Bench(f"pareto_nodes.{graph}", f"Pareto selection of nodes of {graph}",
+              partial(run, graph=graph), seconds, paper=PAPER, files=edges_of(graph))
+        for graph, seconds in zip(BOUNDS, (4.0, 3.0, 30.0), strict=True)
+    ]  # fmt: skip

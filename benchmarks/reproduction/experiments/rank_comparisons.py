@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.distances import CONTEXT_TABLES
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER as DISTANCES
+from benchmarks.reproduction.experiments.distances import CONTEXT_TABLES
 from benchmarks.reproduction.experiments.influential_nodes import PAPER as DAMPENING
+from benchmarks.reproduction.experiments.tree_search import C_EPSILONS
 from benchmarks.reproduction.experiments.weighted_nodes import PAPER as MULTI
 from benchmarks.reproduction.rank_tests import LEVEL, Ranks, greater, rising, written
-from benchmarks.reproduction.result import Result, Verdict
-from benchmarks.tree_search import C_EPSILONS
-from benchmarks.trees import TABLES
+from benchmarks.result import Result, Verdict
+from benchmarks.trees.accuracy import TABLES
 
 #: What a run name looks like, by way and ε.
 Named = Callable[[str, str], str]
@@ -127,16 +127,16 @@ def distances(setting: Setting) -> Result:
     return result
 
 
-def experiments() -> list[Experiment]:
+def experiments() -> list[Bench]:
     def all_of(*kinds: str) -> tuple[str, ...]:
         return tuple(f"{kind}.{table}" for kind in kinds for table in TABLES)
 
     by_table = tuple(f"distances.{table}" for table in CONTEXT_TABLES)
     return [
-        Experiment("rank_comparisons.trees", "Statistical tests of private trees", DAMPENING, (),
-                   trees, 2.0, all_of("decision_trees")),
-        Experiment("rank_comparisons.searches", "Statistical tests of searches", MULTI, (),
-                   searches, 2.0, all_of("tree_search", "tree_pareto")),
-        Experiment("rank_comparisons.distances", "Statistical tests of distances", DISTANCES, (),
-                   distances, 2.0, by_table),
+        Bench("rank_comparisons.trees", "Statistical tests of private trees", trees, 2.0,
+              paper=DAMPENING, needs=all_of("decision_trees")),
+        Bench("rank_comparisons.searches", "Statistical tests of searches", searches, 2.0,
+              paper=MULTI, needs=all_of("tree_search", "tree_pareto")),
+        Bench("rank_comparisons.distances", "Statistical tests of distances", distances, 2.0,
+              paper=DISTANCES, needs=by_table),
     ]  # fmt: skip

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from math import log
+from math import exp, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accounting.privacy_loss import ATTO, NANO
-from benchmarks.prefix_sums import (
-    Amplitudes,
-    level_bounds,
-    quadratic,
-    read_salaries,
-    smooth_bounds,
-    zeros,
-)
-from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.result import Result, Verdict, exact, timed
+from benchmarks.bench import Bench, Setting
+from benchmarks.data.tables import read_salaries
+from benchmarks.result import Result, Verdict, exact, timed
+from mechanisms.noise.addition import Integers
 from mechanisms.statistics.prefix_sum import local_changes
 from mechanisms.statistics.smoothness import smooth_beta
 
 PAPER = "Instance-based noise (Canard, Olivier, Quertier)"
 EPSILON = 1.0
+Amplitudes = NDArray[np.float64]
 #: Cents, and 2S/ε.
 DOLLARS = 0.02
 
@@ -92,8 +88,33 @@ def claims(result: Result, amplitudes: dict[str, Amplitudes], seconds: dict[str,
     )  # fmt: skip
 
 
-def experiments() -> list[Experiment]:
-    return [
-        Experiment("salaries", "Prefix sums of salaries: noise against the cut-off", PAPER,
-                   ("sf_salaries.csv.gz",), run, 2.0)
-    ]  # fmt: skip
+def smooth_bounds(changes: Integers, beta: float) -> Amplitudes:
+    """max over j of LS_j·e^{−β|j − k|} at every k, for LS that never falls: one pass down."""
+    growth, bounds = exp(beta), changes.astype(float).tolist()
+    for k in range(len(bounds) - 2, -1, -1):
+        bounds[k] = max(bounds[k], bounds[k + 1] / growth)
+    return np.array(bounds)
+
+
+def level_bounds(changes: Integers, beta: float) -> Amplitudes:
+    """The same over levels: runs of equal LS."""
+    starts = np.flatnonzero(np.diff(changes, prepend=-1))
+    level = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(changes)))
+    bounds: Amplitudes = smooth_bounds(changes[starts], beta)[level]
+    return bounds
+
+
+def quadratic(changes: Integers, beta: float, share: int) -> None:
+    """Every ``share``-th of the maxima by the definition, over all cut-offs."""
+    places = np.arange(len(changes))
+    for k in range(0, len(changes), share):
+        (np.exp(-beta * np.abs(places - k)) * changes).max()
+
+
+def zeros(cents: Integers) -> int:
+    return int((cents == 0).sum())
+
+
+def experiments() -> list[Bench]:
+    title = "Prefix sums of salaries: noise against the cut-off"
+    return [Bench("salaries", title, run, 2.0, paper=PAPER, files=("sf_salaries.csv.gz",))]

@@ -10,12 +10,12 @@ from math import exp, log, log2
 import numpy as np
 
 from accounting.privacy_loss import ATTO, NANO
-from benchmarks.reproduction.experiment import Experiment, Setting
+from benchmarks.bench import Bench, Setting
 from benchmarks.reproduction.experiments.contexts import PAPER as DISTANCES
 from benchmarks.reproduction.experiments.influential_nodes import PAPER as DAMPENING
 from benchmarks.reproduction.experiments.salaries import PAPER as NOISE
 from benchmarks.reproduction.experiments.weighted_nodes import PAPER as MULTI
-from benchmarks.reproduction.result import Cell, Result, Verdict
+from benchmarks.result import Cell, Result, Verdict
 from mechanisms.statistics.release.ladder import rung_probabilities
 from mechanisms.statistics.smoothness import largest_beta
 
@@ -237,14 +237,14 @@ def divergence(epsilon: float) -> float:
                      for a, b in pairwise(parts)))  # fmt: skip
 
 
-def experiments() -> list[Experiment]:
-    every = (
-        ("selection", DAMPENING, selection),
-        ("multi_objective", MULTI, budgets),
-        ("distances", DISTANCES, distances),
-        ("noise", NOISE, noise),
-    )
+def experiments() -> list[Bench]:
+    title = "Worked examples and constants"
     return [
-        Experiment(f"worked_examples.{name}", "Worked examples and constants", paper, (), run, 1.0)
-        for name, paper, run in every
+        Bench(f"worked_examples.{name}", title, run, 1.0, paper=paper)
+        for name, paper, run in (
+            ("selection", DAMPENING, selection),
+            ("multi_objective", MULTI, budgets),
+            ("distances", DISTANCES, distances),
+            ("noise", NOISE, noise),
+        )
     ]

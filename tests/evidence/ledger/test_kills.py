@@ -1,6 +1,6 @@
 """Killed between any two statements and at random: nothing overspent, forgotten or answered twice.
 
-On SQLite alone more than 200 kills; ``benchmarks.ledger_crashes`` makes 2,000 on each database.
+On SQLite alone more than 200 kills; the bench ``ledger_crashes`` makes 2,000 on each database.
 """
 
 from __future__ import annotations

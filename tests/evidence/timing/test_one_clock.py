@@ -1,7 +1,7 @@
 """A run time that depends on the records shows nowhere; without the clock it shows everywhere.
 
 Two neighbouring tables of a whole service, one of which takes 5 s longer to answer, watched through
-every channel of ``benchmarks.one_clock``, on a time in which waiting takes no time: what lies apart
+every channel of the bench ``one_clock``, on a time in which waiting takes no time: what lies apart
 by less than half of the difference is alike. Each way in which the clock might be broken is seeded,
 and seen through its channel. ``test_one_clock_over_http.py`` and the benchmark do it in real time.
 """
@@ -26,7 +26,7 @@ from app.engine.deadlines import release_after
 from app.engine.places import Places
 from app.main import create_app
 from app.queries.statistic import StatisticQuery
-from benchmarks.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
+from benchmarks.service.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
 from storage.ledger import replay
 from storage.ledger.requests import Reservation
 from storage.queries import history

@@ -1,7 +1,7 @@
 """A run time that depends on the records shows nowhere; without the clock it shows everywhere.
 
 Two neighbouring tables of a real service, one of which takes longer to answer; what is looked at,
-and how, is in ``benchmarks.one_clock``, which does the same with 5 ms, 100 ms and 300 runs each.
+and how, is in the bench ``one_clock``, which does the same with 5 ms, 100 ms and 300 runs each.
 Here the difference and the interval are larger, so that it sees enough on a busy machine.
 """
 
@@ -23,8 +23,15 @@ import uvicorn
 from app.config.settings import Settings
 from app.main import create_app
 from app.queries.statistic import StatisticQuery
-from benchmarks.one_clock import ALONE, ALPHA, CHANNELS, Trial, with_clock_off, with_clock_on
-from benchmarks.planted import planted
+from benchmarks.service.one_clock import (
+    ALONE,
+    ALPHA,
+    CHANNELS,
+    Trial,
+    with_clock_off,
+    with_clock_on,
+)
+from benchmarks.service.planted import planted
 
 
 @dataclass(frozen=True)

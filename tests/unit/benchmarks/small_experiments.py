@@ -1,11 +1,12 @@
-"""Experiments for the tests of the runner: one that ends at once, and some that take a while."""
+"""Experiments and a bench for tests: some end at once, and some take a while."""
 
 from __future__ import annotations
 
 import time
 
-from benchmarks.reproduction.experiment import Experiment, Setting
-from benchmarks.reproduction.result import Result, Verdict, exact, mean
+from benchmarks.bench import Bench, Setting
+from benchmarks.result import Result, Verdict, exact, mean
+from benchmarks.rounds import Rounds
 from benchmarks.simulation import randomness
 
 PAPER = "A paper"
@@ -37,10 +38,20 @@ def broken(setting: Setting) -> Result:
     raise ValueError(f"there is no {setting.data.name}")
 
 
+def ratios(setting: Setting) -> Result:
+    result = Result()
+    ways = {"ours": lambda: 6.0, "rival": lambda: 2.0}
+    found = Rounds.of("a second", ways, setting.times(5)).report(result, "rates")
+    result.measure("ours / rival", found.ratio("ours", "rival"), "×")
+    if setting.before is not None:
+        result.measure("ours / before", 0.5, "×")
+    return result
+
+
 EXPERIMENTS = (
-    Experiment("first", "At once", PAPER, (), drawn, 9.0),
-    Experiment("second", "A while", PAPER, (), slow, 5.0),
-    Experiment("third", "A while too", PAPER, (), slow, 4.0),
-    Experiment("later", "Needs the first", PAPER, (), later, 1.0, ("first",)),
+    Bench("first", "At once", drawn, 9.0, paper=PAPER),
+    Bench("second", "A while", slow, 5.0, paper=PAPER),
+    Bench("third", "A while too", slow, 4.0, paper=PAPER),
+    Bench("later", "Needs the first", later, 1.0, paper=PAPER, needs=("first",)),
 )
-BROKEN = Experiment("broken", "Fails", PAPER, (), broken, 1.0)
+BROKEN = Bench("broken", "Fails", broken, 1.0, paper=PAPER)

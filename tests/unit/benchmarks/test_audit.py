@@ -11,8 +11,8 @@ from math import comb, exp, log
 import numpy as np
 import pytest
 
-from benchmarks import audit
-from benchmarks.audit import EPSILON, Audited
+from benchmarks.draws import audit
+from benchmarks.draws.audit import EPSILON, Audited
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 from tests.support.randomness import SeededRandomness

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.inclusion import inclusion, missed
-from benchmarks.private_sql import (
+from benchmarks.reproduction.experiments.private_sql import (
     betweenness,
     breadth_first,
     path_counts,
     top,
     view_sensitivity,
 )
-from benchmarks.reproduction.experiments.gowalla_counts import middle_rung, typical
+from benchmarks.reproduction.experiments.salaries import level_bounds, smooth_bounds
 from benchmarks.reproduction.experiments.worked_examples import divergence
 from benchmarks.reproduction.rank_tests import Ranks, greater, rising
+from benchmarks.selections.inclusion import inclusion, missed
+from benchmarks.statistics.errors import middle_rung, typical
 from mechanisms.statistics.local_sensitivity import ConstantBound
+from mechanisms.statistics.prefix_sum import CutOffBound, CutOffLevels, local_changes
 from mechanisms.statistics.release.ladder import ladder_probability
 from mechanisms.statistics.statistic import Measurement
 from tests.evidence.certification.graphs import egocentric_betweenness, graph_of
@@ -101,6 +103,19 @@ def middle_of(law: np.ndarray, first: int) -> float:
 
 def test_the_counterexample_of_varying_shares_has_its_divergence() -> None:
     assert divergence(8.0) == pytest.approx(0.0086856339, abs=1e-8)
+
+
+def test_prefix_sums_in_one_pass_are_those_of_the_service() -> None:
+    """At every cut-off, with ties; levels are never less noisy, and without ties both agree."""
+    changes = local_changes(np.sort(np.random.default_rng(5).integers(0, 20, 60)))
+    smooth, levels = smooth_bounds(changes, 0.3), level_bounds(changes, 0.3)
+    for k in range(len(changes)):
+        assert CutOffBound(changes, k).smooth(0.3) == pytest.approx(smooth[k], rel=1e-9)
+        assert CutOffLevels(changes, k).smooth(0.3) == pytest.approx(levels[k], rel=1e-9)
+    assert (levels >= smooth * (1 - 1e-12)).all()
+    assert (levels > 2 * smooth).any()
+    apart = np.unique(changes)
+    assert level_bounds(apart, 0.3) == pytest.approx(smooth_bounds(apart, 0.3))
 
 
 # ---- the PrivateSQL-style baseline -------------------------------------------------------------

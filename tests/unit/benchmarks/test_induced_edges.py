@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from benchmarks.induced_edges import InducedEdges, Neighbours, taking_part
+from benchmarks.statistics.induced_edges import InducedEdges, Neighbours, taking_part
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import PrefixRecords
 from mechanisms.statistics.grid import Plan

@@ -18,33 +18,32 @@ from typing import Any
 
 import pytest
 
+from benchmarks import files
+from benchmarks.numbers import shown
 from benchmarks.reproduction import __main__ as command
-from benchmarks.reproduction import files
+from benchmarks.reproduction.__main__ import EXPERIMENTS
 from benchmarks.reproduction.comparison import compare
 from benchmarks.reproduction.inventory import INVENTORY
-from benchmarks.reproduction.numbers import shown
-from benchmarks.reproduction.registry import EXPERIMENTS
 from benchmarks.reproduction.report import build, rendered
-from benchmarks.reproduction.result import Result, Verdict, marks
 from benchmarks.reproduction.runner import Run, work
+from benchmarks.result import Result, Verdict, marks
 from tests.architecture.imports import ROOT
 from tests.support.data import data_file
 from tests.unit.benchmarks import small_experiments
 
-REGISTRY = small_experiments.__name__
 START = f"""
 import sys
 from pathlib import Path
 from benchmarks.reproduction.runner import Run
-from {REGISTRY} import EXPERIMENTS
-Run(EXPERIMENTS, Path(sys.argv[1]), Path(sys.argv[1]), 1, False, 1, 1, "{REGISTRY}").all()
+from {small_experiments.__name__} import EXPERIMENTS
+Run(EXPERIMENTS, Path(sys.argv[1]), Path(sys.argv[1]), 1, False, 1, 1).all()
 """
 
 
 def done_in_process(folder: Path, seed: int) -> None:
     for one in small_experiments.EXPERIMENTS:
-        if "while" not in one.title:
-            work(REGISTRY, one.name, folder, seed, False, 1, folder)
+        if "while" not in one.question:
+            work(one, folder, seed, False, 1, folder)
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
     """Results of two small experiments, and a summary."""
     done_in_process(tmp_path, 1)
     two = [e for e in small_experiments.EXPERIMENTS if e.name in {"first", "later"}]
-    assert Run(two, tmp_path, tmp_path, 1, False, 1, 1, REGISTRY, lambda _: None).all()
+    assert Run(two, tmp_path, tmp_path, 1, False, 1, 1, lambda _: None).all()
     return tmp_path
 
 
@@ -95,17 +94,16 @@ def test_other_questions_are_not_taken_for_the_same(folder: Path) -> None:
     (one, *_) = small_experiments.EXPERIMENTS
 
     def run(seed: int, quick: bool) -> Run:
-        return Run([one], folder, folder, seed, quick, 1, 1, REGISTRY)
+        return Run([one], folder, folder, seed, quick, 1, 1)
 
     assert run(1, False).kept(one)
     assert not run(2, False).kept(one)
     assert not run(1, True).kept(one)
 
 
-def test_a_failure_is_said_and_leaves_no_result(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(small_experiments, "EXPERIMENTS", (small_experiments.BROKEN,))
+def test_a_failure_is_said_and_leaves_no_result(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no"):
-        work(REGISTRY, "broken", tmp_path, 1, False, 1, tmp_path)
+        work(small_experiments.BROKEN, tmp_path, 1, False, 1, tmp_path)
     assert list(files.results(tmp_path)) == []
 
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.graphs import read_edge_list
-from benchmarks.prefix_sums import read_salaries
+from benchmarks.data.graphs import read_edge_list
+from benchmarks.data.tables import read_salaries
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.model.executor import Inline

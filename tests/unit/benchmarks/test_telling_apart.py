@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from benchmarks.one_clock import ALPHA
-from benchmarks.telling_apart import Pair, _sign_test, _signed_ranks, chance_if_alike
+from benchmarks.service.one_clock import ALPHA
+from benchmarks.service.telling_apart import Pair, _sign_test, _signed_ranks, chance_if_alike
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Many selections at once from a seed: see ``benchmarks.rows``."""
+"""Many selections at once from a seed: see ``benchmarks.draws.rows``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks import rows as fast
-from benchmarks.rows import brackets
+from benchmarks.draws import rows as fast
+from benchmarks.draws.rows import brackets
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.rate import Rate
 from tests.support.randomness import SeededRandomness

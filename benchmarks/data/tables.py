@@ -1,0 +1,125 @@
+"""Real tables for benchmarks: ``NAME.csv.gz`` with ``NAME.schema.json``, and synthetic ones.
+
+Numeric attributes are cut into five public bins of equal width; nothing public is taken from rows.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from mechanisms.model.domains import (
+    Attribute,
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.model.records import TableRecords
+
+BINS = 5
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table under ``replace``: its row count is public."""
+
+    name: str
+    dataset: Dataset
+    records: TableRecords
+
+    @property
+    def domain(self) -> TableDomain:
+        assert isinstance(self.dataset.domain, TableDomain)
+        return self.dataset.domain
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.records.codes.values())))
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """All but the class attribute."""
+        return tuple(a for a in self.domain.attributes if a.name != self.domain.class_attribute)
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        assert self.domain.class_attribute is not None
+        return self.records.codes[self.domain.class_attribute]
+
+
+def read_table(folder: Path, name: str) -> Table:
+    """All rows of a real table, coded over its public domain."""
+    schema = json.loads((folder / f"{name}.schema.json").read_text())
+    names = [attribute["name"] for attribute in schema["attributes"]]
+    text = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, "string"), strings_can_be_null=False
+    )
+    rows = pyarrow.csv.read_csv(folder / f"{name}.csv.gz", convert_options=text)
+    missing = schema.get("missing_value")
+    attributes, codes = [], {}
+    for described in schema["attributes"]:
+        attribute = _attribute(described, missing)
+        attributes.append(attribute)
+        codes[attribute.name] = _codes(attribute, rows[attribute.name].to_pylist())
+    domain = TableDomain(tuple(attributes), schema["class_attribute"], rows=len(rows))
+    dataset = Dataset(name, NeighbouringRelation.REPLACE, domain)
+    return Table(name, dataset, TableRecords(codes, {}))
+
+
+def _attribute(described: dict[str, Any], missing: str | None) -> Attribute:
+    if described["kind"] == "categorical":
+        return CategoricalAttribute(described["name"], tuple(described["domain"]), missing)
+    low, high = map(float, described["domain"])
+    edges = tuple(low + (high - low) * i / BINS for i in range(BINS + 1))
+    return NumericAttribute(described["name"], low, high, edges, missing)
+
+
+def _codes(attribute: Attribute, cells: list[str]) -> NDArray[np.uint8]:
+    if isinstance(attribute, CategoricalAttribute):
+        number = {level: code for code, level in enumerate(attribute.levels)}
+        return np.array([number[cell] for cell in cells], np.uint8)
+    inner = attribute.edges[1:-1]
+    known = [cell != attribute.missing for cell in cells]
+    values = [float(cell) if here else 0.0 for cell, here in zip(cells, known, strict=True)]
+    bins = np.searchsorted(inner, values, side="right")
+    return np.where(known, bins, BINS).astype(np.uint8)
+
+
+def read_salaries(folder: Path) -> NDArray[np.float64]:
+    column = pyarrow.csv.read_csv(folder / "sf_salaries.csv.gz")["TotalPay"]
+    return np.asarray(column.to_numpy(), np.float64)
+
+
+#: Clusters and values an attribute of the synthetic tables.
+SYNTHETIC = {"A": (3, 3), "B": (3, 6), "C": (6, 6), "D": (6, 12)}
+
+
+def synthetic(name: str, noise: float, rows: int = 10_000, seed: int = 1) -> Table:
+    """10 attributes and a class: every cluster has a value of its own on each attribute, and a
+    share ``noise`` of all cells is uniform instead."""
+    clusters, values = SYNTHETIC[name]
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, clusters, rows)
+    codes = {"class": classes.astype(np.uint8)}
+    for number in range(10):
+        own = rng.integers(0, values, clusters)
+        cells = np.where(rng.random(rows) < noise, rng.integers(0, values, rows), own[classes])
+        codes[f"x{number}"] = cells.astype(np.uint8)
+    attributes = tuple(
+        CategoricalAttribute(key, tuple(map(str, range(clusters if key == "class" else values))))
+        for key in codes
+    )
+    domain = TableDomain(attributes, "class", rows=rows)
+    title = f"{name} {noise:g}"
+    return Table(
+        title, Dataset(title, NeighbouringRelation.REPLACE, domain), TableRecords(codes, {})
+    )

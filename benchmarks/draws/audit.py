@@ -1,0 +1,288 @@
+"""A black-box audit: what ε do answers of the running mechanism betray, at the least?
+
+Two neighbouring datasets are made records, utilities, scores and answers by the service's own code.
+The first half of the answers chooses, of all sets of answers, the one whose probabilities look
+furthest apart; the second half bounds them by Clopper and Pearson. So
+    ε ≥ ln(lower bound of P(x ∈ set) / upper bound of P(y ∈ set))
+but with the probability of a false alarm, whatever the mechanism. A mechanism is flagged when that
+exceeds the ε it claims. Each one is audited as it is, and with noise a quarter too small (scale
+× 3/4): the former may be flagged in 1 of 20 runs, the latter must be in 19 of 20.
+
+An audit can only accuse. ``tests/evidence/certification`` proves that the loss is never above ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from benchmarks.bench import Bar, Bench, Setting
+from benchmarks.draws.rows import noisy_max_winners, noisy_rows, race_winners
+from benchmarks.result import Result
+from benchmarks.rounds import number
+from benchmarks.selections.cases import Floats, objective_of
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import GraphRecords, Records, TableRecords
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.table_candidates import ValuesOf
+from mechanisms.noise.keystream import SystemRandomness
+from mechanisms.noise.rate import Rate, score_bits
+from mechanisms.objectives import Objective
+from mechanisms.selection import SELECTORS
+from mechanisms.selection.dampening import scores
+from mechanisms.selection.top_k import plan, select_top
+
+#: The loss that every audited mechanism claims.
+CLAIMED = PrivacyLoss.parse("1")
+EPSILON = CLAIMED.epsilon_nano / NANO
+#: The probability that an honest mechanism is flagged in one run is at most this.
+FALSE_ALARM = 1e-3
+#: Sets of answers are enumerated up to so many answers; beyond, single answers are compared.
+MOST_ANSWERS = 8
+RUNS = 20
+#: Rows of the rarer value of six, where the loss shows best: permute-and-flip loses ε as soon as
+#: a lead of 0 grows to 2, the exponential mechanism nearly so only where that value is unlikely.
+RAREST = {"permute_and_flip": 3, "exponential": 1}
+
+#: Noise as it is, or with a scale of 3/4.
+Scale = Literal["full", "three quarters"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+#: (dataset x or y, scale, number of answers, randomness) → answers as numbers from 0.
+Sample = Callable[[int, Scale, int, Randomness], Integers]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A mechanism that runs: its answers on two neighbouring datasets."""
+
+    name: str
+    answers: int
+    sample: Sample
+
+    def bound(self, scale: Scale, draws: int, randomness: Randomness) -> float:
+        x, y = (self.sample(side, scale, draws, randomness) for side in (0, 1))
+        return lower_bound(x, y, self.answers)
+
+
+def lower_bound(x: Integers, y: Integers, answers: int, alpha: float = FALSE_ALARM) -> float:
+    """ε of at least this, but with probability ``alpha``: answers in 0 … answers − 1 on x and y."""
+    family = sets_of(answers)
+    halves = [
+        [family @ np.bincount(part, minlength=answers) for part in np.array_split(sample, 2)]
+        for sample in (x, y)
+    ]
+    (x_chosen, x_judged), (y_chosen, y_judged) = halves
+    sizes = [len(part) for part in np.array_split(x, 2)]
+    # Either direction may be the worse one.
+    forth = bounds(x_chosen, y_chosen, sizes[0], alpha)
+    back = bounds(y_chosen, x_chosen, sizes[0], alpha)
+    best = int(np.argmax(np.maximum(forth, back)))
+    one, other = (x_judged, y_judged) if forth[best] >= back[best] else (y_judged, x_judged)
+    judged = bounds(one[best : best + 1], other[best : best + 1], sizes[1], alpha)
+    return float(judged[0])
+
+
+def bounds(hits: Integers, others: Integers, draws: int, alpha: float) -> Floats:
+    """ln(p/q), p ≥ and q ≤ by Clopper and Pearson, each but with probability alpha/2."""
+    from scipy.stats import beta
+
+    low = np.where(hits > 0, beta.ppf(alpha / 2, np.maximum(hits, 1), draws - hits + 1), 0)
+    high = np.where(
+        others < draws, beta.ppf(1 - alpha / 2, others + 1, np.maximum(draws - others, 1)), 1
+    )
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(low) - np.log(high)
+    return found
+
+
+def sets_of(answers: int) -> Integers:
+    """The public family: one row a set of answers, 1 where it has the answer."""
+    most = answers if answers <= MOST_ANSWERS else 2
+    sizes = (combinations(range(answers), size) for size in range(1, most))
+    chosen = list(chain.from_iterable(sizes))
+    family = np.zeros((len(chosen), answers), dtype=np.int64)
+    for row, members in zip(family, chosen, strict=True):
+        row[list(members)] = 1
+    return family
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """One change apart, and what is selected from them."""
+
+    dataset: Dataset
+    candidates: Candidates
+    objective: Objective
+    sensitivity: Sensitivity
+    records: tuple[Records, Records]
+
+    @property
+    def count(self) -> int:
+        return self.candidates.count(self.dataset)
+
+    def scores(self, side: int) -> Integers:
+        public = plan(self.dataset, self.candidates, self.objective, self.sensitivity, 1)
+        found = self.objective.measure(
+            self.records[side], self.dataset, self.candidates, self.sensitivity, public.grid
+        )
+        direction = self.objective.direction
+        return scores(found, public.grid, self.sensitivity, public.score_bits, direction)
+
+
+def replaced_row(few: int) -> Neighbours:
+    """One of six rows goes from a value that ``few`` of them have to the other one."""
+    attribute = CategoricalAttribute("sex", ("f", "m"))
+    dataset = Dataset("table", NeighbouringRelation.REPLACE, TableDomain((attribute,), rows=6))
+    codes = [np.repeat([0, 1], [k, 6 - k]).astype(np.uint8) for k in (few, few - 1)]
+    x, y = (TableRecords({"sex": column}, {}) for column in codes)
+    objective = objective_of("single", {"count": None})
+    return Neighbours(dataset, ValuesOf("sex"), objective, Sensitivity.GLOBAL, (x, y))
+
+
+def flipped_edge(objective: Objective, sensitivity: Sensitivity) -> Neighbours:
+    """Six nodes; y lacks one edge of a triangle on a path."""
+    edges = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]
+    dataset = Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(6, 5))
+    x, y = (graph_records(chosen, 6) for chosen in (edges, edges[1:]))
+    return Neighbours(dataset, AllNodes(), objective, sensitivity, (x, y))
+
+
+def graph_records(edges: list[tuple[int, int]], nodes: int) -> GraphRecords:
+    sources, targets = np.ascontiguousarray(np.array(edges, dtype=np.int32).T)
+    indptr, indices = compressed_rows(sources, targets, nodes)
+    return GraphRecords(indptr, indices, prepare_graph(indptr, indices, Inline()))
+
+
+def in_rows(neighbours: Neighbours, selector: str) -> Sample:
+    """Answers of one selector by the kernels of production, many at once."""
+
+    def sample(side: int, scale: Scale, draws: int, randomness: Randomness) -> Integers:
+        found = neighbours.scores(side)
+        rate = Rate.of(CLAIMED.epsilon_nano, score_bits(1))
+        if scale == "three quarters":
+            rate = Rate(4 * rate.a, 3 * rate.b)
+        if selector == "exponential":
+            return race_winners(found, rate, draws, randomness)
+        return noisy_max_winners(noisy_rows(found, rate, draws, randomness), randomness)
+
+    return sample
+
+
+def by_select_top(neighbours: Neighbours, selector: str, k: int) -> Sample:
+    """Ordered answers of whole queries, one after another; slow."""
+
+    def sample(side: int, scale: Scale, draws: int, randomness: Randomness) -> Integers:
+        nano = CLAIMED.epsilon_nano
+        loss = CLAIMED if scale == "full" else PrivacyLoss(nano * 4 // 3)
+        answer = partial(
+            select_top,
+            neighbours.records[side],
+            neighbours.dataset,
+            neighbours.candidates,
+            neighbours.objective,
+            neighbours.sensitivity,
+            SELECTORS[selector],
+            k,
+            "peeled",
+            loss,
+            randomness,
+            Inline(),
+        )
+        drawn = np.array([answer() for _ in range(draws)], dtype=np.int64)
+        return drawn @ neighbours.count ** np.arange(k)
+
+    return sample
+
+
+def mechanisms() -> dict[str, Audited]:
+    """By selector, on neighbours where its loss (nearly) reaches ε: too small noise must show."""
+    return {
+        name: Audited(f"{name}, a replaced row", 2, in_rows(replaced_row(few), name))
+        for name, few in RAREST.items()
+    }
+
+
+def whole_queries() -> list[Audited]:
+    """Whole queries as they are; on most pairs of datasets they lose far less than ε."""
+    both = {"degree": None, "egocentric_density": None}
+    local, whole = Sensitivity.LOCAL, Sensitivity.GLOBAL
+    pareto = flipped_edge(objective_of("pareto", both), local)
+    degree = flipped_edge(objective_of("single", {"degree": None}), whole)
+    return [
+        *(
+            Audited(f"select_top, {name}, a replaced row, both values",
+                    4, by_select_top(replaced_row(few), name, 2))
+            for name, few in RAREST.items()
+        ),
+        Audited("select_top, Pareto, local, an edge", 6,
+                by_select_top(pareto, "permute_and_flip", 1)),
+        Audited("select_top, degree, two nodes, an edge", 36,
+                by_select_top(degree, "permute_and_flip", 2)),
+    ]  # fmt: skip
+
+
+def run(setting: Setting) -> Result:
+    """Audit every mechanism ``RUNS`` times, each time on answers of its own."""
+    result = Result()
+    draws, queries = setting.size(200_000, 100_000), setting.size(20_000, 200)
+    runs = setting.times(RUNS)
+    rows: list[tuple[str, str, Floats]] = []
+    for name, audited in mechanisms().items():
+        for scale in SCALES:
+            found = bounds_of(audited, scale, draws, runs)
+            rows.append((audited.name, scale, found))
+            result.measure(f"{name}, {scale} noise: share of runs flagged", flagged(found) / runs)
+    accused = 0
+    for audited in whole_queries():
+        found = bounds_of(audited, "full", queries, 1)
+        rows.append((audited.name, "full", found))
+        accused += flagged(found)
+    result.measure("whole queries flagged", accused)
+    result.table(
+        f"lower bounds on ε where {EPSILON:g} is claimed; false alarms ≤ {FALSE_ALARM:g}",
+        ["mechanism", "noise", "runs", "median", "largest", "flagged"],
+        [[name, scale, len(found), number(np.median(found)), number(found.max()), flagged(found)]
+         for name, scale, found in rows],
+    )  # fmt: skip
+    return result
+
+
+def bounds_of(audited: Audited, scale: Scale, draws: int, runs: int) -> Floats:
+    return np.array([audited.bound(scale, draws, SystemRandomness()) for _ in range(runs)])
+
+
+def flagged(found: Floats) -> int:
+    return int((found > EPSILON).sum())
+
+
+BENCHES = (
+    Bench(
+        "audit",
+        "What ε do answers of the running mechanism betray, at the least?",
+        run,
+        120.0,
+        ("the same mechanism with noise a quarter too small",),
+        (
+            Bar("*, full noise: share of runs flagged", most=1 / 20),
+            Bar("*, three quarters noise: share of runs flagged", least=19 / 20),
+            Bar("whole queries flagged", most=0),
+        ),
+    ),
+)

@@ -1,0 +1,53 @@
+"""Clients that charge and settle queries of one ledger, as many at a time as there are of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+
+from benchmarks.ledger.accounts import ANSWER, Pair, request
+from storage.ledger.ledger import Ledger, Reservation
+
+
+@dataclass
+class Clients:
+    """As many clients of one event loop, each with one query at a time."""
+
+    ledger: Ledger
+    pairs: Sequence[Pair]
+    count: int
+    latencies: list[float] = field(default_factory=list)
+
+    def __call__(self, seconds: float) -> tuple[int, float]:
+        return asyncio.run(self._all(seconds))
+
+    async def _all(self, seconds: float) -> tuple[int, float]:
+        started = time.perf_counter()
+        turns = cycle(self.pairs)
+        ends = started + seconds
+        done = await asyncio.gather(*(self._one(turns, ends) for _ in range(self.count)))
+        return sum(done), time.perf_counter() - started
+
+    async def _one(self, turns: cycle[Pair], ends: float) -> int:
+        done = 0
+        while (begun := time.perf_counter()) < ends:
+            held = await self.ledger.reserve_async(request(next(turns)))
+            assert isinstance(held, Reservation)
+            assert await self.ledger.settle_async(held, status=201, body=ANSWER, release_us=0)
+            self.latencies.append(time.perf_counter() - begun)
+            done += 1
+        return done
+
+    def p99(self) -> float:
+        """Milliseconds that one query in a hundred exceeds."""
+        return sorted(self.latencies)[len(self.latencies) * 99 // 100] * 1e3
+
+
+def fill(ledger: Ledger, pair: Pair, queries: int) -> None:
+    """Settle at least so many queries of a pair."""
+    done, clients = 0, Clients(ledger, [pair], 256)
+    while done < queries:
+        done += clients(1.0)[0]
