@@ -12,7 +12,7 @@ import typer
 from app import __version__
 from app.cli.failures import fail
 from app.config.settings import Settings
-from storage.files.folders import make_folder
+from app.usecases.maintenance import OutOfReach, make_data_folder
 
 #: Objects that many queries at once may hold before the collector looks for cycles among them;
 #: at the interpreter's 700 it looks through the same queries again and again, for nothing.
@@ -47,9 +47,9 @@ def serve(
     given: dict[str, Any] = {"host": host, "port": port, "data": data, "memory_limit": memory_limit}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     try:
-        make_folder(settings.data)
-    except OSError as error:
-        fail(f"the data folder {settings.data} cannot be used: {error.strerror}")
+        make_data_folder(settings)
+    except OutOfReach as error:
+        fail(str(error))
     key_file = settings.bootstrap_key_file.absolute()
     fresh = not key_file.exists()
 

@@ -1,5 +1,5 @@
 """The pages at ``/ui``: what the API offers, for people with a browser.
 
-Every view calls the function that the API's route calls, so a page shows nothing that the API does
-not tell its caller. One file in ``views`` is one page with what belongs to it.
+Every page calls the use case that the API's route calls, so it shows nothing that the API refuses
+to its caller. One file in ``views`` is one page with its parts.
 """

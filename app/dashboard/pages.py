@@ -51,7 +51,7 @@ class Page(Route):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def shown(request: Request) -> Response:
+        async def with_error_pages(request: Request) -> Response:
             try:
                 return await handle(request)
             except ClientDisconnect:
@@ -61,7 +61,7 @@ class Page(Route):
             except Exception as error:
                 return error_page(request, error)
 
-        return shown
+        return with_error_pages
 
 
 class UploadPage(Page):

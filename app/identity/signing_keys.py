@@ -71,18 +71,18 @@ class SigningKeys:
         return self._clock() - self._fetched
 
     async def _refresh(self) -> None:
-        """Fetch, unless that was tried within the minute; whoever comes meanwhile waits too."""
+        """Fetch, unless that was tried within the minute; concurrent callers wait for one fetch."""
         if self._fetching is None:
             if self._clock() - self._tried < BETWEEN:
                 return
             self._tried = self._clock()
             self._fetching = asyncio.create_task(self._fetch())
-        # A caller who goes away must not take the fetch of all others along.
+        # A caller who is cancelled must not cancel the fetch that others wait for.
         await asyncio.shield(self._fetching)
 
     async def _fetch(self) -> None:
         try:
-            # Off the event loop: reading keys is arithmetic on numbers that somebody else chose.
+            # In a thread: the cost of reading keys depends on numbers that somebody else chose.
             self._keys = await asyncio.to_thread(self._keys_now)
             self._fetched = self._clock()
         except Exception as error:
@@ -96,27 +96,29 @@ class SigningKeys:
     def _keys_now(self) -> Keys:
         url = self._jwks_url
         if url is None:
-            told = _fetched(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
-            url = told.get("jwks_uri")
-            if told.get("issuer") != self._issuer or not isinstance(url, str) or not is_safe(url):
+            metadata = _fetched(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+            url = metadata.get("jwks_uri")
+            if metadata.get("issuer") != self._issuer:
                 raise Unfetched
-        described = _fetched(url).get("keys")
-        if not isinstance(described, list):
+            if not isinstance(url, str) or not is_safe(url):
+                raise Unfetched
+        published = _fetched(url).get("keys")
+        if not isinstance(published, list):
             raise Unfetched
-        found: dict[tuple[str, str], jwt.PyJWK] = {}
-        for key in described[:MOST_KEYS]:
+        keys: dict[tuple[str, str], jwt.PyJWK] = {}
+        for key in published[:MOST_KEYS]:
             if not isinstance(key, dict) or key.get("use", "sig") != "sig":
                 continue
             key_id = key.get("kid")
             for algorithm in self._algorithms:
                 if isinstance(key_id, str) and key.get("alg", algorithm) == algorithm:
-                    made = _made(key, algorithm)
-                    if made is not None:
-                        found.setdefault((key_id, algorithm), made)
-        return found
+                    usable = _public_key(key, algorithm)
+                    if usable is not None:
+                        keys.setdefault((key_id, algorithm), usable)
+        return keys
 
 
-def _made(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
+def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
     """The key for that algorithm; None when it is of another kind."""
     if key.get("kty") not in ("RSA", "EC", "OKP"):
         return None  # a shared secret verifies what anybody who has it signed
@@ -124,7 +126,7 @@ def _made(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
     try:
         return jwt.PyJWK(public, algorithm)
     except Exception:
-        return None  # whatever a reader of keys chokes on is no key
+        return None  # what the library cannot read is not a key
 
 
 def _fetched(url: str) -> dict[str, Any]:

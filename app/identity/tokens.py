@@ -60,7 +60,7 @@ class Tokens:
             if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
                 return None
         except Exception:
-            return None  # whatever a parser chokes on is no token
+            return None  # what the library cannot parse is not a token
         key = await self._keys.find(key_id, algorithm)
         return None if key is None else await asyncio.to_thread(self._read, token, key, algorithm)
 
@@ -86,7 +86,7 @@ class Tokens:
             roles = frozenset(openid.roles[name] for name in listed if name in openid.roles)
             return Claims(openid.issuer, subject, roles, issued)
         except Exception:
-            return None  # whatever a parser chokes on is no token
+            return None  # what the library cannot parse is not a token
 
 
 def _is_for_access(kind: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.contract.audit import AuditLine
 from app.contract.models import Listing
 from app.contract.problems import problems
-from app.http.access import allow
+from app.http.access import CurrentCaller, allow
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
 from app.http.route import router
 from app.usecases import audit
@@ -16,7 +16,10 @@ api = router(prefix="/v1", tags=["ledger"])
 
 @api.get("/audit", dependencies=[allow("auditor")], responses=problems(InvalidCursor))
 def audit_trail(
-    services: ServicesDep, limit: PageLimit = DEFAULT_LIMIT, cursor: PageCursor = None
+    caller: CurrentCaller,
+    services: ServicesDep,
+    limit: PageLimit = DEFAULT_LIMIT,
+    cursor: PageCursor = None,
 ) -> Listing[AuditLine]:
     """Changes by people and by the operator, newest first."""
-    return audit.page(services, limit, cursor)
+    return audit.page(services, caller, limit, cursor)

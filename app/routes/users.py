@@ -45,10 +45,13 @@ def create_user(
 
 @api.get("/users", dependencies=[allow("admin")], responses=problems(InvalidCursor))
 def list_users(
-    services: ServicesDep, limit: PageLimit = DEFAULT_LIMIT, cursor: PageCursor = None
+    caller: CurrentCaller,
+    services: ServicesDep,
+    limit: PageLimit = DEFAULT_LIMIT,
+    cursor: PageCursor = None,
 ) -> Listing[UserOut]:
     """All users, newest first."""
-    return users.page(services, limit, cursor)
+    return users.page(services, caller, limit, cursor)
 
 
 @api.patch(

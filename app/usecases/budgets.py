@@ -25,7 +25,7 @@ from app.identity.callers import Caller
 from app.queries.labels import mechanism_label
 from app.usecases.pages import PAGE
 from app.usecases.services import Services
-from app.usecases.visibility import owned, visible
+from app.usecases.visibility import owned, require, visible
 from storage.errors import NotFound
 from storage.ledger.ledger import AccountRow
 from storage.queries.history import QueryRow
@@ -70,6 +70,7 @@ def grant(
 
     Raises: NotFound, BelowSpent, PreconditionFailed.
     """
+    require(caller, "owner")
     stored = owned(services, caller, dataset)
     user = services.users.find(analyst)
     if user is None or "analyst" not in user.roles:
@@ -81,6 +82,7 @@ def grant(
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     """Every account of a dataset, for its owner and for auditors. Raises: NotFound."""
+    require(caller, "owner", "auditor")
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
     rows = services.ledger.accounts_of(dataset.id)
@@ -102,6 +104,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
 
 def overview(services: Services, caller: Caller, limit: int) -> BudgetsOverview:
     """The budgets of an owner's own datasets, or of all for auditors."""
+    require(caller, "owner", "auditor")
     datasets = services.datasets.page(caller.user, limit).items
     names = sorted(
         dataset.name
@@ -130,6 +133,7 @@ def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconcilia
 
 def own(services: Services, caller: Caller) -> OwnBudgets:
     """The caller's accounts, one per dataset, and the limit over all of them."""
+    require(caller, "analyst")
     rows = services.ledger.accounts_of_analyst(caller.id)
     total = services.ledger.overall(caller.id)
     return OwnBudgets(
@@ -153,6 +157,7 @@ def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing
 
     Raises: NotFound.
     """
+    require(caller, "analyst")
     ledger = services.ledger
     stored = services.datasets.find(
         dataset, lambda row: ledger.account(row.id, caller.id) is not None

@@ -13,7 +13,7 @@ from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases import budgets
 from app.usecases.services import Services
-from app.usecases.visibility import visible
+from app.usecases.visibility import require, visible
 from storage.catalogue.datasets import StoredDataset
 from storage.catalogue.versions import Version
 from storage.errors import NotFound
@@ -32,6 +32,7 @@ class DatasetDetails:
 
 def register(services: Services, caller: Caller, registration: Registration) -> DatasetView:
     """Register the public description of a dataset for ever. Raises: AlreadyExists."""
+    require(caller, "owner")
     stored = services.datasets.register(
         registration.name,
         owner=caller.user,
@@ -67,6 +68,7 @@ def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
 
 def facts(services: Services, caller: Caller, name: str) -> Facts:
     """What the form of a query needs. Raises: NotFound, also without an account for it."""
+    require(caller, "analyst")
     stored = visible(services, caller, name)
     if services.ledger.account(stored.id, caller.id) is None:
         raise NotFound

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from app import __version__
 from app.contract.health import Readiness, Version
+from app.identity.callers import Caller
 from app.telemetry import metrics
 from app.usecases import catalogue
 from app.usecases.services import Services
+from app.usecases.visibility import require
 from storage.errors import NotFound
 
 #: The media type of ``exposition``.
@@ -39,8 +41,9 @@ def version() -> Version:
     return Version(version=__version__, api="v1", python=platform.python_version())
 
 
-def overview(services: Services) -> Overview:
+def overview(services: Services, caller: Caller) -> Overview:
     """State, versions and limits of the service."""
+    require(caller, "admin")
     settings = services.settings
     return Overview(
         ready=readiness(services).status == "ready",

@@ -13,7 +13,7 @@ from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.pages import every_item
 from app.usecases.services import Services
-from app.usecases.visibility import listing_scope
+from app.usecases.visibility import listing_scope, require
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
 from storage.ledger.ledger import EntryRow
@@ -38,6 +38,7 @@ def page(
 
     Raises: InvalidCursor.
     """
+    require(caller, "analyst", "owner", "auditor")
     rows = services.ledger.entries(
         **listing_scope(caller),
         dataset=dataset,
@@ -76,6 +77,7 @@ def verify(services: Services, caller: Caller) -> VerificationOut:
 
     Raises: Busy while another verification runs in this process.
     """
+    require(caller, "analyst", "owner", "auditor")
     if not _VERIFYING.acquire(blocking=False):
         raise Busy(retry_after=5)
     try:

@@ -18,7 +18,7 @@ from app.identity.callers import Caller
 from app.queries import AnyQuery
 from app.queries.query import Query
 from app.usecases.services import Services
-from app.usecases.visibility import owned
+from app.usecases.visibility import owned, require
 
 #: How many answers the allowance is divided by.
 ANSWERS = (1, 10, 100)
@@ -99,6 +99,7 @@ def preview(
 
     Raises: NotFound; InvalidRequest while the dataset has no nodes.
     """
+    require(caller, "owner")
     stored = owned(services, caller, dataset)
     public = stored.public
     if public is None:

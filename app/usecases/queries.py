@@ -20,7 +20,7 @@ from app.identity.callers import Caller
 from app.rendering import FORMATS as FORMATS
 from app.usecases import refusals
 from app.usecases.services import Services
-from app.usecases.visibility import listing_scope
+from app.usecases.visibility import listing_scope, require
 from storage.errors import NotFound
 from storage.queries.history import QueryRow
 
@@ -80,6 +80,7 @@ async def ask(
 
     Raises: the refusals of ``app.engine.answering``, free of charge; each is counted.
     """
+    require(caller, "analyst")
     try:
         return await services.answering.answer(
             request, caller.user, key, wait, lambda: services.rate.count(caller.key_id)
@@ -96,6 +97,7 @@ async def history(
 
     Raises: InvalidCursor.
     """
+    require(caller, "analyst", "owner", "auditor")
     page = await run_in_threadpool(
         services.queries.page,
         **listing_scope(caller),
@@ -111,6 +113,7 @@ async def look_up(
     services: Services, caller: Caller, query_id: str, wait: float | None = None
 ) -> QueryView:
     """One query, after at most ``wait`` seconds if it runs. Raises: NotFound."""
+    require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
     if row is None or not _may_see(row, caller):
@@ -133,6 +136,7 @@ async def look_up(
 
 async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     """Give the charge back if the query has not begun. Raises: NotFound, TooLate."""
+    require(caller, "analyst")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
     if row is None or row.analyst_id != caller.id:

@@ -11,7 +11,7 @@ from app.contract.queries import ChargeOut, QuoteOut
 from app.engine.requests import QuoteRequest as QuoteRequest
 from app.identity.callers import Caller
 from app.usecases.services import Services
-from app.usecases.visibility import visible
+from app.usecases.visibility import require, visible
 from storage.errors import NoRecords, NotFound
 
 
@@ -20,6 +20,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
 
     Raises: NotFound, UnsupportedQuery, NoRecords.
     """
+    require(caller, "analyst")
     stored = await run_in_threadpool(visible, services, caller, request.dataset)
     account = await run_in_threadpool(services.ledger.account, stored.id, caller.id)
     if account is None:

@@ -11,7 +11,7 @@ from app.contract.datasets import NodesOut, UploadOut, graph_domain
 from app.contract.errors import FieldError, InvalidRequest, NodesMissing
 from app.identity.callers import Caller
 from app.usecases.services import Services
-from app.usecases.visibility import owned
+from app.usecases.visibility import owned, require
 from storage.catalogue.datasets import StoredDataset
 from storage.errors import AlreadyExists, InvalidRecords
 from storage.ingest.media import form_of
@@ -32,6 +32,7 @@ async def take_nodes(
     Raises: NotFound, AlreadyExists, InvalidRequest, InvalidRecords, TooLarge, BodyTooSlow,
         UnsupportedMediaType.
     """
+    require(caller, "owner")
     form_of(media_type, gzipped)
     stored = await run_in_threadpool(owned, services, caller, name)
     _check_takes_nodes(stored)
@@ -69,6 +70,7 @@ async def take_records(
     Raises: NotFound, NodesMissing, UploadRunning, NoRecords, InvalidRecords, TooLarge,
         BodyTooSlow, UnsupportedMediaType.
     """
+    require(caller, "owner")
     form_of(media_type, gzipped)
     stored = await run_in_threadpool(owned, services, caller, name)
     if stored.public is None:
@@ -96,6 +98,7 @@ def withdraw(services: Services, caller: Caller, name: str) -> None:
 
     Raises: NotFound, NoRecords.
     """
+    require(caller, "owner")
     owned(services, caller, name)
     services.datasets.withdraw(name, actor=caller.user)
     services.uploads.tidy(name)

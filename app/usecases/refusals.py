@@ -16,6 +16,7 @@ from app.contract.problems import problem_type
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.services import Services
+from app.usecases.visibility import require
 from storage.assurance.refusals import HOUR_US
 from storage.errors import NoRecords
 
@@ -64,8 +65,9 @@ def count(services: Services, caller: Caller, dataset: str, error: Exception) ->
         services.refusals.count(caller.id, name, kind.slug)
 
 
-def latest(services: Services, days: int) -> list[RefusalCount]:
+def latest(services: Services, caller: Caller, days: int) -> list[RefusalCount]:
     """The refusals of the last ``days`` days, this hour included."""
+    require(caller, "auditor")
     hour_us = services.database.now_us() // HOUR_US * HOUR_US
     rows = services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
     return [

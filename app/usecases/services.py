@@ -1,11 +1,11 @@
-"""Everything a route may need, made once when the application starts."""
+"""The parts of one running service, which use cases call; made once at its start."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-# Names only: a route that needs the settings must not load the readers of records for it.
+# Names only: importing the settings must not load the readers of records.
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.engine.admission import Rate

@@ -13,6 +13,7 @@ from app.identity.callers import Caller
 from app.usecases import keys
 from app.usecases.budgets import balance
 from app.usecases.services import Services
+from app.usecases.visibility import require
 from storage.errors import NotFound
 from storage.people.users import User
 
@@ -34,18 +35,21 @@ def me(caller: Caller) -> Me:
 
 def create(services: Services, caller: Caller, new: UserIn) -> NewUser:
     """Create a user with a first key. Raises: AlreadyExists."""
+    require(caller, "admin")
     user, issued = services.users.create(new.name, new.roles, actor=caller.user)
     return NewUser(name=user.name, roles=sorted(user.roles), key=issued.key, key_id=issued.key_id)
 
 
-def page(services: Services, limit: int, cursor: str | None) -> Listing[UserOut]:
+def page(services: Services, caller: Caller, limit: int, cursor: str | None) -> Listing[UserOut]:
     """All users, newest first. Raises: InvalidCursor."""
+    require(caller, "admin")
     users = services.users.page(limit, cursor)
     return Listing(items=[_out(user) for user in users.items], next=users.next)
 
 
 def describe(services: Services, caller: Caller, name: str) -> UserDetails:
     """One user. Raises: NotFound."""
+    require(caller, "admin")
     user = services.users.find(name)
     if user is None:
         raise NotFound
@@ -58,11 +62,10 @@ def describe(services: Services, caller: Caller, name: str) -> UserDetails:
     )
 
 
-def change(services: Services, caller: Caller, name: str, wanted: UserChange) -> UserOut:
+def change(services: Services, caller: Caller, name: str, body: UserChange) -> UserOut:
     """Replace roles, disable or enable. Raises: NotFound, Conflict, ManagedElsewhere."""
-    user = services.users.update(
-        name, roles=wanted.roles, disabled=wanted.disabled, actor=caller.user
-    )
+    require(caller, "admin")
+    user = services.users.update(name, roles=body.roles, disabled=body.disabled, actor=caller.user)
     return _out(user)
 
 
@@ -70,6 +73,7 @@ def set_overall_budget(
     services: Services, caller: Caller, name: str, limit: PrivacyLoss
 ) -> OverallBudget:
     """Set what one analyst may learn of all datasets together. Raises: NotFound, BelowSpent."""
+    require(caller, "admin")
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:
         raise NotFound

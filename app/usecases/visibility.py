@@ -1,14 +1,25 @@
-"""Which datasets and which rows of lists a caller may see.
+"""Who may use a use case, and which datasets and rows of lists a caller may see.
 
 What a caller may not see does not exist, as far as they can tell: both are NotFound.
 """
 
 from __future__ import annotations
 
+from app.config.roles import Role
+from app.contract.errors import Forbidden
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound
+
+
+def require(caller: Caller, *roles: Role) -> None:
+    """Raises: Forbidden unless the caller has one of these roles.
+
+    Doors refuse earlier, before they read a body. This holds for every door there will be.
+    """
+    if caller.roles.isdisjoint(roles):
+        raise Forbidden
 
 
 def visible(services: Services, caller: Caller, name: str) -> StoredDataset:

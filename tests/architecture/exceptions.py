@@ -6,9 +6,6 @@ from __future__ import annotations
 EXCEPTIONS: frozenset[tuple[str, str]] = frozenset(
     {
         ("app/cli/cluster.py", "app.cluster"),
-        ("app/cli/maintenance.py", "storage.assurance"),
-        ("app/cli/maintenance.py", "storage.database"),
-        ("app/cli/serving.py", "storage.files"),
         ("app/dashboard/drawn.py", "app.rendering"),
         ("app/service/startup.py", "app.cluster"),
         ("app/service/startup.py", "mechanisms.model"),

@@ -47,9 +47,11 @@ def _page(
 
 
 @pages.get("/ui/refusals", dependencies=[allow("auditor")])
-def refusals_page(request: Request, services: ServicesDep, days: Days = 7) -> Response:
+def refusals_page(
+    request: Request, caller: CurrentCaller, services: ServicesDep, days: Days = 7
+) -> Response:
     """Refused queries by analyst, dataset, type and hour, and where they come in bursts."""
-    rows = refusals.latest(services, days)
+    rows = refusals.latest(services, caller, days)
     return render(
         request,
         "refusals.html",
@@ -61,23 +63,24 @@ def refusals_page(request: Request, services: ServicesDep, days: Days = 7) -> Re
 
 
 @pages.get("/ui/refusals.csv", dependencies=[allow("auditor")])
-def refusals_csv(services: ServicesDep, days: Days = 7) -> Response:
+def refusals_csv(caller: CurrentCaller, services: ServicesDep, days: Days = 7) -> Response:
     """The same as a file."""
-    rows = (
-        {**asdict(one), "hour": one.hour.isoformat()} for one in refusals.latest(services, days)
-    )
+    counts = refusals.latest(services, caller, days)
+    rows = ({**asdict(one), "hour": one.hour.isoformat()} for one in counts)
     return csv_file("refusals", COLUMNS, rows)
 
 
 @pages.get("/ui/audit", dependencies=[allow("auditor")])
-def trail(request: Request, services: ServicesDep, cursor: PageCursor = None) -> Response:
+def trail(
+    request: Request, caller: CurrentCaller, services: ServicesDep, cursor: PageCursor = None
+) -> Response:
     """The changes of users, keys, grants, uploads and limits, with their actors."""
-    page = audit.page(services, PAGE, cursor)
+    page = audit.page(services, caller, PAGE, cursor)
     return render(request, "audit.html", lines=page.items, next=page.next)
 
 
 @pages.get("/ui/audit.csv", dependencies=[allow("auditor")])
-def trail_csv(services: ServicesDep) -> Response:
+def trail_csv(caller: CurrentCaller, services: ServicesDep) -> Response:
     """The whole trail as a file."""
-    rows = (line.model_dump(mode="json") for line in audit.every_line(services))
+    rows = (line.model_dump(mode="json") for line in audit.every_line(services, caller))
     return csv_file("audit", list(AuditLine.model_fields), rows)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.templating import render
-from app.http.access import allow
+from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
 from app.usecases.health import overview
 
@@ -16,6 +16,7 @@ pages = pages_router()
 
 
 @pages.get("/ui/health", dependencies=[allow("admin")])
-async def health(request: Request, services: ServicesDep) -> Response:
-    """What the probes say, in words."""
-    return render(request, "health.html", service=await run_in_threadpool(overview, services))
+async def health(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+    """The state of the probes in words, versions and limits."""
+    service = await run_in_threadpool(overview, services, caller)
+    return render(request, "health.html", service=service)

@@ -31,9 +31,11 @@ LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
 
 
 @pages.get("/ui/users", dependencies=[allow("admin")])
-def users_page(request: Request, services: ServicesDep, cursor: PageCursor = None) -> Response:
+def users_page(
+    request: Request, caller: CurrentCaller, services: ServicesDep, cursor: PageCursor = None
+) -> Response:
     """All users, newest first."""
-    return _list(request, services, cursor=cursor)
+    return _list(request, caller, services, cursor=cursor)
 
 
 @pages.post("/ui/users", dependencies=[allow("admin")])
@@ -45,7 +47,7 @@ def create(
         body = read(NEW, {"name": form.get("name"), "roles": form.all("roles")})
         user = users.create(services, caller, body)
     except Exception as error:
-        return _list(request, services, alert=alert_of(error), form=form)
+        return _list(request, caller, services, alert=alert_of(error), form=form)
     return _one(request, user.name, caller, services, issued=user)
 
 
@@ -95,12 +97,13 @@ def revoke_key(name: str, id: str, caller: CurrentCaller, services: ServicesDep)
 
 def _list(
     request: Request,
+    caller: Caller,
     services: Services,
     cursor: str | None = None,
     alert: Alert | None = None,
     form: Form | None = None,
 ) -> Response:
-    page = users.page(services, PAGE, cursor)
+    page = users.page(services, caller, PAGE, cursor)
     return render(
         request,
         "users.html",

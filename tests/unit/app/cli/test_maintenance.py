@@ -59,7 +59,7 @@ def test_verify_says_valid_or_names_the_row(shop: Service) -> None:
     tamper(shop, "UPDATE query SET answer = x'00'")
     status, _, err = run("verify", "--data", data)
     assert status == 1
-    assert "NOT VALID: query: query " in err
+    assert "the ledger is not valid: query: query " in err
 
 
 def test_verify_finds_what_was_forgotten(shop: Service, tmp_path: Path) -> None:
