@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +12,6 @@ from app import __version__
 from app.cli.failures import fail
 from app.config.settings import Settings
 from app.usecases.maintenance import OutOfReach, make_data_folder
-
-#: Objects that many queries at once may hold before the collector looks for cycles among them;
-#: at the interpreter's 700 it looks through the same queries again and again, for nothing.
-COLLECT_AFTER = 50_000
 
 
 def version() -> None:
@@ -58,10 +53,6 @@ def serve(
 
         async def startup(self, sockets: object = None) -> None:
             await super().startup(sockets)  # type: ignore[arg-type]
-            # What is there now stays: the collector need not go through it again and again.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(COLLECT_AFTER, 10, 10)
             if fresh and key_file.exists():
                 typer.echo(f"The first admin's key is in {key_file}")
 

@@ -28,7 +28,6 @@ from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, quickly
 from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
-from app.engine.waiting import over
 from mechanisms.model.randomness import Randomness
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
@@ -198,7 +197,7 @@ class Answering:
         """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
         under_way = self._under_way.get(query_id)
         if under_way is not None and under_way.task is not None:
-            await over(under_way.task, wait)
+            await asyncio.wait([under_way.task], timeout=wait)
             return
         # It runs in another process: ask the database now and then.
         deadline = time.monotonic() + wait
@@ -225,9 +224,9 @@ class Answering:
         assert under_way.task is not None
         # The deadline is checked against instants, never against the end of the work: a reply of
         # 202 must not tell more of a run time than the clock does.
-        task, done = under_way.task, False
+        task, done = under_way.task, set[asyncio.Task[Reply]]()
         try:
-            done = await over(task, wait)
+            done, _ = await asyncio.wait([task], timeout=wait)
         finally:
             if not done:
                 # Nobody may take the exception: that the query was cancelled stands in its row.
@@ -307,7 +306,7 @@ class Answering:
         """
         begun = under_way.begun
         if not begun.done():
-            await over(begun, self._limit)
+            await asyncio.wait([begun], timeout=self._limit)
         if begun.done() and not begun.cancelled():
             return begun.result()
         begun.cancel()
@@ -326,7 +325,8 @@ class Answering:
         """
         job = self._execution.job(self._compute, *work)
         left = begun + self._limit - time.monotonic()
-        if not await over(job, max(0.0, left)):
+        await asyncio.wait([job], timeout=max(0.0, left))
+        if not job.done():
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
             job.add_done_callback(lambda _: self._places.leave(begun))
             instant = begun + release_after(time.monotonic() - begun, self._interval)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import QueryEpsilon
 from app.contract.models import Body, Name
 from app.queries import AnyQuery
+from app.queries.query import Price
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 
@@ -35,14 +37,11 @@ class QueryRequest(Body):
     query: AnyQuery
 
     def priced(self, dataset: Dataset) -> Priced:
-        """What the request means for ``dataset``; of the same one it is worked out once.
-
-        Raises: UnsupportedQuery.
-        """
-        known: Priced | None = self.__dict__.get("_priced")
-        if known is None or known.dataset is not dataset:
-            known = self.__dict__["_priced"] = Priced(self, dataset)
-        return known
+        """The request with its price for ``dataset``. Raises: UnsupportedQuery."""
+        price = self.query.price(dataset, self.loss)
+        # The ledger charges what the request says: a price that differs is a bug, never a rebate.
+        assert price.total() == self.loss
+        return Priced(self, dataset, price)
 
     @cached_property
     def canonical(self) -> bytes:
@@ -61,27 +60,30 @@ class QueryRequest(Body):
         return PrivacyLoss(self.epsilon, self.query.delta_atto())
 
 
+@dataclass(frozen=True)
 class Priced:
-    """A request with its price for one dataset, and what of its reply is known by then."""
+    """A request with its price for one dataset."""
 
-    def __init__(self, request: QueryRequest, dataset: Dataset) -> None:
-        loss = request.loss
-        price = request.query.price(dataset, loss)
-        # The ledger is charged what was asked for: a price that differs is a bug, no rebate.
-        assert price.total() == loss
-        self.dataset = dataset
-        charge = {**loss.as_dict(), "neighbouring": dataset.neighbouring.value}
-        self._named = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
-        query = request.query.model_dump(mode="json")
-        self._charged = f',"query":{written(query)},"charge":{written(charge)},"remaining":'
-        self._spent = f',"steps":{written([step.as_dict() for step in price.steps])},"answer":'
+    request: QueryRequest
+    dataset: Dataset
+    price: Price
 
     def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
         """The body of the reply, compact JSON."""
-        return (
-            f'{{"id":"{reservation.query_id}",{self._named}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict())}{self._spent}{written(answer)},"
-            f'"receipt":"{reservation.receipt.hex()}"}}'
+        charge = self.request.loss.as_dict()
+        return written(
+            {
+                "id": str(reservation.query_id),
+                "status": "answered",
+                "dataset": self.dataset.name,
+                "dataset_version": reservation.version,
+                "query": self.request.query.model_dump(mode="json"),
+                "charge": {**charge, "neighbouring": self.dataset.neighbouring.value},
+                "remaining": reservation.remaining.as_dict(),
+                "steps": [step.as_dict() for step in self.price.steps],
+                "answer": answer,
+                "receipt": reservation.receipt.hex(),
+            }
         ).encode()
 
 

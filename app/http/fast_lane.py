@@ -17,7 +17,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.contract.problems import response_to
-from app.http.headers import QuickRequest
 from app.http.route import Route
 
 PATH = "/v1/queries"
@@ -50,7 +49,7 @@ class FastLane:
             await self._app(scope, receive, send)
             return
         scope["route"] = self._route
-        request = QuickRequest(scope, receive, send)
+        request = Request(scope, receive, send)
         try:
             reply = await self._answer(request)
         except Exception as error:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from secrets import token_hex
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.contract.ids import random_bytes
 from app.contract.problems import INTERNAL, response
 from app.telemetry import logs
 from app.telemetry.metrics import Metrics
@@ -61,7 +61,7 @@ class Observed:
         if method == "HEAD":
             # The answer to GET without its content, which the server leaves out (RFC 9110, 9.3.2).
             scope = {**scope, "method": "GET"}
-        request_id = random_bytes(8).hex()
+        request_id = token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
         started = time.perf_counter()
         status: int | None = None

@@ -5,8 +5,6 @@ No bodies, no paths with names in them, no query strings, no exception texts, no
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import json
 import logging
 import threading
@@ -24,7 +22,6 @@ ALLOWED = frozenset(
     | {"request_id", "method", "route", "status", "error", "version", "host", "port"}
 )
 OWN = "privypurse"
-_ENCODER = json.JSONEncoder()
 #: A logger as last configured: to make another takes longer than to write a line with it.
 ready: FilteringBoundLogger = structlog.get_logger(OWN)
 #: Libraries whose messages are about sockets and schema versions, arguments included.
@@ -34,11 +31,6 @@ SPEAKING = ("uvicorn", "alembic")
 def only_allowed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Drop every field that is not on the list."""
     return {key: value for key, value in event.items() if key in ALLOWED}
-
-
-def stamped(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["timestamp"] = datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
-    return event
 
 
 class JsonLine(logging.Formatter):
@@ -61,37 +53,18 @@ class JsonLine(logging.Formatter):
 
 
 class Lines:
-    """Our own lines, straight to the stream: a record of ``logging`` takes longer than all else.
+    """Writes the lines of this service to a stream, each at once.
 
-    What one turn of an event loop has to say is written at its end, in one piece. A line that
-    cannot be written is lost, as with the handlers of ``logging``.
+    A line that cannot be written is lost, as with the handlers of ``logging``.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = threading.Lock()
-        self._said: list[str] = []
-        #: The loop that will write what is said.
-        self._writer: asyncio.AbstractEventLoop | None = None
-        atexit.register(self._write)
 
     def msg(self, line: str) -> None:
-        with self._lock:
-            self._said.append(line + "\n")
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # on a thread of another kind
-            self._write()
-            return
-        if loop is not self._writer:
-            self._writer = loop
-            loop.call_soon(self._write)
-
-    def _write(self) -> None:
-        with self._lock:
-            said, self._said, self._writer = self._said, [], None
-        with suppress(OSError, ValueError):  # ValueError: the stream is closed
-            self._stream.write("".join(said))
+        with self._lock, suppress(OSError, ValueError):  # ValueError: the stream is closed
+            self._stream.write(line + "\n")
             self._stream.flush()
 
     debug = info = warning = error = critical = msg
@@ -105,9 +78,9 @@ def configure(level: int = logging.INFO) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            stamped,
+            structlog.processors.TimeStamper("iso"),
             only_allowed,
-            lambda _logger, _level, event: _ENCODER.encode(event),
+            structlog.processors.JSONRenderer(default=None),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,

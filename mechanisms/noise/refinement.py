@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from mechanisms.model.randomness import WordSource
+from mechanisms.noise.intervals import bounds
 from mechanisms.noise.rate import Rate
 
 Bound = Fraction | float
@@ -99,11 +100,4 @@ def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tu
         time -= iv.log(iv.mpf(arrival.weight))
     if arrival.tail:
         time += iv.log(1 - iv.exp(-iv.mpf(rate.a) / rate.b))
-    low, high = time._mpi_
-    return exact(low), exact(high)
-
-
-def exact(number: tuple[int, int, int, int]) -> Fraction:
-    """The rational value of a finite mpmath number: (−1)^sign · mantissa · 2^exponent."""
-    sign, mantissa, exponent, _ = number
-    return Fraction(-mantissa if sign else mantissa) * Fraction(2) ** exponent
+    return bounds(time)

@@ -25,8 +25,8 @@ from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
+from mechanisms.noise.intervals import bounds
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.refinement import exact
 from mechanisms.noise.rounded_laplace import rounded_laplace
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
 from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends, needs_delta
@@ -113,4 +113,4 @@ def margin(rate: Rate, delta_atto: int) -> int:
     iv: Any = MPIntervalContext()
     iv.prec = 200
     tail = iv.log(iv.mpf(ATTO) / delta_atto) * rate.b / rate.a
-    return ceil(exact(tail._mpi_[1]))
+    return ceil(bounds(tail)[1])

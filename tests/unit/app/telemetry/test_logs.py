@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import subprocess
-import sys
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from typing import Any
 
@@ -77,81 +74,33 @@ class Stream(StringIO):
         return super().write(text)
 
 
-def test_what_one_turn_of_a_loop_says_is_written_in_one_piece() -> None:
+def test_each_line_is_written_at_once() -> None:
     stream = Stream()
-    said = logs.Lines(stream)
-
-    async def speak() -> None:
-        for turn in range(3):
-            for line in range(4):
-                said.info(f"{turn}.{line}")
-            await asyncio.sleep(0)
-
-    asyncio.run(speak())
-    assert stream.getvalue().split() == [f"{turn}.{line}" for turn in range(3) for line in range(4)]
-    assert stream.writes == 3
-
-
-def test_off_a_loop_a_line_is_written_at_once() -> None:
-    stream = Stream()
-    said = logs.Lines(stream)
+    lines = logs.Lines(stream)
     for count in (1, 2):
-        said.info("here")
+        lines.info("here")
+        assert stream.getvalue() == "here\n" * count
         assert stream.writes == count
 
 
-def test_a_loop_that_ends_takes_no_line_with_it() -> None:
-    """What it could not write any more is written by whoever speaks next."""
+def test_a_line_that_cannot_be_written_is_lost() -> None:
     stream = Stream()
-    said = logs.Lines(stream)
-
-    async def speak() -> None:
-        said.info("last")
-        asyncio.get_running_loop().stop()
-
-    loop = asyncio.new_event_loop()
-    with suppress(RuntimeError):  # stopped before it was done
-        loop.run_until_complete(speak())
-    loop.close()
-    asyncio.run(_say(said, "next"))
-    assert stream.getvalue().split() == ["last", "next"]
-
-
-async def _say(said: logs.Lines, line: str) -> None:
-    said.info(line)
-    await asyncio.sleep(0)
+    lines = logs.Lines(stream)
+    stream.close()
+    lines.info("lost")
 
 
 def test_threads_lose_no_line() -> None:
     stream = Stream()
-    said = logs.Lines(stream)
+    lines = logs.Lines(stream)
 
-    def speak(name: int) -> None:
+    def write(name: int) -> None:
         for line in range(500):
-            said.info(f"{name}.{line}")
+            lines.info(f"{name}.{line}")
 
-    async def many() -> None:
-        threads = [asyncio.to_thread(speak, name) for name in range(4)]
-        speaking = asyncio.gather(*threads)
-        line = 0
-        while not speaking.done():
-            said.info(f"loop.{line}")
-            line += 1
-            await asyncio.sleep(0)
-
-    asyncio.run(many())
-    lines = stream.getvalue().split()
-    assert sum(not line.startswith("loop") for line in lines) == 2000
-    mine = [line for line in lines if line.startswith("loop")]
-    assert mine == [f"loop.{n}" for n in range(len(mine))]
-
-
-def test_what_was_said_last_is_written_when_the_process_ends() -> None:
-    code = (
-        "import asyncio, sys; from app.telemetry.logs import Lines; said = Lines(sys.stderr)\n"
-        "loop = asyncio.new_event_loop()\n"
-        "loop.call_soon(lambda: (said.info('last'), loop.stop()))\n"
-        "loop.run_forever()"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stderr == "last\n"
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    written = stream.getvalue().split()
+    for name in range(4):
+        own = [line for line in written if line.startswith(f"{name}.")]
+        assert own == [f"{name}.{line}" for line in range(500)]

@@ -1,0 +1,138 @@
+"""Private names of libraries are on one list, each with its reason and a pinned library."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.architecture.imports import ROOT
+from tests.architecture.private_names import (
+    Finding,
+    classes_of,
+    findings,
+    project_classes,
+    project_findings,
+)
+
+
+@dataclass(frozen=True)
+class Seam:
+    """Private names that one file takes from one library, and why no public name serves."""
+
+    path: str
+    library: str
+    names: frozenset[str]
+    reason: str
+
+
+SEAMS = (
+    Seam(
+        "mechanisms/kernels/compiled.py",
+        "numba",
+        frozenset(
+            {"_cache", "_cache_file", "_load_index", "_data_name", "_save_data", "_save_index"}
+        ),
+        "Two processes that compile one kernel may overwrite each other's code in the cache.",
+    ),
+    Seam(
+        "mechanisms/noise/intervals.py",
+        "mpmath",
+        frozenset({"_mpi_"}),
+        "The public ends of an interval are intervals again; only the pair is exact.",
+    ),
+    Seam(
+        "storage/database/statements.py",
+        "sqlalchemy",
+        frozenset({"_result_columns"}),
+        "A compiled statement names the columns of its rows nowhere else.",
+    ),
+    Seam(
+        "app/cluster/executor.py",
+        "distributed",
+        frozenset({"_ensure_connected"}),
+        "The client waits without limit for a scheduler that accepts a connection and is silent.",
+    ),
+)
+
+
+def test_every_private_name_of_a_library_is_on_the_list() -> None:
+    listed = {Finding(seam.path, name) for seam in SEAMS for name in seam.names}
+    assert project_findings() == listed
+
+
+@pytest.mark.parametrize("seam", SEAMS, ids=lambda seam: seam.library)
+def test_its_library_is_pinned_to_a_minor_version(seam: Seam) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    entries = project["dependencies"] + optional["cluster"] + optional["s3"]
+    (requirement,) = (r for r in map(Requirement, entries) if r.name == seam.library)
+    assert re.fullmatch(r"==\d+\.\d+\.\*", str(requirement.specifier))
+
+
+CLASSES = project_classes()
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("from fastapi import _compat", "_compat"),
+        ("from fastapi._compat import lenient_issubclass", "_compat"),
+        ("import uvicorn._types", "_types"),
+        ("import importlib\nimportlib.import_module('fastapi._compat')", "_compat"),
+        ("def f(request):\n    request._body = b''", "_body"),
+        ("def f(request):\n    return request.scope, request._receive", "_receive"),
+        ("def f(kernel):\n    return kernel._cache.path", "_cache"),
+        ("def f(request):\n    return getattr(request, '_body', b'')", "_body"),
+        ("def f(request):\n    setattr(request, '_body', b'')", "_body"),
+        ("def f(request):\n    return request.__dict__['_body']", "_body"),
+        ("def f(request):\n    return request.__dict__.get('_body')", "_body"),
+        ("def f(request):\n    return vars(request)['_body']", "_body"),
+        ("from operator import attrgetter\nf = attrgetter('client._pool')", "_pool"),
+        (
+            "from starlette.requests import Request\n"
+            "class Own(Request):\n    def f(self):\n        self._body = b''",
+            "_body",
+        ),
+        (
+            "import starlette.requests as lib\n"
+            "class Own(lib.Request):\n    def f(self):\n        return self._json",
+            "_json",
+        ),
+        (
+            "from app.http.route import Route\n"
+            "class Own(Route):\n    def f(self):\n        return self._embed_body_fields",
+            "_embed_body_fields",
+        ),
+        (
+            "from distributed import Client\n"
+            "class Own(Client):\n    async def _ensure_connected(self): ...",
+            "_ensure_connected",
+        ),
+    ],
+)
+def test_a_seeded_private_name_is_found(source: str, name: str) -> None:
+    path = Path("app/seeded.py")
+    classes = CLASSES | classes_of(path, source)
+    assert {finding.name for finding in findings(path, source, classes)} == {name}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from __future__ import annotations\nfrom app.http.route import _own",
+        "class Own:\n    def __init__(self):\n        self._body = b''\n"
+        "    def f(self):\n        return self._body",
+        "from starlette.requests import Request\n"
+        "class Own(Request):\n    def f(self):\n        return self._mine",
+        "def f(row, count):\n    _, first = row._make(count), row._fields\n    return first",
+    ],
+)
+def test_own_and_documented_names_are_not_reported(source: str) -> None:
+    path = Path("app/seeded.py")
+    classes = CLASSES | classes_of(path, source)
+    assert list(findings(path, source, classes)) == []
