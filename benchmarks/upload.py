@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.model.executor import InProcess
+from mechanisms.model.executor import Executor
 from storage.ingest import UploadLimits
 from storage.records.preparation import open_records, prepare_upload
 
@@ -25,7 +25,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-class Threads(InProcess):
+class Threads(Executor):
     """The executor of a service with this many workers."""
 
     def __init__(self, workers: int) -> None:
