@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from distributed import Client, Future, Security
 
 from app.cluster import tasks
-from mechanisms.model.executor import Arrays, Executor, InProcess, Part, PartResult
+from mechanisms.model.executor import Arrays, Executor, Part, PartResult
 from storage.cluster.scratch import Scratch
 
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ class ClusterFailed(RuntimeError):
     """The scheduler, all workers or the work itself failed; of the records it says nothing."""
 
 
-class ClusterExecutor(InProcess):
+class ClusterExecutor(Executor):
     """Threads for what is small, and a cluster from ``worth`` steps of work on."""
 
     def __init__(

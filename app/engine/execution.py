@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from mechanisms.model.executor import Executor, InProcess
+from mechanisms.model.executor import Executor
 from storage.database.database import Database
 
 P = ParamSpec("P")
@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-class ThreadExecutor(InProcess):
+class ThreadExecutor(Executor):
     """Runs the parts of one kernel on a pool of threads (``mechanisms.model.executor``)."""
 
     def __init__(self, workers: int) -> None:

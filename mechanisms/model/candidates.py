@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from mechanisms.model.domains import Dataset, GraphDomain
 from mechanisms.model.errors import UnsupportedQuery
@@ -30,7 +30,7 @@ class AllNodes:
     """All nodes of a graph, in the order of its public list."""
 
     kind = "nodes"
-    description: ClassVar[str] = "All nodes of a graph; a selected one comes back as its id."
+    description = "All nodes of a graph; a selected one comes back as its id."
 
     def count(self, dataset: Dataset) -> int:
         return graph_domain(dataset).nodes

@@ -8,7 +8,7 @@ number of workers or on where they run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -21,15 +21,15 @@ Arrays = Mapping[str, NDArray[Any]]
 PartResult = tuple[NDArray[Any], ...]
 
 
-class Executor(Protocol):
-    @property
-    def workers(self) -> int:
-        """The number of parts that run concurrently here; a hint for how many parts to cut."""
-        ...
+class Executor:
+    """Runs parts one after another; the base of executors that run parts concurrently."""
+
+    #: The number of parts that run concurrently here; a hint for how many parts to cut.
+    workers = 1
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         """``kernel`` of every part, in the order of the parts. Raises the first error."""
-        ...
+        return [kernel(part) for part in parts]
 
     def spread(
         self,
@@ -51,26 +51,7 @@ class Executor(Protocol):
             done: called with the number of each finished part, one call at a time or on the thread
                 that finished it. An exception from it stops the work.
         """
-        ...
 
-
-class InProcess:
-    """Implements ``spread`` by ``map``: the base of executors that run on this machine alone."""
-
-    workers = 1
-
-    def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-        return [kernel(part) for part in parts]
-
-    def spread(
-        self,
-        kernel: Callable[[Arrays, Part], PartResult],
-        arrays: Arrays,
-        cut: Callable[[int], Sequence[Part]],
-        *,
-        work: int,
-        done: Callable[[int], None] | None = None,
-    ) -> list[PartResult]:
         def one(numbered: tuple[int, Part]) -> PartResult:
             number, part = numbered
             result = kernel(arrays, part)
@@ -81,5 +62,5 @@ class InProcess:
         return self.map(one, list(enumerate(cut(self.workers))))
 
 
-class Inline(InProcess):
+class Inline(Executor):
     """Runs every part immediately on the calling thread: for tests and small work."""

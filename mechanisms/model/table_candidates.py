@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from mechanisms.model.domains import Attribute, Dataset, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
@@ -20,7 +20,7 @@ from mechanisms.model.tree_shape import MAX_TOTAL_NODES, check_tree, signature
 class Attributes:
     """Attributes of a table, scored by their information about a class attribute."""
 
-    description: ClassVar[str] = (
+    description = (
         "Attributes of a table, compared by what they say about a class attribute; a selected one "
         "comes back by its name."
     )
@@ -58,7 +58,7 @@ class Attributes:
 class ValuesOf:
     """The public levels of one attribute: values, bins of numbers, and the missing level."""
 
-    description: ClassVar[str] = (
+    description = (
         "The public values or bins of one attribute, and its missing value; a selected one comes "
         "back as itself."
     )
@@ -84,7 +84,7 @@ class Trees:
         a repeated tree. ``count`` raises UnsupportedQuery if the trees do not fit a dataset.
     """
 
-    description: ClassVar[str] = (
+    description = (
         "Public decision trees, compared by their private rates; a selected one comes back as its "
         "place in the list, from 0."
     )

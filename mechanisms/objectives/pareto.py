@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from mechanisms.kernels.dominance import LARGEST_WORK, dominance_work
 from mechanisms.model.candidates import Candidates
@@ -36,7 +36,7 @@ class Pareto:
     Source: Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5.
     """
 
-    facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
+    facts = ObjectiveFacts(
         title="Pareto score",
         description=(
             "Candidates are ranked by how few others are strictly better in every utility. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
@@ -13,7 +13,7 @@ from mechanisms.objectives.objective import Term
 class SingleUtility:
     """The only member, unchanged. Implements ``Objective``."""
 
-    facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
+    facts = ObjectiveFacts(
         title="One utility",
         description="Candidates are ranked by one utility as it is.",
         source="That of the utility.",

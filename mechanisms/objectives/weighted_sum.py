@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class WeightedSum:
     Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
     """
 
-    facts: ClassVar[ObjectiveFacts] = ObjectiveFacts(
+    facts = ObjectiveFacts(
         title="Weighted sum",
         description=(
             "Candidates are ranked by the sum of several utilities, each times its weight; a "

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from mechanisms.kernels.long_division import LIMIT, scaled_floor
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import (
     Integers,
     Sensitivity,
@@ -57,6 +58,12 @@ def scores(
 def score_bound(grid: Grid, score_bits: int) -> int:
     """2^q · (T + max|u| / Δ + 1): no score of any possible dataset exceeds it."""
     return (grid.horizon + -(-grid.largest // grid.cap) + 1) << score_bits
+
+
+def check_exact(grid: Grid, score_bits: int) -> None:
+    """Raise UnsupportedQuery, from public facts, unless utilities and scores fit 64 bits."""
+    if max(grid.cap, grid.largest, score_bound(grid, score_bits)) >= LIMIT:
+        raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
 
 
 def global_scores(utilities: Integers, cap: int, score_bits: int) -> Integers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from accounting.composition import Step
@@ -18,22 +17,21 @@ from mechanisms.selection.laws import OrderedLaw, exponential_probabilities, pee
 from mechanisms.selection.selector import Draws, Selector
 
 
-@dataclass(frozen=True)
 class Exponential(Selector):
     """One race draws all k candidates in order, for either value of ``draws``.
 
     Its law is that of k draws without replacement (Plackett–Luce), each at exactly ε/k.
     """
 
-    name: str = "exponential"
-    title: str = "Exponential mechanism"
-    description: str = (
+    name = "exponential"
+    title = "Exponential mechanism"
+    description = (
         "Draws a candidate with probability proportional to exp(ε·score / 2). Several candidates "
         "come from one race, in order of arrival, which has exactly the law of drawing one after "
         "another without replacement at equal shares; peeled and one-shot are therefore the same."
     )
-    source: str = "McSherry and Talwar, Mechanism Design via Differential Privacy, 2007, Theorem 6"
-    noisy_max: str = "The same law as the largest of scores with Gumbel noise of scale 2/ε."
+    source = "McSherry and Talwar, Mechanism Design via Differential Privacy, 2007, Theorem 6"
+    noisy_max = "The same law as the largest of scores with Gumbel noise of scale 2/ε."
 
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:
         return one_release("exponential mechanism", loss, k)

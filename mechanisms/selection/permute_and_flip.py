@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -25,22 +24,21 @@ from mechanisms.selection.laws import (
 from mechanisms.selection.selector import Draws, Selector
 
 
-@dataclass(frozen=True)
 class PermuteAndFlip(Selector):
-    name: str = "permute_and_flip"
-    title: str = "Permute-and-flip"
-    description: str = (
+    name = "permute_and_flip"
+    title = "Permute-and-flip"
+    description = (
         "Adds one-sided geometric noise to every score and takes the largest, equal ones at "
         "random: exactly the permute-and-flip mechanism. Its expected error is never above that "
         "of the exponential mechanism and up to half of it. Several candidates are drawn either "
         "one after another, each with its share of the loss, or in one shot, as the largest of a "
         "single noisy vector; both have the same privacy loss, but different laws."
     )
-    source: str = (
+    source = (
         "McKenna and Sheldon, Permute-and-Flip, NeurIPS 2020, Theorems 1 and 2; as exponential "
         "noise: Ding et al., 2021"
     )
-    noisy_max: str = (
+    noisy_max = (
         "The same law as the largest of scores with one-sided exponential noise of rate ε/2."
     )
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -24,7 +23,7 @@ from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Objective, ParallelObjective, RelativeObjective
 from mechanisms.selection import Draws, Selector
 from mechanisms.selection.checks import a_release_each
-from mechanisms.selection.dampening import score_bound, scores
+from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.utilities.utility import Grid
 
 
@@ -70,8 +69,7 @@ def plan(
             f"k lies between 1 and the number of candidates, {count}", supported={"k": count}
         )
     grid, bits = objective.grid(dataset, candidates, sensitivity), score_bits(k)
-    if max(grid.cap, grid.largest, score_bound(grid, bits)) >= LIMIT:
-        raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
+    check_exact(grid, bits)
     return Plan(grid, bits, count)
 
 

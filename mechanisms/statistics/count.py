@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
@@ -21,10 +20,10 @@ _BLOCK = 1 << 20
 class Count(SinglePart):
     """GS = 1 under both relations: a replacement changes the truth value of at most one row."""
 
-    name: ClassVar[str] = "count"
-    title: ClassVar[str] = "Count"
-    description: ClassVar[str] = "How many rows meet a condition; without one, how many there are."
-    source: ClassVar[str] = "One row changes the count by at most one."
+    name = "count"
+    title = "Count"
+    description = "How many rows meet a condition; without one, how many there are."
+    source = "One row changes the count by at most one."
 
     where: Condition = field(default_factory=lambda: condition({"all": []}))
     what = "count"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
@@ -19,10 +18,10 @@ from mechanisms.statistics.statistic import Measurement
 class Edges(SinglePart):
     """LS ≡ GS = 1, and 0 where no edge is possible; data-dependent noise gains nothing."""
 
-    name: ClassVar[str] = "edges"
-    title: ClassVar[str] = "Edges"
-    description: ClassVar[str] = "How many edges the graph has."
-    source: ClassVar[str] = "One edge changes the count by one."
+    name = "edges"
+    title = "Edges"
+    description = "How many edges the graph has."
+    source = "One edge changes the count by one."
 
     what = "number of edges"
 

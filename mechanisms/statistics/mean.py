@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.domains import Dataset
@@ -23,10 +22,10 @@ class Mean:
     the bounds.
     """
 
-    name: ClassVar[str] = "mean"
-    title: ClassVar[str] = "Mean"
-    description: ClassVar[str] = "The mean of a numeric attribute, inside its bounds."
-    source: ClassVar[str] = "Dwork, McSherry, Nissim, Smith 2006, for sum and count"
+    name = "mean"
+    title = "Mean"
+    description = "The mean of a numeric attribute, inside its bounds."
+    source = "Dwork, McSherry, Nissim, Smith 2006, for sum and count"
 
     attribute: str
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import exp
-from typing import ClassVar
 
 import numpy as np
 
@@ -57,13 +56,13 @@ class CutOffLevels:
 class SmallestSum(SinglePart):
     """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
 
-    name: ClassVar[str] = "smallest_sum"
-    title: ClassVar[str] = "Sum of the smallest"
-    description: ClassVar[str] = (
+    name = "smallest_sum"
+    title = "Sum of the smallest"
+    description = (
         "The sum of the public values up to the private cut-off. It protects the cut-off alone, by "
         "one step: not the values, nor anyone whose values they are."
     )
-    source: ClassVar[str] = "Canard, Olivier, Quertier 2017, Examples 5 and 14; corrected"
+    source = "Canard, Olivier, Quertier 2017, Examples 5 and 14; corrected"
 
     what = "sum of the smallest values"
 

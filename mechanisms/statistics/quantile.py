@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +37,10 @@ _BLOCK = 1 << 16
 class Quantile(SinglePart):
     """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
 
-    name: ClassVar[str] = "quantile"
-    title: ClassVar[str] = "Quantile"
-    description: ClassVar[str] = "The smallest number that a given share of the rows do not exceed."
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith 2007, section 3.1; Smith 2011"
+    name = "quantile"
+    title = "Quantile"
+    description = "The smallest number that a given share of the rows do not exceed."
+    source = "Nissim, Raskhodnikova, Smith 2007, section 3.1; Smith 2011"
 
     attribute: str
     quantile: Fraction
@@ -114,9 +113,9 @@ class Quantile(SinglePart):
 class Median(Quantile):
     """The quantile of one half."""
 
-    name: ClassVar[str] = "median"
-    title: ClassVar[str] = "Median"
-    description: ClassVar[str] = "The smallest number that half of the rows do not exceed."
+    name = "median"
+    title = "Median"
+    description = "The smallest number that half of the rows do not exceed."
 
     quantile: Fraction = Fraction(1, 2)
     what = "median"

@@ -19,6 +19,9 @@ class SinglePart(ABC):
     """Implements ``Statistic`` and ``Part`` together."""
 
     name: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    source: ClassVar[str]
     what: str
 
     @abstractmethod

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 
@@ -66,12 +65,10 @@ class StarBound(SmoothMaximum):
 class Stars(SinglePart):
     """GS = 2·C(m, k − 1), m the most further neighbours of a node that gains an edge."""
 
-    name: ClassVar[str] = "stars"
-    title: ClassVar[str] = "Stars"
-    description: ClassVar[str] = (
-        "How many stars of k leaves the graph has: Σ over nodes of C(d, k)."
-    )
-    source: ClassVar[str] = "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-stars)"
+    name = "stars"
+    title = "Stars"
+    description = "How many stars of k leaves the graph has: Σ over nodes of C(d, k)."
+    source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-stars)"
 
     k: int
     what = "number of stars"

@@ -7,7 +7,6 @@ exactly by the steps of one row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
@@ -25,12 +24,10 @@ class Sum(SinglePart):
     LS is the same almost everywhere, so data-dependent noise gains nothing.
     """
 
-    name: ClassVar[str] = "sum"
-    title: ClassVar[str] = "Sum"
-    description: ClassVar[str] = (
-        "The sum of a numeric attribute; a missing cell counts as the middle."
-    )
-    source: ClassVar[str] = "Dwork, McSherry, Nissim, Smith 2006"
+    name = "sum"
+    title = "Sum"
+    description = "The sum of a numeric attribute; a missing cell counts as the middle."
+    source = "Dwork, McSherry, Nissim, Smith 2006"
 
     attribute: str
     what = "sum"

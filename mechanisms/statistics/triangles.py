@@ -12,7 +12,6 @@ attains both. The last term matters only at large distances.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -59,10 +58,10 @@ class TriangleLevels(SmoothMaximum):
 class Triangles(SinglePart):
     """GS = m, the most neighbours that two nodes may share."""
 
-    name: ClassVar[str] = "triangles"
-    title: ClassVar[str] = "Triangles"
-    description: ClassVar[str] = "How many triangles the graph has."
-    source: ClassVar[str] = "Nissim, Raskhodnikova, Smith, 2007, section 3.3 (local sensitivity)"
+    name = "triangles"
+    title = "Triangles"
+    description = "How many triangles the graph has."
+    source = "Nissim, Raskhodnikova, Smith, 2007, section 3.3 (local sensitivity)"
 
     what = "number of triangles"
 

@@ -13,7 +13,6 @@ graph of five nodes without an edge has LS 15, where it gives 7.5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -82,12 +81,10 @@ class TwoTriangleLevels(SmoothMaximum):
 class TwoTriangles(SinglePart):
     """GS = C(m, 2) + 2m(m − 1), m the most neighbours that two nodes may share."""
 
-    name: ClassVar[str] = "two_triangles"
-    title: ClassVar[str] = "Two-triangles"
-    description: ClassVar[str] = "How many pairs of triangles have an edge in common."
-    source: ClassVar[str] = (
-        "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-triangles); bounds corrected"
-    )
+    name = "two_triangles"
+    title = "Two-triangles"
+    description = "How many pairs of triangles have an edge in common."
+    source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-triangles); bounds corrected"
 
     what = "number of two-triangles"
 

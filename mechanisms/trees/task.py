@@ -40,7 +40,7 @@ class Task:
         if not names:
             raise UnsupportedQuery("a tree needs an attribute beside its class")
         if class_name in names:
-            raise UnsupportedQuery("the class attribute cannot be one that the tree asks")
+            raise UnsupportedQuery("the class attribute cannot be an attribute of the tree")
         if len(set(names)) < len(names):
             raise UnsupportedQuery("an attribute is listed twice")
         attributes = tuple(attribute_named(dataset, name) for name in names)

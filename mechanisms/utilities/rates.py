@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,22 @@ from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_c
 from mechanisms.utilities.utility import Grid, Measurement, finest_bits
 
 FINEST = 32
+
+
+@dataclass(frozen=True)
+class CountedTrees:
+    """A number of trees that are already evaluated. Implements ``Candidates``."""
+
+    size: int
+    #: The private counts; None where only public facts are needed.
+    counts: Confusion | None = None
+    kind: str = "trees"
+
+    def count(self, dataset: Dataset) -> int:
+        return self.size
+
+    def label(self, dataset: Dataset, index: int) -> int:
+        return index
 
 
 class Rate(ABC):
@@ -41,11 +58,8 @@ class Rate(ABC):
         return "the class of a record", self.name
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
-        tree_candidates(candidates).count(dataset)
-        return self.rate_grid(dataset)
-
-    def rate_grid(self, dataset: Dataset) -> Grid:
-        """The grid over a table, for any trees."""
+        if not isinstance(candidates, CountedTrees):
+            tree_candidates(candidates).count(dataset)
         rows = row_bound(dataset)
         # δ falls to 1/(2N). Without steps of a hundredth of 1/N, rounding up would dominate it.
         bits = finest_bits(rows + 1, max(FINEST, (100 * rows).bit_length()), ROWS)
@@ -65,8 +79,12 @@ class Rate(ABC):
         sensitivity: Sensitivity,
         grid: Grid,
     ) -> Measurement:
-        forest = tree_candidates(candidates).forest(dataset)
-        counts = confusion(records_of(TableRecords, records), forest)
+        if isinstance(candidates, CountedTrees):
+            assert candidates.counts is not None, "rates are measured on counted trees"
+            counts = candidates.counts
+        else:
+            forest = tree_candidates(candidates).forest(dataset)
+            counts = confusion(records_of(TableRecords, records), forest)
         hits, total = self.counted(counts)
         return self.of_counts(hits, np.full(hits.shape, total), dataset, sensitivity, grid)
 

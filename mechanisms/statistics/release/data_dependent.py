@@ -78,7 +78,7 @@ def depends(most: float) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "error_at_most": significant(most),
         "explanation": (
-            "The noise depends on the records, so its size cannot be told: with this probability "
+            "The noise depends on the records, so its size is not published: with this probability "
             "the value is within at most `error_at_most` of the true one, and mostly far closer."
         ),
     }

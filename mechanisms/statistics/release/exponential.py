@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
 from typing import Any
@@ -22,20 +21,19 @@ from mechanisms.statistics.release.mechanism import CONFIDENCE, Mechanism, share
 from mechanisms.statistics.statistic import Statistic
 
 
-@dataclass(frozen=True)
 class ExponentialQuantile(Mechanism):
     """Pure ε. The candidates are the cells of the grid to which numbers are floored.
 
     A tied number is as wide as its own cell.
     """
 
-    name: str = "exponential"
-    title: str = "Exponential mechanism"
-    description: str = (
+    name = "exponential"
+    title = "Exponential mechanism"
+    description = (
         "Chooses a cell of a public grid over the bounds, likely one whose rank is close to the "
         "one asked for. Good even where a few numbers lie far from all others."
     )
-    source: str = "McSherry and Talwar 2007, Theorem 6; Smith 2011 for quantiles"
+    source = "McSherry and Talwar 2007, Theorem 6; Smith 2011 for quantiles"
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         question = _quantile(statistic)

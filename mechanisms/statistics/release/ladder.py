@@ -9,7 +9,6 @@ To omit the least likely would cost δ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import exp, expm1, log
 from typing import Any
 
@@ -34,17 +33,16 @@ from mechanisms.statistics.statistic import Measurement, Part, Statistic
 _HALF = (1 << 32) - 1
 
 
-@dataclass(frozen=True)
 class Ladder(DataDependentNoise):
     """Pure ε."""
 
-    name: str = "ladder"
-    title: str = "Ladder"
-    description: str = (
+    name = "ladder"
+    title = "Ladder"
+    description = (
         "Draws a whole number, the less likely the more changes would be needed to reach it. Pure "
         "ε; mostly the most accurate for counts in graphs."
     )
-    source: str = "Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015"
+    source = "Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015"
 
     def accuracy(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss

@@ -4,7 +4,6 @@ public."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -31,17 +30,16 @@ from mechanisms.statistics.release.mechanism import (
 from mechanisms.statistics.statistic import Part, Statistic
 
 
-@dataclass(frozen=True)
 class Laplace(Mechanism):
     """Pure ε. Discrete Laplace noise on the grid of each part, at an equal share of the loss."""
 
-    name: str = "laplace"
-    title: str = "Laplace"
-    description: str = (
+    name = "laplace"
+    title = "Laplace"
+    description = (
         "Adds noise of scale GS/ε, with GS the most that one change moves the statistic in any "
         "dataset. A statistic of two parts gives each half of the loss."
     )
-    source: str = "Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009"
+    source = "Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009"
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         return tuple(

@@ -13,7 +13,6 @@ neighbours are at most e^{ε/3}. This is (ε, δ) for every ε, where the litera
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -34,17 +33,16 @@ from mechanisms.statistics.release.mechanism import WIDTHS, share
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 
-@dataclass(frozen=True)
 class NoisyLocalSensitivity(DataDependentNoise):
     """(ε, δ). Only the answer is published."""
 
-    name: str = "noisy_local_sensitivity"
-    title: str = "Noisy local sensitivity"
-    description: str = (
+    name = "noisy_local_sensitivity"
+    title = "Noisy local sensitivity"
+    description = (
         "Bounds the local sensitivity by a noisy number that is mostly above it, and adds Laplace "
         "noise of that scale. (ε, δ), for every ε."
     )
-    source: str = "Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011; constants corrected"
+    source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011; constants corrected"
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         part, _ = self._plan(statistic, dataset, loss)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -71,17 +70,16 @@ class SmoothNoise(DataDependentNoise):
         return super()._plan(statistic, dataset, loss)
 
 
-@dataclass(frozen=True)
 class SmoothSensitivity(SmoothNoise):
     """S(x) = max over distances s of e^{−βs}·U(x, s)."""
 
-    name: str = "smooth_sensitivity"
-    title: str = "Smooth sensitivity"
-    description: str = (
+    name = "smooth_sensitivity"
+    title = "Smooth sensitivity"
+    description = (
         "Adds Laplace noise of scale 2S/ε, with S a bound on what one change moves the statistic "
         "near these records, smoothed so that it tells little itself. (ε, δ), for every ε."
     )
-    source: str = (
+    source = (
         "Nissim, Raskhodnikova, Smith, Smooth Sensitivity and Sampling, 2007; β by the exact "
         "divergence of Laplace pairs"
     )
@@ -92,17 +90,16 @@ class SmoothSensitivity(SmoothNoise):
         return measured.local
 
 
-@dataclass(frozen=True)
 class LargestLocalSensitivities(SmoothNoise):
     """S(k) = max over levels l of LS_l·e^{−β·d(k, l)}, d over *all* levels."""
 
-    name: str = "largest_local_sensitivities"
-    title: str = "Largest local sensitivities"
-    description: str = (
+    name = "largest_local_sensitivities"
+    title = "Largest local sensitivities"
+    description = (
         "As smooth sensitivity, with datasets of equal local sensitivity taken together: quick "
         "where the levels are known, never less noisy. (ε, δ), for every ε."
     )
-    source: str = "Canard, Olivier, Quertier 2017, corrected: distances run over all levels"
+    source = "Canard, Olivier, Quertier 2017, corrected: distances run over all levels"
 
     def bound(self, measured: Measurement) -> SmoothBound:
         if measured.levels is None:

@@ -45,7 +45,7 @@ class Questions:
         object.__setattr__(self, "askable", askable)
         if not askable:
             raise UnsupportedQuery(
-                "no attribute can be asked anything: a categorical one needs two levels, a "
+                "no attribute can be tested: a categorical one needs two levels, a "
                 "numeric one two bins"
             )
 

@@ -58,7 +58,7 @@ class Search:
             raise UnsupportedQuery("more trees are selected than there are")
         if self.outputs > self.pools[-1]:
             raise UnsupportedQuery(
-                "more trees are asked for than there are", supported={"outputs": self.pools[-1]}
+                "more trees are requested than there are", supported={"outputs": self.pools[-1]}
             )
         if sum(self.pools) << (self.max_depth + 1) > MAX_WORK:
             raise UnsupportedQuery(

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
-from mechanisms.selection.dampening import score_bound, scores
+from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
@@ -50,8 +48,7 @@ class SplitRule:
         bits."""
         chosen = CRITERIA[criterion]
         grid = chosen.table_grid(row_bound(dataset))
-        if max(grid.cap, grid.largest, score_bound(grid, BITS)) >= LIMIT:
-            raise UnsupportedQuery("the public bounds of this dataset exceed exact arithmetic")
+        check_exact(grid, BITS)
         return cls(chosen, sensitivity, selector, grid)
 
     def prepared(self, dataset: Dataset) -> object:

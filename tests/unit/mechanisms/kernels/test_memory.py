@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mechanisms.kernels import totals
 from mechanisms.kernels.memory import MOST, most_parts, preparation_memory
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.model.executor import Arrays, Inline, InProcess, Part, PartResult
+from mechanisms.model.executor import Arrays, Executor, Inline, Part, PartResult
 from tests.unit.mechanisms.kernels.oracles import NAMED, rows_of
 
 sizes = st.integers(0, 10**9)
@@ -36,7 +36,7 @@ def test_what_the_documents_say() -> None:
     assert preparation_memory(10**7, 10**8, 2, 2) == 3_760_000_000
 
 
-class Wide(InProcess):
+class Wide(Executor):
     """As many workers as no machine has, which remembers into how many parts work was cut."""
 
     workers = 64

@@ -17,10 +17,10 @@ from mechanisms.kernels.assignment import cluster_counts
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.pairs import packed, pair_tables
 from mechanisms.kernels.subsets import purest_levels, subset_sums
-from mechanisms.model.executor import InProcess
+from mechanisms.model.executor import Executor
 
 
-class Pool(InProcess):
+class Pool(Executor):
     workers = 3
 
     def map(self, kernel: Any, parts: Any) -> list[Any]:

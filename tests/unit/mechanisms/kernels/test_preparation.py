@@ -18,7 +18,7 @@ from mechanisms.kernels.preparation import (
     preparation_work,
     prepare_graph,
 )
-from mechanisms.model.executor import Inline, InProcess, Part, Result
+from mechanisms.model.executor import Executor, Inline, Part, Result
 from tests.unit.mechanisms.kernels.oracles import (
     NAMED,
     REFERENCE,
@@ -31,7 +31,7 @@ from tests.unit.mechanisms.kernels.oracles import (
 )
 
 
-class Threads(InProcess):
+class Threads(Executor):
     """As many threads as it says, finishing in whatever order they please."""
 
     def __init__(self, workers: int) -> None:

@@ -15,7 +15,7 @@ from mechanisms.kernels import forests
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.domains import CategoricalAttribute, NumericAttribute, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import InProcess
+from mechanisms.model.executor import Executor
 from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
 
@@ -152,7 +152,7 @@ TREES: list[Tree] = [
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_blocks_and_workers_change_nothing(workers: int) -> None:
-    class Pool(InProcess):
+    class Pool(Executor):
         def __init__(self) -> None:
             self.workers = workers
 

@@ -18,8 +18,9 @@ from mechanisms.model.sensitivity import Integers, Sensitivity, WalkedSensitivit
 from mechanisms.objectives import Term, WeightedSum
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember
 from mechanisms.selection.dampening import dampened_scores, flattened_scores
-from mechanisms.trees.evolutionary.fitness import RATES, CountedRate, Pool
+from mechanisms.trees.evolutionary.fitness import RATES
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
+from mechanisms.utilities.rates import CountedTrees
 from mechanisms.utilities.utility import Measurement
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES
 
@@ -40,12 +41,13 @@ def measured(
     bound: Any = {"rows": rows} if relation is REPLACE else {"max_rows": max(rows, 1)}
     public = Dataset("x", relation, TableDomain(ATTRIBUTES, "paid", **bound))
     terms = [
-        Term(CountedRate(rate, found), Decimal(weight))
-        for rate, weight in zip(RATES.values(), weights, strict=True)
+        Term(rate, Decimal(weight)) for rate, weight in zip(RATES.values(), weights, strict=True)
     ]
     objective = WeightedSum(terms)
-    grid = objective.grid(public, Pool(len(counts)), Sensitivity.LOCAL)
-    return objective.measure(PrefixRecords(0), public, Pool(len(counts)), Sensitivity.LOCAL, grid)
+    grid = objective.grid(public, CountedTrees(len(counts), found), Sensitivity.LOCAL)
+    return objective.measure(
+        PrefixRecords(0), public, CountedTrees(len(counts), found), Sensitivity.LOCAL, grid
+    )
 
 
 class Stepping:
