@@ -19,7 +19,8 @@ from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, Services
 from app.http.routing import router
 from app.routes.budgets import LIMIT_EXAMPLES, Standing
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
-from storage.people.users import KeyInfo, User
+from storage.people.keys import KeyInfo
+from storage.people.users import User
 
 api = router(prefix="/v1", tags=["users and keys"])
 
