@@ -8,7 +8,7 @@ from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.people.users import KeyInfo
+from storage.people.keys import KeyInfo
 
 
 def issue(services: Services, caller: Caller, name: str) -> KeyOut:

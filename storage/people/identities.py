@@ -1,7 +1,7 @@
-"""People whom another service vouches for: one user a pair of issuer and subject, for ever.
+"""Users of an identity provider: one user per pair of issuer and subject, permanently.
 
-The roles that a token brings count for the request it came with. Those of the latest token are
-kept beside the user, for what others do with them: an owner grants budgets to analysts alone.
+The roles in a token count for the request that it came with. The roles of the latest token are
+stored with the user for use by others: an owner grants budgets to analysts alone.
 """
 
 from __future__ import annotations
@@ -13,109 +13,109 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, null, select, update
 
 from storage.database.database import Database
 from storage.database.expressions import USERS_LOCK, lock_for_transaction
 from storage.database.statements import Hot
 from storage.database.tables import identity, user_role, users
 from storage.journal import audit
-from storage.people.users import User, insert_roles, insert_user
+from storage.people.roles import replace_roles
+from storage.people.users import User, insert_user
 
 _i, _u, _r = identity.c, users.c, user_role.c
-_FIND = Hot(
-    select(*_u, _i.issued_s)
+_IDENTITY = (
+    select(*_u, null().label("roles"), _i.issued_s)
     .join_from(identity, users, _u.id == _i.user_id)
     .where(_i.issuer == bindparam("issuer"), _i.subject == bindparam("subject"))
 )
-#: Hexadecimal digits of the digest in a name; the second only if somebody has taken the first.
+_FIND = Hot(_IDENTITY)
+#: Hexadecimal digits of the digest in a name. The longer name is for a collision of the shorter.
 DIGITS = (16, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A user from elsewhere, without roles: those are the token's. ``issued``: the latest token."""
+class Identity:
+    """A user of an identity provider, without roles: those are in each token.
+
+    ``issued``: the time of the latest token, seconds.
+    """
 
     user: User
     issued: int
 
 
-def _known(row: Any) -> Known:
-    user = User(row.id, row.name, frozenset(), bool(row.disabled), row.created_us)
-    return Known(user, row.issued_s)
+def _identity(row: Any) -> Identity:
+    return Identity(User.of(row), row.issued_s)
 
 
 class Identities:
-    """The users of one database who come from elsewhere; safe to share between threads."""
+    """The identities of one database; safe to share between threads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, issuer: str, subject: str) -> Known | None:
-        """Who that is here, without roles; None for somebody new. Only reads."""
+    def find(self, issuer: str, subject: str) -> Identity | None:
+        """The user without roles; None for a new pair. Only reads."""
         rows = self._database.look_up(_FIND, issuer=issuer, subject=subject)
-        return _known(rows[0]) if rows else None
+        return _identity(rows[0]) if rows else None
 
-    def admit(self, issuer: str, subject: str, roles: frozenset[str], issued: int) -> Known | None:
-        """Make the user, or keep the roles of a token that is the latest so far.
+    def admit(
+        self, issuer: str, subject: str, roles: frozenset[str], issued: int
+    ) -> Identity | None:
+        """Create the user, or store the roles of a token that is the latest so far.
 
         Args:
-            issued: when the token was made, seconds; an older one changes nothing.
+            issued: the time of the token, seconds; an older token changes nothing.
 
-        Returns: the user as ``find`` does; None when both names that it could have are taken.
+        Returns: as ``find``; None if both names that the user could have are taken.
         """
+        pair = {"issuer": issuer, "subject": subject}
 
-        def work(connection: Connection) -> Known | None:
+        def work(connection: Connection) -> Identity | None:
             lock_for_transaction(connection, USERS_LOCK)
-            known = connection.execute(
-                select(*_u, _i.issued_s)
-                .join_from(identity, users, _u.id == _i.user_id)
-                .where(_i.issuer == issuer, _i.subject == subject)
-            ).one_or_none()
-            if known is None:
-                return self._made(connection, issuer, subject, roles, issued)
-            if known.issued_s < issued and not known.disabled:
-                self._renew(connection, known.id, known.name, roles, issued)
-            return _known(known)
+            row = connection.execute(_IDENTITY, pair).one_or_none()
+            if row is None:
+                if not self._create(connection, pair, roles, issued):
+                    return None
+                row = connection.execute(_IDENTITY, pair).one()
+            elif row.issued_s < issued and not row.disabled:
+                self._renew(connection, row.id, row.name, roles, issued)
+            return _identity(row)
 
         return self._database.write(work)
 
-    def _made(
-        self, connection: Connection, issuer: str, subject: str, roles: Iterable[str], issued: int
-    ) -> Known | None:
-        taken = select(_u.id)
-        free = [
-            name
-            for name in names(issuer, subject)
-            if connection.execute(taken.where(func.lower(_u.name) == name.lower())).first() is None
-        ]
-        if not free:
-            return None
-        user_id = insert_user(connection, free[0], roles)
-        values = {"user_id": user_id, "issuer": issuer, "subject": subject, "issued_s": issued}
-        connection.execute(insert(identity).values(values))
-        detail = {"issuer": issuer, "subject": subject, "roles": sorted(roles)}
-        audit.record(connection, user_id, "user.identity", free[0], detail)
-        row = connection.execute(select(users).where(_u.id == user_id)).one()
-        return Known(User(row.id, row.name, frozenset(), False, row.created_us), issued)
+    def _create(
+        self, connection: Connection, pair: dict[str, str], roles: Iterable[str], issued: int
+    ) -> bool:
+        for name in names(**pair):
+            same = select(_u.id).where(func.lower(_u.name) == name.lower())
+            if connection.execute(same).first() is None:
+                user_id = insert_user(connection, name, roles)
+                values = {"user_id": user_id, **pair, "issued_s": issued}
+                connection.execute(insert(identity).values(values))
+                detail = {**pair, "roles": sorted(roles)}
+                audit.record(connection, user_id, "user.identity", name, detail)
+                return True
+        return False
 
     def _renew(
         self, connection: Connection, user_id: int, name: str, roles: frozenset[str], issued: int
     ) -> None:
         latest = update(identity).where(_i.user_id == user_id).values(issued_s=issued)
         connection.execute(latest)
-        kept = select(_r.role).where(_r.user_id == user_id)
-        if set(connection.execute(kept).scalars()) == roles:
+        stored = select(_r.role).where(_r.user_id == user_id)
+        if set(connection.execute(stored).scalars()) == roles:
             return
-        connection.execute(delete(user_role).where(_r.user_id == user_id))
-        insert_roles(connection, user_id, roles)
+        replace_roles(connection, user_id, roles)
         audit.record(connection, user_id, "user.roles", name, {"roles": sorted(roles)})
 
 
 def names(issuer: str, subject: str) -> list[str]:
-    """Names for the user, best first: what is legible of the subject, and a digest of the pair.
+    """Names for the user, best first: the legible part of the subject, and a digest of the pair.
 
-    Never a claim that people choose themselves: an owner who grants to a name must not be misled.
+    Danger: a claim that people choose themselves must never be the name, because it could mislead
+    an owner who grants a budget to that name.
     """
     digest = sha256(json.dumps([issuer, subject]).encode()).hexdigest()
     legible = re.sub(r"[^A-Za-z0-9]+", "-", subject)[:30].strip("-") or "user"

@@ -1,8 +1,8 @@
-"""Sessions of people at the dashboard: opened with a key, and over when the key is.
+"""Sessions at the dashboard: a session is opened with a key and ends with that key at the latest.
 
-The token is 256 random bits that only the browser has; the database keeps its SHA-256. A session
-is looked up together with its key and its user, so whatever ends those ends it in every process
-with the next request.
+The token is 256 random bits that only the browser has; the database stores its SHA-256. A session
+is read together with its key and its user. A revoked key or a disabled user therefore ends it in
+every process with the next request.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.statements import Hot
 from storage.database.tables import api_key, users, web_session
-from storage.people.users import LAST_USED_US, ROLES_OF_USER, SignedIn, User, Users
+from storage.people.users import SIGNED_IN, SignedIn, Users
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
 _s, _k, _u = web_session.c, api_key.c, users.c
 _FIND = Hot(
-    select(*_u, ROLES_OF_USER.label("roles"), _s.key_id, _k.last_used_us, now_us().label("now"))
+    select(*SIGNED_IN)
     .join_from(web_session, api_key, _k.id == _s.key_id)
     .join(users, _u.id == _k.user_id)
     .where(
@@ -39,14 +39,14 @@ class Sessions:
     """The sessions of one database; safe to share between threads.
 
     Args:
-        lifetime_us: how long a session lasts, however much it is used.
+        lifetime_us: the time from the opening of a session to its end; use does not extend it.
     """
 
     def __init__(self, database: Database, users: Users, lifetime_us: int) -> None:
         self._database, self._users, self._lifetime_us = database, users, lifetime_us
 
     def open(self, key: str) -> str | None:
-        """The token of a new session; None for a key that opens nothing."""
+        """The token of a new session; None for a key that is not valid."""
         signed_in = self._users.sign_in(key)
         if signed_in is None:
             return None
@@ -68,20 +68,14 @@ class Sessions:
         return token
 
     def find(self, token: str) -> SignedIn | None:
-        """Who is signed in under ``token``; None for one that is over or never was."""
+        """The user of a session; None if it has ended or never existed."""
         if not _TOKEN.fullmatch(token):
             return None
         rows = self._database.look_up(_FIND, token_hash=_hash(token))
-        if not rows:
-            return None
-        row = rows[0]
-        roles = frozenset((row.roles or "").split(",")) - {""}
-        user = User(row.id, row.name, roles, bool(row.disabled), row.created_us)
-        stale = row.last_used_us is None or row.last_used_us < row.now - LAST_USED_US
-        return SignedIn(user, row.key_id, stale)
+        return SignedIn.of(rows[0]) if rows else None
 
     def close(self, token: str) -> None:
-        """End the session; once more changes nothing."""
+        """End the session. A second call changes nothing."""
         ended = delete(web_session).where(_s.token_hash == _hash(token))
         self._database.write(lambda connection: connection.execute(ended))
 

@@ -28,14 +28,14 @@ def identities(world: World) -> Identities:
 def test_one_user_however_many_come_at_once(url: str, tmp_path: Path) -> None:
     databases = [Database.open(url, tmp_path) for _ in range(4)]
     with ThreadPoolExecutor(8) as threads:
-        known = list(
+        outcomes = list(
             threads.map(
                 lambda i: Identities(databases[i % 4]).admit(ISSUER, "ana", ANALYST, 100 + i),
                 range(16),
             )
         )
-    assert len({found.user.id for found in known if found is not None}) == 1
-    assert None not in known
+    assert len({identity.user.id for identity in outcomes if identity is not None}) == 1
+    assert None not in outcomes
     last = Identities(databases[0]).find(ISSUER, "ana")
     assert last is not None
     assert last.issued == 115
@@ -46,16 +46,16 @@ def test_one_user_however_many_come_at_once(url: str, tmp_path: Path) -> None:
 def test_issuer_and_subject_together_are_one(identities: Identities) -> None:
     pairs = [(ISSUER, "ana"), (ISSUER, "Ana"), (ISSUER + "/", "ana"), (ISSUER + "a", "na")]
     assert all(identities.find(*pair) is None for pair in pairs)
-    made = [identities.admit(*pair, ANALYST, 1) for pair in pairs]
-    assert len({known.user.name for known in made if known}) == len(pairs)
-    assert [identities.find(*pair) for pair in pairs] == made
+    created = [identities.admit(*pair, ANALYST, 1) for pair in pairs]
+    assert len({one.user.name for one in created if one}) == len(pairs)
+    assert [identities.find(*pair) for pair in pairs] == created
 
 
 def test_the_latest_token_decides_what_is_kept(world: World, identities: Identities) -> None:
-    made = identities.admit(ISSUER, "ana", ANALYST, 100)
-    assert made is not None
-    name = made.user.name
-    for roles, issued, kept in (
+    identity = identities.admit(ISSUER, "ana", ANALYST, 100)
+    assert identity is not None
+    name = identity.user.name
+    for roles, issued, stored in (
         (frozenset({"owner"}), 99, {"analyst"}),
         (frozenset({"owner"}), 100, {"analyst"}),
         (frozenset({"owner", "auditor"}), 101, {"owner", "auditor"}),
@@ -63,20 +63,20 @@ def test_the_latest_token_decides_what_is_kept(world: World, identities: Identit
         (ANALYST, 101, set[str]()),
     ):
         identities.admit(ISSUER, "ana", roles, issued)
-        found = world.users.find(name)
-        assert found is not None
-        assert found.roles == kept
+        user = world.users.find(name)
+        assert user is not None
+        assert user.roles == stored
     with world.database.read() as connection:
-        told = connection.execute(
+        actions = connection.execute(
             select(tables.audit.c.action).where(tables.audit.c.subject == name)
         ).scalars()
-        assert list(told) == ["user.identity", "user.roles", "user.roles"]
+        assert list(actions) == ["user.identity", "user.roles", "user.roles"]
 
 
 def test_a_disabled_user_stays_as_they_are(world: World, identities: Identities) -> None:
-    made = identities.admit(ISSUER, "ana", ANALYST, 100)
-    assert made is not None
-    world.users.update(made.user.name, disabled=True, actor=world.admin)
+    identity = identities.admit(ISSUER, "ana", ANALYST, 100)
+    assert identity is not None
+    world.users.update(identity.user.name, disabled=True, actor=world.admin)
     again = identities.admit(ISSUER, "ana", frozenset({"admin"}), 200)
     assert again is not None
     assert (again.user.disabled, again.issued) == (True, 100)
@@ -85,12 +85,12 @@ def test_a_disabled_user_stays_as_they_are(world: World, identities: Identities)
 def test_no_keys_no_roles_from_here_and_no_admin_to_rely_on(
     world: World, identities: Identities
 ) -> None:
-    made = identities.admit(ISSUER, "ana", frozenset({"admin"}), 100)
-    assert made is not None
+    identity = identities.admit(ISSUER, "ana", frozenset({"admin"}), 100)
+    assert identity is not None
     with pytest.raises(ManagedElsewhere):
-        world.users.issue_key(made.user.name, actor=world.admin)
+        world.users.issue_key(identity.user.name, actor=world.admin)
     with pytest.raises(ManagedElsewhere):
-        world.users.update(made.user.name, roles=["owner"], actor=world.admin)
+        world.users.update(identity.user.name, roles=["owner"], actor=world.admin)
     with pytest.raises(Conflict):
         world.users.update("admin", disabled=True, actor=world.admin)
 
@@ -103,9 +103,9 @@ def test_names_are_names_and_taken_ones_are_left_alone(
             assert re.fullmatch(NAME_PATTERN, name), name
     short, long = names(ISSUER, "ana")
     world.users.create(short, ["owner"], actor=world.admin)
-    made = identities.admit(ISSUER, "ana", ANALYST, 1)
-    assert made is not None
-    assert made.user.name == long
+    identity = identities.admit(ISSUER, "ana", ANALYST, 1)
+    assert identity is not None
+    assert identity.user.name == long
     for name in names(ISSUER, "bo"):
         world.users.create(name, ["owner"], actor=world.admin)
     assert identities.admit(ISSUER, "bo", ANALYST, 1) is None

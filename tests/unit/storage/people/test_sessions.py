@@ -25,9 +25,9 @@ def key(world: World) -> str:
 def test_a_key_opens_a_session_of_its_user(world: World, sessions: Sessions, key: str) -> None:
     token = sessions.open(key)
     assert token is not None
-    found = sessions.find(token)
-    assert found is not None
-    assert (found.user, found.key_id) == (world.owner, key.split("_")[1])
+    signed_in = sessions.find(token)
+    assert signed_in is not None
+    assert (signed_in.user, signed_in.key_id) == (world.owner, key.split("_")[1])
     with world.database.read() as connection:
         stored = connection.execute(select(tables.web_session)).one()
     assert token.encode() not in stored.token_hash
@@ -76,9 +76,9 @@ def test_roles_count_from_the_next_request_on(world: World, sessions: Sessions, 
     token = sessions.open(key)
     assert token is not None
     world.users.update("olga", roles=["auditor"], actor=world.admin)
-    found = sessions.find(token)
-    assert found is not None
-    assert found.user.roles == {"auditor"}
+    signed_in = sessions.find(token)
+    assert signed_in is not None
+    assert signed_in.user.roles == {"auditor"}
 
 
 def test_a_session_ends_with_its_time_and_its_row_is_swept(

@@ -1,4 +1,4 @@
-"""People and keys: a secret is shown once, one admin is made, one always remains."""
+"""People and keys: a secret is shown once, one admin is created, one always remains."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tests.support.world import World, contents
 class TestBootstrap:
     def test_one_admin_however_many_processes_start(self, empty_url: str, tmp_path: Path) -> None:
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-            made = list(pool.map(bootstrap, [empty_url] * 2, [str(tmp_path)] * 2))
-        assert sorted(made) == [False, True]
+            created = list(pool.map(bootstrap, [empty_url] * 2, [str(tmp_path)] * 2))
+        assert sorted(created) == [False, True]
         self.check(empty_url, tmp_path)
 
     def test_one_admin_however_many_threads_start(self, url: str, tmp_path: Path) -> None:
         databases = [Database.open(url, tmp_path) for _ in range(4)]
         with ThreadPoolExecutor(8) as threads:
-            made = list(
+            created = list(
                 threads.map(
                     lambda i: Users(databases[i % 4]).bootstrap(tmp_path / "bootstrap-admin.key"),
                     range(8),
                 )
             )
-        assert sum(made) == 1
+        assert sum(created) == 1
         for database in databases:
             database.close()
         self.check(url, tmp_path)
@@ -98,11 +98,11 @@ class TestKeys:
         assert users.authenticate(second.key) is None
         users.update("ada", disabled=False, actor=world.admin)
         assert users.authenticate(second.key) is not None
-        known = {key.key_id: key for key in users.keys("ada")}
-        assert known[first.key_id].revoked
-        assert not known[second.key_id].revoked
-        assert known[first.key_id].last_used_us is None
-        assert known[second.key_id].last_used_us is not None
+        keys = {key.key_id: key for key in users.keys("ada")}
+        assert keys[first.key_id].revoked
+        assert not keys[second.key_id].revoked
+        assert keys[first.key_id].last_used_us is None
+        assert keys[second.key_id].last_used_us is not None
         assert users.owner_of_key(first.key_id) == "ada"
         assert users.owner_of_key("0" * 16) is None
 
@@ -208,8 +208,8 @@ def test_everything_administrative_is_audited(world: World) -> None:
     users.revoke(extra.key_id, actor=admin)
     with world.database.read() as connection:
         lines = connection.execute(select(tables.audit).order_by(tables.audit.c.id)).all()
-    told = [(line.action, line.subject) for line in lines]
-    assert told == [
+    actions = [(line.action, line.subject) for line in lines]
+    assert actions == [
         ("user.bootstrap", "admin"),
         ("user.create", "olga"),
         ("user.create", "ada"),
