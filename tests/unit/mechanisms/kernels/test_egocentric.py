@@ -92,13 +92,13 @@ def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
     assert costs == plain_costs([len(row) for row in full], sum(map(len, expected)))
 
     active = [i for i, row in enumerate(full) if row]
-    kept = [sorted(active.index(j) for j in full[i]) for i in active]
+    inner_rows = [sorted(active.index(j) for j in full[i]) for i in active]
     indptr, inner = kernels._inner_rows(down, starts, degrees)
-    assert [inner[a:b].tolist() for a, b in pairwise(indptr)] == kept
+    assert [inner[a:b].tolist() for a, b in pairwise(indptr)] == inner_rows
 
     saving, gain = tables(g.largest_degree)
     count = np.zeros(g.largest_degree, np.int32)
-    saved = plain_saved(kept)
+    saved = plain_saved(inner_rows)
     assert kernels._saved_by_paths(indptr, inner, gain, count) == saved
     assert not count.any()
     assert kernels._saved_by_matrix(indptr, inner, saving) == saved
@@ -146,11 +146,11 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
 def test_the_reference_graph() -> None:
     g = ranked(*rows_of(REFERENCE))
     _, steps = egocentric_block(g, 0, g.nodes)
-    found = {REFERENCE_NODES[v]: int(s) for v, s in zip(g.order, steps, strict=True)}
-    assert found["a"] == 13 * 2**GRID_BITS // 2
-    assert found["v0"] == 0
+    utilities = {REFERENCE_NODES[v]: int(s) for v, s in zip(g.order, steps, strict=True)}
+    assert utilities["a"] == 13 * 2**GRID_BITS // 2
+    assert utilities["v0"] == 0
     # The reference graph has a mirror: a and b, v0 v1 and v4 v5.
-    assert found["b"] == found["a"]
+    assert utilities["b"] == utilities["a"]
 
 
 def test_a_path_and_a_star_by_hand() -> None:
@@ -188,11 +188,11 @@ def test_ones(word: int) -> None:
 
 
 def test_savings_are_those_of_the_rounded_reciprocals() -> None:
-    found = savings(3000).tolist()
+    values = savings(3000).tolist()
     exact = [Fraction(2**GRID_BITS, 1 + c) for c in range(3001)]
-    tau = [2**GRID_BITS - s for s in found]
+    tau = [2**GRID_BITS - s for s in values]
     assert all(abs(t - e) <= Fraction(1, 2) for t, e in zip(tau, exact, strict=True))
-    assert found[:2] == [0, 2 ** (GRID_BITS - 1)]
+    assert values[:2] == [0, 2 ** (GRID_BITS - 1)]
     # What the proof of admissibility needs (selection.md, section 3).
     steps = [a - b for a, b in pairwise(tau)]
     assert all(0 <= step <= 2 ** (GRID_BITS - 1) for step in steps)

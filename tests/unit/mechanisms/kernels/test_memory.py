@@ -54,9 +54,9 @@ class Wide(InProcess):
         done: Callable[[int], None] | None = None,
     ) -> list[Found]:
         def counted(workers: int) -> Sequence[Part]:
-            made = cut(workers)
-            self.parts.append(len(made))
-            return made
+            pieces = cut(workers)
+            self.parts.append(len(pieces))
+            return pieces
 
         return super().spread(kernel, arrays, counted, work=work, done=done)
 
@@ -64,8 +64,8 @@ class Wide(InProcess):
 def prepared(name: str, executor: Any, **options: int) -> dict[str, bytes]:
     rows = rows_of(NAMED[name])
     columns = prepare_graph(*rows, executor, **options)
-    found = prepare_totals(*rows, columns["co_degree"], executor, **options)
-    return {key: array.tobytes() for key, array in {**columns, **found}.items()}
+    totals = prepare_totals(*rows, columns["co_degree"], executor, **options)
+    return {key: array.tobytes() for key, array in {**columns, **totals}.items()}
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -33,9 +33,9 @@ def base(rate: Rate) -> Fraction:
 def geometric_p_value(noise: NDArray[np.int64], rate: Rate) -> float:
     """Up to 256 bins of equal mass, then tails that halve, else a cut tail goes unseen."""
     lam = float(rate.exponent())
-    wanted = [j / 256 for j in range(255, 0, -1)] + [2.0**-i / 256 for i in range(64)]
+    bounds = [j / 256 for j in range(255, 0, -1)] + [2.0**-i / 256 for i in range(64)]
     edges, masses, tail = [0], [], 1.0
-    for share in wanted:
+    for share in bounds:
         edge = math.ceil(-math.log(share) / lam)
         beyond = math.exp(-lam * edge)
         if (tail - beyond) * noise.size < FEWEST or beyond * noise.size < FEWEST:

@@ -106,5 +106,5 @@ def test_every_condition_has_its_plain_truth_value(body: dict[str, Any], listed:
         return
     where = condition(body)
     fits(where, DATASET)
-    found = holds(where, stored(listed), DATASET, slice(None))
-    assert found.tolist() == [meets(body, row) for row in listed]
+    truth = holds(where, stored(listed), DATASET, slice(None))
+    assert truth.tolist() == [meets(body, row) for row in listed]

@@ -44,7 +44,7 @@ def grown(
     seed: int = 1,
     executor: Any = None,
 ) -> dict[str, Any]:
-    asked = Id3(
+    options = Id3(
         Task.of(public, attributes, "paid"),
         max_depth,
         criterion,
@@ -53,7 +53,7 @@ def grown(
         prune,
     )
     randomness = SeededRandomness(seed)
-    tree = grow(table, public, asked, loss, randomness, executor or Inline())
+    tree = grow(table, public, options, loss, randomness, executor or Inline())
     check_tree(tree)
     forest([tree], public.domain, "paid", "yes")  # type: ignore[arg-type]  # it fits the domain
     assert depth(tree) <= max_depth
@@ -77,8 +77,8 @@ def test_the_rule_behind_the_records_is_found(
         prune=True,
     )
     assert tree["attribute"] in ("sex", "age")
-    found = [rightly(tree, row) for row in rows(people(500, seed=7))]
-    assert np.mean(found) == 1.0
+    correct = [rightly(tree, row) for row in rows(people(500, seed=7))]
+    assert np.mean(correct) == 1.0
 
 
 def rows(table: TableRecords) -> list[dict[str, int]]:
