@@ -1,4 +1,4 @@
-"""One JSON line a request, under the id that its reply carries, of named fields alone."""
+"""One JSON line per request, with the id of its reply and only the listed fields."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from app.telemetry import logs
 from storage.database.database import Database
 
 
-def lines(shown: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What was logged since the last look."""
-    return [json.loads(line) for line in shown.readouterr().err.splitlines()]
+def lines(output: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The lines logged since the last call."""
+    return [json.loads(line) for line in output.readouterr().err.splitlines()]
 
 
 def test_a_request_is_one_line_under_its_id(
@@ -51,11 +51,11 @@ def test_a_failure_is_its_class_under_the_id_of_the_reply(
     with TestClient(create_app(settings)) as client:
         reply = client.get("/readyz")
     assert reply.status_code == 500
-    found = lines(capsys)
-    [failed] = [line for line in found if line["event"] == "failed"]
+    entries = lines(capsys)
+    [failed] = [line for line in entries if line["event"] == "failed"]
     assert failed["error"] == "LookupError"
     assert failed["request_id"] == reply.headers["X-Request-Id"]
-    assert "canary" not in json.dumps(found) + reply.text
+    assert "canary" not in json.dumps(entries) + reply.text
 
 
 def test_a_field_that_is_not_on_the_list_does_not_get_out(
@@ -68,7 +68,7 @@ def test_a_field_that_is_not_on_the_list_does_not_get_out(
 
 
 class Stream(StringIO):
-    """Counts how often it is written to."""
+    """A stream that counts its writes."""
 
     writes = 0
 
@@ -101,7 +101,7 @@ def test_off_a_loop_a_line_is_written_at_once() -> None:
 
 
 def test_a_loop_that_ends_takes_no_line_with_it() -> None:
-    """What it could not write any more is written by whoever speaks next."""
+    """Lines that the closed loop did not write are written with the next line."""
     stream = Stream()
     said = logs.Lines(stream)
 
@@ -110,7 +110,7 @@ def test_a_loop_that_ends_takes_no_line_with_it() -> None:
         asyncio.get_running_loop().stop()
 
     loop = asyncio.new_event_loop()
-    with suppress(RuntimeError):  # stopped before it was done
+    with suppress(RuntimeError):  # stopped before the line was written
         loop.run_until_complete(speak())
     loop.close()
     asyncio.run(_say(said, "next"))
