@@ -1,4 +1,4 @@
-"""Play the demonstration against a service, then see that a restart changed nothing of it.
+"""Run the demonstration against a service, then check that a restart changed nothing.
 
 ``play.py URL FOLDER`` before the restart, ``play.py URL FOLDER --again`` after it. FOLDER has the
 service's data in ``volumes/data``; what is to be compared is kept beside it.
@@ -26,7 +26,7 @@ def get(url: str, key: str, path: str) -> Any:
 
 
 def play(url: str, folder: Path) -> None:
-    """The demonstration, and what its people see at its end."""
+    """Run the demonstration and store what its users see at its end."""
     talk = Transcript(url, folder)
     talk.know("ADMIN", (folder / "volumes/data/bootstrap-admin.key").read_text("utf-8").strip())
     session(talk, folder)
@@ -49,7 +49,7 @@ def ask(url: str, key: str) -> httpx.Response:
 
 
 def compare(url: str, folder: Path) -> None:
-    """SystemExit unless budgets, ledger, history, answer and chain are what they were."""
+    """Raises SystemExit unless budgets, ledger, history, answer and chain are unchanged."""
     before = json.loads((folder / "kept.json").read_text("utf-8"))
     state = {path: get(url, before["analyst"], path) for path in SEEN}
     if state != before["state"] or not state["/v1/ledger"]["items"]:

@@ -1,4 +1,4 @@
-"""Encodings keep distances, initial centres are uniform, iterations find what is there."""
+"""Encodings keep distances, initial centres are uniform, iterations find the true centres."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn and released follows its law: rates, relations, shares and sharing."""
+"""Draws and releases of distances follow their laws: rates, relations and shares of the loss."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_mean_su_finds_the_truth_with_much_loss() -> None:
 
 
 def test_rules_read_what_is_there() -> None:
-    """On exact counts every rule is what its definition says."""
+    """On exact counts every rule follows its definition."""
     dataset, records = table("replace")
     for rule in Rule:
         public = planned(dataset, None, context="baseline", rule=rule, context_size=2)

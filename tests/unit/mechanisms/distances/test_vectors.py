@@ -1,4 +1,4 @@
-"""Numbers worked out by hand and by enumeration elsewhere, to all their digits."""
+"""Values computed by hand or by independent enumeration, to all their digits."""
 
 from __future__ import annotations
 

@@ -72,10 +72,10 @@ def tables(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
-    """Every kernel of one ego against its twin; the cost that was chosen."""
+    """Compare every kernel of one ego with its twin; return the cost of the chosen one."""
     g = ranked(*rows_of(graph))
     place = np.zeros(g.nodes, np.int32)
-    # Room for one number only: the list has to grow on its way.
+    # A capacity of one, so that the list has to grow.
     room = np.empty(1, np.uint32)
     down, starts = kernels._inner_edges(g.indptr, g.indices, g.split, ego, place, room)
     assert not place.any()
@@ -134,7 +134,7 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
     graph = NAMED[name]
     g = ranked(*rows_of(graph))
     _, steps = egocentric_block(g, 0, g.nodes)
-    # All egos of a small graph, a dozen of a large one: the plain twins judge every one.
+    # All egos of a small graph, a dozen of a large one, each against the plain twins.
     for rank in range(0, g.nodes, 1 + g.nodes // 12):
         v = int(g.order[rank])
         ego = nx.ego_graph(graph, v)

@@ -1,4 +1,4 @@
-"""What a preparation takes of memory, and into how many parts it is cut to fit."""
+"""The memory of a preparation, and the number of parts into which it is cut to fit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_the_documents_say() -> None:
 
 
 class Wide(InProcess):
-    """As many workers as no machine has, which remembers into how many parts work was cut."""
+    """An executor with more workers than any machine; it records the number of parts."""
 
     workers = 64
 

@@ -32,7 +32,7 @@ from tests.unit.mechanisms.kernels.oracles import (
 
 
 class Threads(InProcess):
-    """As many threads as it says, finishing in whatever order they please."""
+    """An executor of several threads, which finish in any order."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

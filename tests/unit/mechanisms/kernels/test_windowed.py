@@ -1,4 +1,4 @@
-"""Rows by windows are those that are sorted at once, whatever the windows."""
+"""Rows built by windows equal rows sorted in one piece, for all windows."""
 
 from __future__ import annotations
 

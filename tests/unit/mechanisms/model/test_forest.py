@@ -78,7 +78,7 @@ def random_records(rows: int, seed: int) -> TableRecords:
 
 
 def label_of(tree: Tree, records: TableRecords, row: int) -> str:
-    """The definition, word by word."""
+    """The label of a row by the definition."""
     while "label" not in tree:
         name = tree["attribute"]
         level = DOMAIN.attribute(name).levels[records.codes[name][row]]

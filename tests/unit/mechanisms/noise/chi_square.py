@@ -12,13 +12,13 @@ from scipy.stats import chi2
 
 from mechanisms.noise.rate import Rate
 
-#: A test that holds every sample of a file against its law errs this often a sample.
+#: The probability of a false alarm per sample.
 FALSE_ALARM = 1e-6
 FEWEST = 5.0
 
 
 def p_value(observed: NDArray[np.int64], law: Sequence[Fraction | float]) -> float:
-    """How often a sample of this size is at least this far from ``law``, which sums to one."""
+    """The probability that a sample is at least this far from ``law``, which sums to one."""
     expected = np.array([float(share) for share in law]) * observed.sum()
     assert math.isclose(expected.sum(), observed.sum())
     assert expected.min() >= FEWEST
@@ -26,7 +26,7 @@ def p_value(observed: NDArray[np.int64], law: Sequence[Fraction | float]) -> flo
 
 
 def base(rate: Rate) -> Fraction:
-    """p = e^−λ to the precision of a float: far below what any sample can tell."""
+    """p = e^−λ as a float, which is more exact than any sample can detect."""
     return Fraction(math.exp(-rate.exponent()))
 
 

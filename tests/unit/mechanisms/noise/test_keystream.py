@@ -41,7 +41,7 @@ def test_every_stream_has_a_key_of_its_own() -> None:
 
 
 def test_a_short_piece_is_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every byte asked for is used once, and the first long piece begins the keystream."""
+    """Every byte of the system is used once; the first long piece starts the keystream."""
     pieces: list[bytes] = []
 
     def urandom(count: int) -> bytes:

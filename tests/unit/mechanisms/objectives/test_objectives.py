@@ -1,4 +1,4 @@
-"""Objectives: what they are made of, and that the single one changes nothing."""
+"""Objectives: their members, and that a single one equals its utility."""
 
 from __future__ import annotations
 

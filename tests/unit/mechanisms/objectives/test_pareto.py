@@ -1,4 +1,4 @@
-"""The Pareto score: worked values, a twin by definition, what is left after a draw, refusals."""
+"""The Pareto score: worked values, a twin by definition, scores after a draw, refusals."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def measured(
 
 
 class Stepping:
-    """The same δ step by step, by the plain sum."""
+    """The same δ, computed step by step as a plain sum."""
 
     def __init__(self, sums: SumSensitivity) -> None:
         self.cap, self.horizon = sums.cap, sums.horizon
@@ -63,7 +63,7 @@ class Stepping:
 
 
 class Plain:
-    """One rate without a walk."""
+    """One rate, without the walk by runs."""
 
     def __init__(self, rate: RateSensitivity, member: int) -> None:
         one = rate.hits[member], rate.totals[member]
@@ -85,7 +85,7 @@ class Plain:
 
 
 def stepping(rate: RateSensitivity) -> Stepping:
-    """The sum that a delta in one piece was made of, put together again."""
+    """The same sum, rebuilt from the terms of a combined δ."""
     weighed = [
         Weighed(factor, Plain(rate, i), cap)  # type: ignore[arg-type]
         for i, (factor, _, cap, _) in enumerate(rate.members.tolist())

@@ -1,4 +1,4 @@
-"""The selection of the best k: what is refused beforehand, and what reaches the selector."""
+"""The selection of the best k: refusals before the draw, and the input of the selector."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def objective_of(name: str) -> Objective:
 
 @dataclass(frozen=True)
 class Recorder(PermuteAndFlip):
-    """Notes what it is given, and answers with the last candidates."""
+    """Records its arguments and selects the last candidates."""
 
     seen: dict[str, Any] = field(default_factory=dict, hash=False)
 
@@ -167,7 +167,7 @@ def test_the_plan_is_made_of_public_facts() -> None:
         objective.grid(dataset, AllNodes(), Sensitivity.SHIFTED), score_bits=20, count=37_700
     )
     assert actual.grid.bits == 24
-    # Beyond 2¹¹ draws the grid of scores gives bits away: k · 2^q stays within 2³¹.
+    # Beyond 2¹¹ draws the grid of scores has fewer bits: k · 2^q stays within 2³¹.
     for k, bits in ((2048, 20), (2049, 19), (4096, 19), (37_700, 15)):
         assert plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, k).score_bits == bits
 

@@ -66,7 +66,7 @@ def select(
 
 @dataclass(frozen=True)
 class Recorder(PermuteAndFlip):
-    """Notes every draw, and takes the second candidate while there is one."""
+    """Records every draw and selects the second candidate if there is one."""
 
     seen: list[tuple[list[int], int, PrivacyLoss]] = field(default_factory=list, hash=False)
 

@@ -1,4 +1,4 @@
-"""Public grids and rates: everything about noise that is settled before records are opened."""
+"""Public grids and rates: the parameters of noise that are fixed before records are opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.mechanisms.statistics.worlds import (
 
 
 def test_grids_follow_from_public_bounds() -> None:
-    # Counts have steps of one until 2·(GS + 1) / ε passes 2⁴⁰; then GS is in larger steps.
+    # Counts have steps of one until 2·(GS + 1) / ε exceeds 2⁴⁰; from there steps are larger.
     assert whole_plan(1, NANO) == Plan(0, 1)
     assert whole_plan((1 << 39) - 1, NANO).exponent == 0
     assert whole_plan(1 << 39, NANO) == Plan(1, 1 << 38)

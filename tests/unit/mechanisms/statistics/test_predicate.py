@@ -1,4 +1,4 @@
-"""Conditions are total: every one that is accepted has the truth value of its plain reading."""
+"""Conditions are total: every accepted one has the truth value of its literal reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ψ and Φ: the nearest integers, whatever doubles say, in bounded memory."""
+"""Ψ and Φ are the nearest integers, even where doubles round wrongly, in bounded memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_tables_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) ->
     entropy_sums(39, 6)
     assert set(entropy_table._kept) == {(39, 4), (39, 6)}
     entropy_sums(200, 4)
-    assert (200, 4) not in entropy_table._in_use  # nobody holds it
+    assert (200, 4) not in entropy_table._in_use  # no reference to it remains
     assert set(entropy_table._kept) == {(39, 4), (39, 6)}
 
 

@@ -34,7 +34,7 @@ def g(k: int) -> Fraction:
 
 
 def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
-    """``wanted[r][t]`` for t = 0 … T + 2."""
+    """Compare δ with ``expected[r][t]`` for t = 0 … T + 2."""
     everyone = np.arange(len(expected))
     for t in range(delta.horizon + 3):
         column = [row[t] for row in expected]

@@ -1,4 +1,4 @@
-"""δ of tables against the formulas word by word; grids and refusals from public facts."""
+"""δ of tables against the literal formulas; grids and refusals from public facts."""
 
 from __future__ import annotations
 
@@ -227,8 +227,8 @@ def test_pairs_without_a_better_one_are_kept() -> None:
 
 
 def test_mutual_information_is_information_gain() -> None:
-    """One implementation: only the words differ."""
-    # An empty __annotations__ appears once somebody has asked for it; _abc_impl is the ABC's own.
+    """Both have one implementation; only names and descriptions differ."""
+    # Reading __annotations__ creates an empty one; _abc_impl belongs to the ABC.
     words = {"__module__", "__doc__", "__annotations__", "__abstractmethods__", "_abc_impl"}
     own = set(vars(MutualInformation)) - words
     assert own == {"name", "title", "description", "source"}

@@ -1,4 +1,4 @@
-"""Proposals: within the depth, alive everywhere, from words alone; variations label alike."""
+"""Proposals: bounded depth, no dead branches, random words only; tidying keeps all labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def depth(tree: Tree) -> int:
 
 
 def said(tree: Tree, cells: dict[int, int]) -> bool:
-    """The label of a row whose attributes lie in these cells."""
+    """The label that the tree gives to a row with these cells."""
     while not isinstance(tree, bool):
         (attribute, place), yes, no = tree
         numeric = QUESTIONS.numeric[attribute]
@@ -54,7 +54,7 @@ def every_row() -> list[dict[int, int]]:
 
 
 def check_tidy(tree: Tree) -> None:
-    """Every leaf is reached by some row, and no test has equal trees on both sides."""
+    """Checks that some row reaches every leaf and that no test has two equal subtrees."""
     reached = set()
     for cells in every_row():
         at: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ def check_tidy(tree: Tree) -> None:
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> None:
     tree = proposals(seed, initial, max(initial, 5)).random()
-    # Every path can ask each of three attributes once; how much more depends on the answers.
+    # Every path can test each of three attributes once; further tests depend on the outcomes.
     assert min(initial, 3) <= depth(tree) <= initial
     check_tidy(tree)
 

@@ -1,4 +1,4 @@
-"""The search: exact prices, public refusals, and trees that are better the more is spent."""
+"""The search: exact prices, public refusals, and better trees at a larger loss."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_good_trees_are_found_at_a_large_loss(
         assert len(trees) == 3
         assert max(map(depth, trees)) <= 4
         sums.append(sum(rates(trees, table)))
-    # Trees at random have 1 on average, as has a single label; the rule itself has 2.
+    # Random trees and single labels have 1 on average; the true rule has 2.
     assert np.mean(sums) > (1.6 if objective == "weighted_sum" else 1.15)
 
 
