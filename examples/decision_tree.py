@@ -1,4 +1,4 @@
-"""A private decision tree, and predictions by it for records of one's own."""
+"""A private decision tree, and its predictions for your own records."""
 
 import os
 

@@ -25,7 +25,7 @@ else:
     groups = grouping.fit_predict(town.matrix).tolist()
     print("groups of towns:", dict(zip(town.values, groups, strict=True)))
 
-# Clusters of the private records; records of one's own find theirs.
+# Clusters of the private records, and the clusters of your own records.
 clusters = purse.clustering("people", 3, epsilon="4", iterations=3, distance={"context_size": 1})
 for index, typical in enumerate(clusters.typical()):
     print(f"cluster {index}: like {typical}")

@@ -8,7 +8,7 @@ purse = PrivyPurse(
     os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000"), os.environ["PRIVYPURSE_KEY"]
 )
 
-# What is asked is a plain value: quote it as often as you like, free of charge.
+# A query is a plain value. Quotes are free of charge.
 question = top_k(5, "egocentric_betweenness", sensitivity="shifted")
 quote = purse.quote("friends", question, epsilon="2")
 print("would cost", quote.charge, "and fits" if quote.affordable else "and does not fit")
@@ -18,7 +18,7 @@ print("most influential:", answer.selected)
 print("charged", answer.charge, "- receipt", answer.receipt)
 print("left:", answer.remaining)
 
-# The same in one line, by degree, and with a key of one's own: run again, it is the same answer.
+# In one line, by degree, with your own key: a second run returns the same answer.
 print("most friends:", purse.top_k("friends", 3, "degree", epsilon="1", key="friends-1").selected)
 
 try:

@@ -42,7 +42,7 @@ PEOPLE = {
 
 
 def friendships(file: Path) -> None:
-    """Whoever has friends makes more: a graph with a few very connected nodes."""
+    """Preferential attachment: a graph with a few nodes of high degree."""
     chance = random.Random(1)
     ends, edges = [0, 1], {(0, 1)}
     for node in range(2, 1000):
@@ -53,7 +53,7 @@ def friendships(file: Path) -> None:
 
 
 def people(file: Path) -> None:
-    """Illness goes with age and sport, diet with the town."""
+    """Rows in which illness depends on age and sport, and diet on the town."""
     chance = random.Random(2)
     rows = []
     for _ in range(8000):

@@ -1,4 +1,4 @@
-"""Play the demonstration against a service, then see that a restart changed nothing of it.
+"""Run the demonstration against a service, then check that a restart changed nothing.
 
 ``play.py URL FOLDER`` before the restart, ``play.py URL FOLDER --again`` after it. FOLDER has the
 service's data in ``volumes/data``; what is to be compared is kept beside it.
@@ -26,7 +26,7 @@ def get(url: str, key: str, path: str) -> Any:
 
 
 def play(url: str, folder: Path) -> None:
-    """The demonstration, and what its people see at its end."""
+    """Run the demonstration and store what its users see at its end."""
     talk = Transcript(url, folder)
     talk.know("ADMIN", (folder / "volumes/data/bootstrap-admin.key").read_text("utf-8").strip())
     session(talk, folder)
@@ -34,8 +34,8 @@ def play(url: str, folder: Path) -> None:
     talk.close()
     state = {path: get(url, analyst, path) for path in SEEN}
     answer = ask(url, analyst).json()
-    kept = {"analyst": analyst, "owner": owner, "state": state, "answer": answer}
-    (folder / "kept.json").write_text(json.dumps(kept), "utf-8")
+    before = {"analyst": analyst, "owner": owner, "state": state, "answer": answer}
+    (folder / "kept.json").write_text(json.dumps(before), "utf-8")
 
 
 def ask(url: str, key: str) -> httpx.Response:
@@ -49,14 +49,14 @@ def ask(url: str, key: str) -> httpx.Response:
 
 
 def compare(url: str, folder: Path) -> None:
-    """SystemExit unless budgets, ledger, history, answer and chain are what they were."""
-    kept = json.loads((folder / "kept.json").read_text("utf-8"))
-    state = {path: get(url, kept["analyst"], path) for path in SEEN}
-    if state != kept["state"] or not state["/v1/ledger"]["items"]:
-        raise SystemExit(f"was: {kept['state']}\nis: {state}")
-    if ask(url, kept["analyst"]).json() != kept["answer"]:
+    """Raises SystemExit unless budgets, ledger, history, answer and chain are unchanged."""
+    before = json.loads((folder / "kept.json").read_text("utf-8"))
+    state = {path: get(url, before["analyst"], path) for path in SEEN}
+    if state != before["state"] or not state["/v1/ledger"]["items"]:
+        raise SystemExit(f"was: {before['state']}\nis: {state}")
+    if ask(url, before["analyst"]).json() != before["answer"]:
         raise SystemExit("another answer under the same key")
-    chain = get(url, kept["owner"], "/v1/ledger/verification")
+    chain = get(url, before["owner"], "/v1/ledger/verification")
     if not chain["valid"]:
         raise SystemExit(f"not valid: {chain}")
     print(f"{chain['entries']} entries, valid, as before the restart")

@@ -60,9 +60,9 @@ def picture(package: str) -> str:
     top = max(rows.values())
     place = {}
     for number, rooms in by_row.items():
-        left = (total - len(rooms) * (WIDTH + GAP) + GAP) / 2
+        margin = (total - len(rooms) * (WIDTH + GAP) + GAP) / 2
         for i, room in enumerate(rooms):
-            place[room] = (left + i * (WIDTH + GAP), GAP + (top - number) * RISE)
+            place[room] = (margin + i * (WIDTH + GAP), GAP + (top - number) * RISE)
     count = sum(map(len, graph.values()))
     size = f"{total} {2 * GAP + top * RISE + HEIGHT}"
     lines = [

@@ -134,8 +134,8 @@ def rule_of(module: str) -> Rule:
 def sources() -> list[Path]:
     """Every module of the packages, relative to the project's root."""
     folders = (ROOT / FOLDERS.get(package, package) for package in PACKAGES)
-    found = (path for folder in folders for path in folder.rglob("*.py"))
-    return sorted(path.relative_to(ROOT) for path in found)
+    paths = (path for folder in folders for path in folder.rglob("*.py"))
+    return sorted(path.relative_to(ROOT) for path in paths)
 
 
 def violations(path: Path, source: str) -> list[str]:
@@ -187,8 +187,8 @@ def imported(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
-                kept = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*kept, base]).rstrip(".")
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base]).rstrip(".")
             yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
         elif isinstance(node, ast.Call) and _name(node.func) in {
             "__import__",

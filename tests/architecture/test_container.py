@@ -26,10 +26,10 @@ CLUSTER = ("scheduler", "worker-one", "worker-two")
 
 def tool(name: str) -> str:
     """Where a checker is installed, beside this interpreter or on the path; else a skip."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    if not found:
+    path = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if not path:
         pytest.skip(f"needs {name}")
-    return found
+    return path
 
 
 def test_dockerfile_passes_hadolint() -> None:
@@ -122,15 +122,15 @@ ROLES = ("scheduler", "worker", "client")
 
 def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
     script = shutil.copy(ROOT / "deploy/make_secrets.sh", tmp_path)
-    made: list[dict[str, str]] = []
+    contents: list[dict[str, str]] = []
     certificates: list[dict[str, str]] = []
     for _ in range(2):
         subprocess.run([script], check=True)
         files = [one for one in (tmp_path / "secrets").iterdir() if one.is_file()]
-        made.append({one.name: one.read_text("ascii") for one in files})
+        contents.append({one.name: one.read_text("ascii") for one in files})
         cluster = (tmp_path / "secrets" / "cluster").iterdir()
         certificates.append({one.name: one.read_text("ascii") for one in cluster})
-    assert made[0] == made[1]
+    assert contents[0] == contents[1]
     assert certificates[0] == certificates[1]
     for role in ROLES:
         certificate = load_pem_x509_certificate(certificates[0][f"{role}.pem"].encode())
@@ -146,12 +146,12 @@ def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
     assert set(certificates[0]) == {"ca.pem"} | {
         f"{role}.{kind}" for role in ROLES for kind in ("pem", "key")
     }
-    assert {f"./deploy/secrets/{name}" for name in made[0]} >= {
+    assert {f"./deploy/secrets/{name}" for name in contents[0]} >= {
         COMPOSE["secrets"]["purse_database_password"]["file"]
     }
-    assert "metrics_token" in made[0]
-    assert all(re.fullmatch("[0-9a-f]{64}", secret) for secret in made[0].values())
-    assert len(set(made[0].values())) == 2
+    assert "metrics_token" in contents[0]
+    assert all(re.fullmatch("[0-9a-f]{64}", secret) for secret in contents[0].values())
+    assert len(set(contents[0].values())) == 2
     assert (tmp_path / "secrets").stat().st_mode & 0o77 == 0
     ignored = (ROOT / "deploy/secrets/.gitignore").read_text("utf-8")
     assert ignored == "*\n!.gitignore\n"
@@ -161,8 +161,8 @@ def test_prometheus_reads_the_token_from_its_file_and_finds_every_service() -> N
     [job] = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text("utf-8"))["scrape_configs"]
     mounted = [f"/run/secrets/{secret}" for secret in SERVICES["prometheus"]["secrets"]]
     assert mounted == [job["authorization"]["credentials_file"]]
-    [found] = job["dns_sd_configs"]
-    assert (tuple(found["names"]), found["port"]) == (OURS, 8000)
+    [discovery] = job["dns_sd_configs"]
+    assert (tuple(discovery["names"]), discovery["port"]) == (OURS, 8000)
     mounts = SERVICES["prometheus"]["volumes"]
     assert "./deploy/prometheus.yml:/etc/prometheus/prometheus.yml:ro" in mounts
 
@@ -181,8 +181,8 @@ def test_every_process_of_the_cluster_has_its_own_role_and_no_other() -> None:
     roles = {"scheduler": "scheduler", "worker-one": "worker", "worker-two": "worker"}
     roles |= {"replica-one": "client", "replica-two": "client"}
     for name, role in roles.items():
-        held = {secret for secret in SERVICES[name]["secrets"] if secret.startswith("cluster_")}
-        assert held == {"cluster_ca", f"cluster_{role}_certificate", f"cluster_{role}_key"}
+        secrets = {secret for secret in SERVICES[name]["secrets"] if secret.startswith("cluster_")}
+        assert secrets == {"cluster_ca", f"cluster_{role}_certificate", f"cluster_{role}_key"}
         for kind, secret in (("CERT", "certificate"), ("KEY", "key")):
             path = f"/run/secrets/cluster_{role}_{secret}"
             assert SERVICES[name]["environment"][f"PURSE_CLUSTER_{kind}"] == path

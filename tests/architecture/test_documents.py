@@ -49,8 +49,8 @@ def test_every_part_of_a_selection_is_documented() -> None:
 @pytest.mark.parametrize("page", ["distances", "statistics", "trees"])
 def test_queries_in_documents_are_valid(page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text("utf-8")
-    found = re.findall(r"```json\n(?:POST \S+\n)?(.*?)```", text, re.DOTALL)
-    bodies = [one for block in found for one in re.split(r"\n(?=\{)", block) if '"kind"' in one]
+    blocks = re.findall(r"```json\n(?:POST \S+\n)?(.*?)```", text, re.DOTALL)
+    bodies = [one for block in blocks for one in re.split(r"\n(?=\{)", block) if '"kind"' in one]
     assert bodies
     for body in bodies:
         form = QueryRequest if '"dataset"' in body else AnyQuery

@@ -17,8 +17,8 @@ def test_module_keeps_the_import_table(path: Path) -> None:
 
 
 def test_every_package_is_looked_at() -> None:
-    found = {path.as_posix().removeprefix("client/").partition("/")[0] for path in sources()}
-    assert found == set(PACKAGES)
+    packages = {path.as_posix().removeprefix("client/").partition("/")[0] for path in sources()}
+    assert packages == set(PACKAGES)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,12 @@ SPREADS = ("forests.py", "preparation.py", "subsets.py", "supports.py")
 def test_what_is_spread_draws_nothing() -> None:
     """Noise is drawn in the service: kernels that may run elsewhere know no sampler."""
     kernels = ROOT / "mechanisms" / "kernels"
-    found = {
+    kernels_with_parts = {
         path.relative_to(kernels).as_posix()
         for path in (ROOT / "mechanisms").rglob("*.py")
         if ".spread(" in path.read_text("utf-8") and path.name != "executor.py"
     }
-    assert found == set(SPREADS)
+    assert kernels_with_parts == set(SPREADS)
     for name in SPREADS:
         source = (kernels / name).read_text("utf-8")
         assert "noise" not in source

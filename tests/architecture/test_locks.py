@@ -36,10 +36,10 @@ def test_every_pin_is_exact_and_hashed(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_no_address_or_local_path_is_locked_in(lock: str) -> None:
-    found = re.findall(
+    addresses = re.findall(
         r".*(?:://|--[a-z-]*(?:index|links)| @ | file:).*", (ROOT / lock).read_text("utf-8")
     )
-    assert found == []
+    assert addresses == []
 
 
 @pytest.mark.parametrize("lock", LOCKS[:2])
@@ -47,18 +47,18 @@ def test_tests_run_against_the_versions_that_serve(lock: str) -> None:
     runtime, development = pinned(lock), pinned(LOCKS[-1])
     # A marker may be written differently where another package wants the same one.
     versions = {name: {p.partition(" ;")[0] for p in pins} for name, pins in runtime.items()}
-    wanted = {
+    expected = {
         name: {p.partition(" ;")[0] for p in development.get(name, set())} for name in runtime
     }
-    assert versions == wanted
+    assert versions == expected
 
 
 def test_every_declared_dependency_is_locked_at_a_version_it_allows() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed, optional = project["dependencies"], project["optional-dependencies"]
     extra = [r for group in optional.values() for r in group]
-    wanted = (needed, needed + optional["cluster"] + optional["s3"], needed + extra)
-    for lock, requirements in zip(LOCKS, wanted, strict=True):
+    expected = (needed, needed + optional["cluster"] + optional["s3"], needed + extra)
+    for lock, requirements in zip(LOCKS, expected, strict=True):
         pins = pinned(lock)
         for requirement in map(Requirement, requirements):
             for pin in pins[canonicalize_name(requirement.name)]:

@@ -31,14 +31,14 @@ def project_files() -> list[Path]:
 
 
 def texts() -> list[tuple[Path, str]]:
-    found = []
+    files = []
     for path in project_files():
         if (ROOT / path).is_file() and not path.as_posix().startswith(EXEMPT):
             try:
-                found.append((path, (ROOT / path).read_text("utf-8")))
+                files.append((path, (ROOT / path).read_text("utf-8")))
             except UnicodeDecodeError:
                 continue
-    return found
+    return files
 
 
 def test_no_file_names_a_path_of_one_machine_or_a_package_index() -> None:
@@ -96,17 +96,17 @@ def test_what_the_documents_make_in_a_checkout_is_ignored() -> None:
         pytest.skip("needs git, to ask what it ignores")
     text = [code.text for page in pages() for code in code_of(page.read_text("utf-8"))]
     text += [path.read_text("utf-8") for path in (ROOT / "examples").glob("*.py")]
-    made = {name for one in text for name in MADE.findall(one)}
-    assert {"ada.key", "friends.csv", "query.json", "tree.svg", "backup-of-today"} <= made
-    asked = sorted(made | {"data/privypurse.db", "data-of-examples", "secrets/x"})
-    told = subprocess.run(
+    outputs = {name for one in text for name in MADE.findall(one)}
+    assert {"ada.key", "friends.csv", "query.json", "tree.svg", "backup-of-today"} <= outputs
+    names = sorted(outputs | {"data/privypurse.db", "data-of-examples", "secrets/x"})
+    result = subprocess.run(
         ["git", "check-ignore", "--no-index", "--stdin"],
         cwd=ROOT,
-        input="\n".join(asked),
+        input="\n".join(names),
         capture_output=True,
         text=True,
         check=False,
     )
-    if told.returncode == 128:
+    if result.returncode == 128:
         pytest.skip("not a git checkout: nothing is ignored")
-    assert told.stdout.splitlines() == asked
+    assert result.stdout.splitlines() == names

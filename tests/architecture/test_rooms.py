@@ -62,8 +62,8 @@ def test_files_form_no_cycle() -> None:
 
 
 def test_modules_are_named_where_they_are_imported() -> None:
-    found = {path.as_posix() for path in sources() if dynamic((ROOT / path).read_text("utf-8"))}
-    assert found <= LOADERS
+    loaders = {path.as_posix() for path in sources() if dynamic((ROOT / path).read_text("utf-8"))}
+    assert loaders <= LOADERS
 
 
 @pytest.mark.parametrize(

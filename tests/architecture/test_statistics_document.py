@@ -49,9 +49,9 @@ def test_one_mechanism_is_recommended_under_each_relation() -> None:
 
 def test_the_catalogue_has_the_table() -> None:
     for name in STATISTICS:
-        shown = statistic(name)
-        assert [m["name"] for m in shown["mechanisms"]] == [
+        entry = statistic(name)
+        assert [m["name"] for m in entry["mechanisms"]] == [
             row.mechanism for row in VALID if row.statistic == name
         ]
-        assert shown["description"]
-        assert shown["source"]
+        assert entry["description"]
+        assert entry["source"]

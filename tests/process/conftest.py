@@ -1,4 +1,4 @@
-"""The real service in processes of its own, over folders that end with the test."""
+"""The real service in its own processes, over folders that are deleted after the test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from app.demo.service import ServiceProcess
 
-#: No waiting for the release instant: what these tests look at does not depend on it.
+#: No release interval: none of these tests depends on it.
 QUICK = {"PURSE_RELEASE_INTERVAL": "0"}
 
 
@@ -22,7 +22,7 @@ def service(tmp_path: Path) -> Iterator[ServiceProcess]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[], ServiceProcess]]:
-    """Starts processes over one and the same folder, without waiting for them."""
+    """Starts processes over one shared folder and returns before they are ready."""
     started: list[ServiceProcess] = []
 
     def start_one() -> ServiceProcess:

@@ -1,4 +1,4 @@
-"""A container engine with compose, a reader who types there, and what is then reached."""
+"""A container engine with compose, a shell that runs the pages' commands, and their services."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.architecture.imports import ROOT
 from tests.process.documents import code_of, lines_of
 
 SCRIPT = ROOT / "scripts" / "with_docker.sh"
-#: Seconds for what an engine is asked to do; building two images takes some minutes.
+#: Seconds for one command of the engine; building two images takes some minutes.
 PATIENCE = 1800
 
 
 @contextmanager
 def engine(*ports: int) -> Iterator[dict[str, str]]:
-    """The variables that name a running engine, ours if there is none; else a skip.
+    """The variables that name a running engine; starts one if there is none, else skips the test.
 
-    ``ports`` of this machine must be free.
+    The ``ports`` of this machine must be free.
     """
     for port in ports:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 pytest.skip(f"port {port} is taken")
-    # It lives until the standard input of its command is closed.
+    # The engine runs until the standard input of its command is closed.
     with subprocess.Popen(
         [str(SCRIPT), "sh", "-c", 'echo "DOCKER_HOST=${DOCKER_HOST-}"; cat'],
         stdin=subprocess.PIPE,
@@ -57,7 +57,7 @@ def engine(*ports: int) -> Iterator[dict[str, str]]:
 
 
 class Reader:
-    """Types lines of pages, one after the other, in a folder; what they export stays."""
+    """Runs lines of pages one by one in a folder; exported variables persist."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class Reader:
         self.variables = inherited | variables
 
     def type(self, line: str) -> str:
-        """What is printed by a command that must succeed."""
+        """Runs a command that must succeed and returns its output."""
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
             self.variables[name] = value
@@ -108,7 +108,7 @@ class Published(ServiceProcess):
 
 
 def container_lines(page: str) -> list[str]:
-    """The commands in those of a page's indented blocks that are about containers."""
+    """The commands of a page's indented blocks about containers."""
     return [
         line
         for code in code_of((ROOT / page).read_text("utf-8"))
@@ -118,7 +118,7 @@ def container_lines(page: str) -> list[str]:
 
 
 def wait_until(holds: Callable[[], object], what: str) -> None:
-    """Return when something holds, of addresses that may not be listening yet."""
+    """Poll until ``true`` holds; a refused connection counts as not yet."""
     deadline = time.monotonic() + PATIENCE / 6
     while time.monotonic() < deadline:
         with suppress(httpx.TransportError):
@@ -129,18 +129,18 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 
 
 def wait_ready(url: str) -> None:
-    """Return when a service can work."""
+    """Block until a service reports that it is ready."""
     wait_until(lambda: httpx.get(url + "/readyz", timeout=60).is_success, f"{url} is not ready")
 
 
 def assert_version(url: str, version: str) -> None:
-    # Both replicas, as the proxy takes turns.
+    # The proxy alternates, so that this reaches both replicas.
     for _ in range(4):
         assert httpx.get(url + "/version", timeout=60).json()["version"] == version
 
 
 def assert_kernels_are_the_images(reader: Reader, service: str) -> None:
-    """Those of its own version, compiled, are in the folder; not what an older container left."""
+    """The folder holds the compiled kernels of this image, none of an older container."""
     show = "from mechanisms.kernels.compiled import KERNELS; print(KERNELS)"
     inside = f"docker compose --profile scale exec {service} "
     kernels = reader.type(f"{inside} python -c '{show}'").strip()
@@ -148,12 +148,12 @@ def assert_kernels_are_the_images(reader: Reader, service: str) -> None:
 
 
 def wait_for_targets(prometheus: str, count: int) -> None:
-    """Prometheus has read the metrics of so many services."""
+    """Block until Prometheus has read the metrics of that many services."""
 
     def reached() -> bool:
         reply = httpx.get(f"{prometheus}/api/v1/query", params={"query": "sum(up)"}, timeout=60)
         if not reply.is_success:
-            return False  # It is starting.
+            return False  # Prometheus is still starting.
         return [one["value"][1] for one in reply.json()["data"]["result"]] == [str(count)]
 
     wait_until(reached, f"Prometheus does not reach {count}")

@@ -1,4 +1,4 @@
-"""The code of a document, and a shell in which it runs as a reader's would."""
+"""The code of a document, and a shell that runs it as a reader would."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ INLINE = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True)
 class Code:
-    """Something that a page sets as code; ``form`` is ``indented``, ``inline`` or a language."""
+    """One piece of code of a page; ``form`` is ``indented``, ``inline`` or a language."""
 
     form: str
     text: str
 
 
 def pages() -> list[Path]:
-    """Everything that tells readers what to type."""
+    """All pages with commands for readers."""
     single = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "client/README.md"]
     return [*single, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def code_of(text: str) -> Iterator[Code]:
-    """All code of a page, in the order of its forms."""
+    """All code of a page, grouped by form."""
     for fence in FENCE.finditer(text):
         yield Code(fence[1], fence[2])
     prose = FENCE.sub("", text)
@@ -43,18 +43,18 @@ def code_of(text: str) -> Iterator[Code]:
 
 
 def lines_of(block: str) -> list[str]:
-    """The commands of a block, each in one line and without what is said beside it."""
+    """The commands of a block, each on one line and without the remark beside it."""
     whole = re.sub(r"\\\n\s*", "", block).splitlines()
     return [re.sub(r"\s{2,}.*", "", line).strip() for line in whole if line.strip()]
 
 
 def indented(page: str, count: int) -> list[str]:
-    """The indented blocks of a page: so many, lest a test overlook one."""
-    found = [
+    """The indented blocks of a page; fails unless there are ``count``, so that none is missed."""
+    sections = [
         one.text for one in code_of((ROOT / page).read_text("utf-8")) if one.form == "indented"
     ]
-    assert len(found) == count, found
-    return found
+    assert len(sections) == count, sections
+    return sections
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -63,7 +63,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def sent_by_run() -> list[str]:
-    """The patterns of the first words that ``./run`` leaves to the client."""
+    """The shell patterns of the commands that ``./run`` passes on to the client."""
     [patterns] = re.findall(r"^  (.+)\) client ", (ROOT / "run").read_text("utf-8"), re.MULTILINE)
     return str(patterns).split(" | ")
 
@@ -71,8 +71,8 @@ def sent_by_run() -> list[str]:
 def commands(folder: Path) -> dict[str, str]:
     """Variables of a shell in ``folder`` that finds ``privypurse``, ``python`` and ``./run`` there.
 
-    ``./run`` is what the real one starts once everything is set up; ``tests/architecture`` has
-    the rest of it.
+    ``./run`` stands for what the real script starts after its setup; ``tests/architecture`` tests
+    the setup itself.
     """
     path = f"{ROOT}{os.pathsep}{ROOT / 'client'}"
     start = f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"

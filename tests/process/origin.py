@@ -1,4 +1,4 @@
-"""A project that readers clone: this tree as it is, and versions after it."""
+"""A repository for readers to clone: this tree, and later versions of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 class Origin:
-    """A repository in a folder; ``commit`` publishes what was changed."""
+    """A repository in a folder; ``commit`` publishes the changes."""
 
     def __init__(self, folder: Path) -> None:
         if not (ROOT / ".git").exists():
@@ -52,12 +52,12 @@ class Origin:
         (self.folder / file).write_text(text.replace(old, new), "utf-8")
 
     def change_kernels(self) -> None:
-        """Have others than the version before."""
+        """Change the kernels of the next version."""
         kernels = self.folder / "mechanisms" / "kernels" / "graph.py"
         kernels.write_text(kernels.read_text("utf-8") + "\n# Another one.\n", "utf-8")
 
     def migrate(self) -> None:
-        """Have one more table than the version before: ``later``."""
+        """Add a migration to the next version, with a table ``later``."""
         *_, last = sorted((self.folder / "storage/migrations/versions").glob("[0-9]*.py"))
         text = MIGRATION.format(last=last.name[:4])
         (last.parent / "9000_later.py").write_text(text, "utf-8")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.process.session import Session
 
-#: Public degree bounds, chosen round.
+#: Public degree bounds: round numbers.
 MAX_DEGREE = {"github": 10_000, "enron": 2_000, "dblp": 500, "gowalla": 20_000}
 
 
@@ -23,7 +23,7 @@ def register(
     max_degree: int,
     delta: str = "0",
 ) -> None:
-    """Make the dataset ready: numbered nodes by their count, others by a list of their own."""
+    """Register and upload a graph; nodes are public as a count, or as a list if not numbered."""
     public: dict[str, Any] = {
         "name": name,
         "kind": "graph",

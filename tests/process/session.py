@@ -1,4 +1,4 @@
-"""A client's shortest way to a paid query: people, a graph, records, an allowance."""
+"""The shortest setup for a paid query: users, a graph, records and an allowance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUERY: dict[str, Any] = {
 
 @dataclass
 class Session:
-    """One service and the keys of one person of each kind."""
+    """One service and the keys of one user of each role."""
 
     service: ServiceProcess
     admin: str
@@ -35,7 +35,7 @@ class Session:
 
     @classmethod
     def open(cls, service: ServiceProcess) -> Session:
-        """Make an owner and an analyst with a granted allowance of ε = 2 on a ready graph."""
+        """Create an owner and an analyst with an allowance of ε = 2 on a ready graph."""
         session = cls(service, service.admin_key, "", "")
         people = {}
         for name, role in (("olympe", "owner"), ("ada", "analyst")):
@@ -65,13 +65,13 @@ class Session:
         )
 
     def ok(self, method: str, path: str, key: str, **request: Any) -> Any:
-        """The JSON of a reply that must be a success."""
+        """Sends a request that must succeed and returns its JSON."""
         reply = self.send(method, path, key, **request)
         assert reply.is_success, f"{method} {path}: {reply.status_code} {reply.text}"
         return reply.json()
 
     def upload(self, name: str, content: bytes, **headers: str) -> None:
-        """Send records as CSV and return when they can be queried."""
+        """Send records as CSV and block until they can be queried."""
         headers = {"Content-Type": "text/csv"} | headers
         path = f"/v1/datasets/{name}"
         reply = self.ok("PUT", f"{path}/records", self.owner, content=content, headers=headers)
@@ -83,11 +83,11 @@ class Session:
             reply = self.ok("GET", path, self.owner)
 
     def query(self, idempotency_key: str) -> httpx.Response:
-        """Send QUERY under a key."""
+        """Send QUERY with an idempotency key."""
         headers = {"Idempotency-Key": idempotency_key}
         return self.send("POST", "/v1/queries", self.analyst, json=QUERY, headers=headers)
 
     def spent(self) -> str:
-        """ε that the analyst has spent on the graph."""
+        """Returns the ε that the analyst has spent on the graph."""
         [account] = self.ok("GET", "/v1/budgets", self.analyst)["items"]
         return str(account["spent"]["epsilon"])

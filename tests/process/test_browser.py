@@ -1,7 +1,7 @@
 """Every page of every role in a real browser: light and dark, wide and narrow, also without script.
 
-Each page must be without a violation that axe finds, an error in the console, a request to anywhere
-else, and a width beyond the window.
+A page fails if axe finds a violation, the console has an error, the page requests another host,
+or its content is wider than the window.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ ADULT: dict[str, Any] = {
 
 
 def adult(count: int = 400) -> str:
-    """Made-up people: the learned and the executives earn more."""
+    """Synthetic records in which education and executive jobs raise the income."""
     work = ADULT["attributes"][1]["values"]
     education = ADULT["attributes"][2]["values"]
     lines = ["sex,work,education,age,income"]
@@ -79,7 +79,7 @@ def adult(count: int = 400) -> str:
 
 
 def owners_table() -> tuple[dict[str, Any], bytes]:
-    """Description and records of the real adult where it is, of the one above elsewhere."""
+    """Description and records of the real adult table if present, else of the synthetic one."""
     if not (FOLDER / "adult.csv.gz").is_file():
         return ADULT, adult().encode()
     real = RealTable.read("adult")
@@ -89,7 +89,7 @@ def owners_table() -> tuple[dict[str, Any], bytes]:
 
 @dataclass
 class Shop:
-    """A running service with people of every role and something for each of them to see."""
+    """A running service with users of every role and content on each of their pages."""
 
     url: str
     keys: dict[str, str]
@@ -102,8 +102,8 @@ class Shop:
         return reply.json() if reply.content else None
 
     def user(self, name: str, *roles: str) -> None:
-        made = self.ok("root", "POST", "/v1/users", json={"name": name, "roles": roles})
-        self.keys[name] = made["key"]
+        reply = self.ok("root", "POST", "/v1/users", json={"name": name, "roles": roles})
+        self.keys[name] = reply["key"]
 
     def ask(self, name: str, dataset: str, epsilon: str, **query: Any) -> None:
         body = {"dataset": dataset, "epsilon": epsilon, "query": query}
@@ -113,7 +113,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("browser")
-    # Uploads are ready when they are answered, however slow the machine.
+    # An upload is answered only once it is ready, even on a slow machine.
     settings = {"PURSE_RELEASE_INTERVAL": "0.02", "PURSE_UPLOAD_WAIT": "60"}
     with ServiceProcess(folder / "data", **settings) as service:
         shop = Shop(service.url, {"root": service.admin_key})
@@ -160,7 +160,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield shop
 
 
-#: Who looks at what; ``{tree}`` is the id of that query.
+#: User → the pages to open; ``{tree}`` is the id of that query.
 PAGES: dict[str, list[str]] = {
     "": ["/ui/sign-in", "/ui/nothing"],
     "ana": [
@@ -218,7 +218,7 @@ PAGES: dict[str, list[str]] = {
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        # Root has no sandbox in the containers that tests run in.
+        # Chromium has no sandbox for root in the containers of the tests.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -226,7 +226,7 @@ def chromium() -> Iterator[Any]:
 
 @dataclass
 class Seen:
-    """A page of a browser, and what went wrong on it."""
+    """A browser page that collects its errors."""
 
     page: Any
     url: str
@@ -243,17 +243,17 @@ class Seen:
         self.page.wait_for_url(lambda url: "sign-in" not in url)
 
     def is_fit(self) -> list[str]:
-        """What is wrong with the page as it stands."""
-        found = [f"console: {error}" for error in self.errors]
-        found += [f"request: {address}" for address in self.elsewhere]
+        """Returns the faults of the current page; none if it is fit."""
+        faults = [f"console: {error}" for error in self.errors]
+        faults += [f"request: {address}" for address in self.elsewhere]
         wide = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         if wide[0] > wide[1]:
-            found.append(f"{wide[0]} px wide in {wide[1]}")
+            faults.append(f"{wide[0]} px wide in {wide[1]}")
         report = axe.Axe().run(self.page)
         if report.violations_count:
-            found.append(report.generate_report())
+            faults.append(report.generate_report())
         self.errors.clear()
-        return found
+        return faults
 
     def picture(self, name: str) -> None:
         if PICTURES:
@@ -299,12 +299,12 @@ def test_every_page_is_fit(opened: Open, shop: Shop, who: str, width: int, schem
     wrong = {}
     for path in PAGES[who]:
         window.go(path.format(**shop.ids))
-        found = window.is_fit()
+        faults = window.is_fit()
         if path == "/ui/nothing":
-            found = [one for one in found if "404" not in one]
-        if found:
-            wrong[path] = found
-    assert not wrong, "\n".join(f"{path}: {found}" for path, found in wrong.items())
+            faults = [one for one in faults if "404" not in one]
+        if faults:
+            wrong[path] = faults
+    assert not wrong, "\n".join(f"{path}: {faults}" for path, faults in wrong.items())
 
 
 @pytest.mark.parametrize("who", PAGES)
@@ -330,7 +330,7 @@ def test_an_analyst_asks_for_a_tree(opened: Open, shop: Shop, script: bool) -> N
     window = opened("ana", java_script_enabled=script)
     page = window.page
     before = shop.ok("ana", "GET", "/v1/budgets")["items"]
-    left = {one["dataset"]: float(one["remaining"]["epsilon"]) for one in before}["adult"]
+    remaining = {one["dataset"]: float(one["remaining"]["epsilon"]) for one in before}["adult"]
     with answering(window):
         page.get_by_role("link", name="Ask", exact=True).first.click()
         page.get_by_label("Dataset").select_option("adult")
@@ -351,7 +351,7 @@ def test_an_analyst_asks_for_a_tree(opened: Open, shop: Shop, script: bool) -> N
         page.get_by_role("heading", name="Answer").wait_for()
         assert page.locator(".tree svg").count() == 1
         assert page.locator(".tree svg rect").count() > 1
-        now = f"{left - 2.5:g}"
+        now = f"{remaining - 2.5:g}"
         assert page.get_by_text(f"ε {now}").count() >= 1
         if script:
             assert window.is_fit() == []
@@ -380,7 +380,7 @@ def test_an_owner_uploads_a_table_and_grants(
         page.get_by_role("button", name="Upload").click()
         page.get_by_text("Invalid records").wait_for(timeout=90_000)
         assert page.get_by_text("Astronaut").count() == 0
-        # Where the answer is a page, browsers write its status down as an error of their own.
+        # Browsers log the status of an error page as an error in the console.
         window.errors[:] = [one for one in window.errors if "422" not in one]
         if script:
             assert window.is_fit() == []
@@ -465,7 +465,7 @@ def test_pictures(opened: Open, shop: Shop) -> None:
         assert (Path(ROOT) / str(PICTURES) / f"{name}.png").stat().st_size > 1000
 
 
-#: What the documentation shows.
+#: Screenshots of the documentation.
 SHOWN: list[tuple[str, str, str, dict[str, Any]]] = [
     ("budgets", "ana", "/ui/budgets", {}),
     ("burn-down", "ana", "/ui/budgets/adult", {}),

@@ -15,7 +15,7 @@ from tests.process import test_crash_in_a_query as crash
 from tests.process.session import Session
 
 pytestmark = crash.pytestmark
-# A service from whose wide graph it takes seconds to draw.
+# A service with a graph that takes seconds to draw from.
 session = crash.session
 
 
@@ -58,7 +58,7 @@ def test_a_killed_service_gives_one_answer_for_one_charge(session: Session) -> N
     assert (charge["epsilon"], crash.spent(session)) == ("0.5", "0.5")
     [query] = session.ok("GET", "/v1/queries?dataset=wide", session.analyst)["items"]
     assert (query["id"], query["status"]) == (answer.id, "answered")
-    # What the client returned is what the service keeps.
+    # The client returned the answer that the service has stored.
     assert session.ok("GET", f"/v1/queries/{answer.id}", session.analyst) == answer.reply
 
 
@@ -68,9 +68,9 @@ def test_waiting_shows_elapsed_against_expected_on_a_terminal(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with PrivyPurse(session.service.url, session.analyst) as purse:
-        # Some seconds of work, whatever the machine: the line is drawn after two of them.
+        # The query takes some seconds on any machine; the progress line appears after two.
         purse.top_k("wide", 900, "degree", epsilon="0.5", sensitivity="global", draws="peeled")
-    shown = terminal.getvalue().split("\r")
-    assert re.search(r"^top_k on wide  \[#+\.*\]  \d+\.\d of \d+\.\d s *$", shown[1]), shown
-    assert shown[-2].isspace()
-    assert shown[-1] == ""
+    lines = terminal.getvalue().split("\r")
+    assert re.search(r"^top_k on wide  \[#+\.*\]  \d+\.\d of \d+\.\d s *$", lines[1]), lines
+    assert lines[-2].isspace()
+    assert lines[-1] == ""

@@ -1,4 +1,4 @@
-"""A service on a cluster: it answers as ever, and fails as ever when the scheduler is lost."""
+"""A service on a cluster gives the same answers, and reports the loss of its scheduler."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def test_a_lost_scheduler_fails_preparations_and_queries(
                 headers=headers,
             )
             assert upload.status_code in (202, 500)
-            shown = session.ok("GET", "/v1/datasets/star", session.owner)
-            while shown["status"] == "preparing":
-                shown = session.ok("GET", "/v1/datasets/star", session.owner)
-            assert shown["version"] == 1
-            assert shown["upload"]["errors"][0]["type"] == "internal-error"
+            dataset = session.ok("GET", "/v1/datasets/star", session.owner)
+            while dataset["status"] == "preparing":
+                dataset = session.ok("GET", "/v1/datasets/star", session.owner)
+            assert dataset["version"] == 1
+            assert dataset["upload"]["errors"][0]["type"] == "internal-error"
             assert list((processes.data / "cluster").iterdir()) == []
-            # What was there before answers what is not spread.
+            # Queries that are not spread still answer from the version before.
             assert session.query("degrees").status_code == 201
-            # A query that waits for the scheduler holds a stop up for no longer than it may wait.
+            # A query that waits for the scheduler delays a stop at most by its own timeout.
             with ThreadPoolExecutor(1) as pool:
                 asking = pool.submit(ask, "stopping")
                 time.sleep(1)
@@ -110,7 +110,7 @@ def test_a_lost_scheduler_fails_preparations_and_queries(
 
 @pytest.mark.slow
 def test_workers_that_share_a_store_alone_find_the_same(tmp_path: Path) -> None:
-    """No folder is common to any two processes: what is prepared is what one process prepares."""
+    """No two processes share a folder; the arrays are those that a single process prepares."""
     pytest.importorskip("s3fs", reason="needs the extra `s3`")
     pytest.importorskip("moto", reason="needs the extra `test`")
     from tests.support.stores import store_process
@@ -165,7 +165,7 @@ def test_workers_that_share_a_store_alone_find_the_same(tmp_path: Path) -> None:
 
 
 def arrays_of(shared: Shared, folder: Path) -> dict[str, bytes]:
-    """The arrays that the second upload was prepared to, out of the store."""
+    """The prepared arrays of the second upload, read from the store."""
     copy = folder / "copy"
     copy.mkdir()
     for name in shared.names("arrays"):

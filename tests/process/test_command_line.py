@@ -1,4 +1,4 @@
-"""``privypurse`` against a live service: everything an operator, an owner and an analyst type."""
+"""``privypurse`` against a live service: all commands of an operator, an owner and an analyst."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""No page tells readers to type what no test knows: every command of every page is accounted for.
+"""Every command of every page is run or checked by a test.
 
-Blocks of ``sh`` and Python are played from top to bottom by the tests in ``PLAYED``. Of all other
-code each line must be one that a check below understands, down to its options, or stand in
-``NOT_TYPED`` with what it is instead.
+The tests in ``PLAYED`` run the blocks of ``sh`` and Python from top to bottom. Each other line of
+code must pass one of the checks below, options included, or be listed in ``NOT_TYPED`` with the
+reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PLAYED = {
 }
 #: Their ``json`` is validated as queries: tests/architecture/test_documents.py.
 VALIDATED = {"docs/distances.md", "docs/statistics.md", "docs/trees.md"}
-#: How a block begins that nobody types → what it is.
+#: The beginning of a block that is no command → the kind of the block.
 NOT_TYPED = {
     "app → storage → mechanisms → accounting": "what imports what",
     "DIR/privypurse.db": "what is in the data folder",
@@ -55,7 +55,7 @@ NOT_TYPED = {
     "the database has schema 0099": "what the service says",
     "sex = f: yes": "a tree as text",
 }
-#: Types all lines about containers, of which so much is checked here without an engine.
+#: The test that runs all lines about containers; here they are checked without an engine.
 CONTAINERS = "tests/process/test_containers.py"
 SQL = ("CREATE ROLE", "REVOKE CREATE")  # played by tests/process/test_postgresql_documents.py
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
@@ -70,7 +70,7 @@ PAGES = [str(path.relative_to(ROOT)) for path in pages()]
 
 
 def privypurse(arguments: list[str]) -> None:
-    """The client has the command and its options; in prose values may be missing."""
+    """Checks that the client has the command and its options; prose may omit values."""
     accepted_by(client_cli, arguments)
 
 
@@ -80,7 +80,7 @@ def accepted_by(cli: Typer, arguments: list[str]) -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """What is not its own goes to the client or the service: tests/architecture/test_run.py."""
+    """Checks a command of ``./run``: its own, or one of the client or the service."""
     if not arguments:
         return
     command, *rest = arguments
@@ -105,7 +105,7 @@ def run(arguments: list[str]) -> None:
 
 
 def docker(arguments: list[str]) -> None:
-    """Profiles, services, commands and options exist; with an engine ``CONTAINERS`` types them."""
+    """Checks profiles, services, commands and options; ``CONTAINERS`` runs them with an engine."""
     assert arguments.pop(0) == "compose"
     profiles = {
         one for service in COMPOSE["services"].values() for one in service.get("profiles", ())
@@ -129,7 +129,7 @@ def docker(arguments: list[str]) -> None:
 
 
 def python(arguments: list[str]) -> None:
-    """A module that shows its options, or a file that is there."""
+    """Checks that a module lists these options, or that a file exists."""
     if arguments[0] != "-m":
         assert (ROOT / arguments[0]).is_file()
         return
@@ -142,16 +142,16 @@ def python(arguments: list[str]) -> None:
 
 
 def options_of(module: str) -> set[str]:
-    """What ``python -m module --help`` lists."""
-    shown, before = io.StringIO(), sys.argv
+    """The options that ``python -m module --help`` lists."""
+    output, before = io.StringIO(), sys.argv
     sys.argv = [module, "--help"]
     try:
-        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as ended:
+        with contextlib.redirect_stdout(output), pytest.raises(SystemExit) as ended:
             runpy.run_module(module, run_name="__main__")
     finally:
         sys.argv = before
     assert ended.value.code == 0
-    return set(re.findall(r"--?[a-z][a-z-]*", shown.getvalue()))
+    return set(re.findall(r"--?[a-z][a-z-]*", output.getvalue()))
 
 
 def file(arguments: list[str]) -> None:
@@ -169,7 +169,7 @@ def pip(arguments: list[str]) -> None:
 
 
 def setting(name: str) -> None:
-    """A variable that somebody reads."""
+    """Checks that some program reads the variable."""
     if name.startswith("PURSE_") and name != "PURSE_SCREENSHOTS":
         assert name.removeprefix("PURSE_").lower() in Settings.model_fields, name
         return
@@ -184,7 +184,7 @@ def setting(name: str) -> None:
 
 
 def elsewhere(test: str) -> Callable[[list[str]], None]:
-    """Really typed by another test, which takes the whole block from the page."""
+    """Accepts a line of a block that another test takes from the page and runs."""
 
     def check(_: list[str]) -> None:
         assert (ROOT / test).is_file()
@@ -193,7 +193,7 @@ def elsewhere(test: str) -> Callable[[list[str]], None]:
 
 
 def nothing(_: list[str]) -> None:
-    """Needs somebody else's server: there is nothing of this project in it."""
+    """Accepts a line that needs a foreign server and uses nothing of this project."""
 
 
 CHECKS: dict[str, Callable[[list[str]], None]] = {
@@ -217,7 +217,7 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
 
 
 def check(line: str) -> None:
-    """Raises: AssertionError and others for what does not work as it stands."""
+    """Check one line. Raises: AssertionError and others if the line does not work as written."""
     if inside := re.fullmatch(r'eval "\$\((.+)\)"', line):
         check(inside[1])
         return
@@ -255,7 +255,7 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
                     check(line)
 
 
-#: What in a sentence is a command, and how it is typed in full.
+#: A command as sentences shorten it → the whole command.
 IN_PROSE = {
     r"(\./run|privypurse|(\.venv/bin/)?python|docker|pip|uv|scripts/\S+|deploy/\S+\.sh)( .*)?": "",
     r"(users|datasets) [a-z-]+( .*)?": "privypurse ",

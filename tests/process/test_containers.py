@@ -1,7 +1,7 @@
-"""What docs/operating.md and docs/upgrading.md have readers type about containers, typed.
+"""Runs the container commands of docs/operating.md and docs/upgrading.md against a real engine.
 
-In the order of the pages, in a clone of this tree, against a real engine: one service on SQLite,
-replicas on PostgreSQL with their cluster and proxy, Prometheus, and the ways to a next version.
+The commands run in the order of the pages, in a clone of this tree. They start one service on
+SQLite, replicas on PostgreSQL with a cluster and a proxy, and Prometheus, and then upgrade them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.process.session import QUERY, Session
 
 PORTS = (8000, 8080, 9090)
 SERVICE, PROXY, PROMETHEUS = (f"http://127.0.0.1:{port}" for port in PORTS)
-#: Beside what compose reads: small work, too, goes to the workers and nowhere else.
+#: Added to the settings of compose: small work, too, goes to the workers and nowhere else.
 OVERRIDE = """services:
   replica-one: &spreading
     environment:
@@ -62,7 +62,7 @@ def test_containers_do_what_the_pages_say(tmp_path: Path) -> None:
 
 
 def operate(reader: Reader) -> tuple[Session, Session]:
-    """Start everything; what the service alone and the replicas were given."""
+    """Start everything; return the settings of the single service and of the replicas."""
     start, key, secrets, scale, scale_key, token, observe, observe_all = container_lines(
         "docs/operating.md"
     )
@@ -79,7 +79,7 @@ def operate(reader: Reader) -> tuple[Session, Session]:
     reader.type(secrets)
     reader.type(scale)
     wait_ready(PROXY)
-    # What is prepared here was prepared by workers: nothing is done in the service instead.
+    # Only workers can have prepared this: the service does no such work itself.
     replicas = Session.open(Published(PROXY, reader.type(scale_key)))
     assert_workers_prepare(replicas, "before")
     for number in range(4):
@@ -101,9 +101,9 @@ def operate(reader: Reader) -> tuple[Session, Session]:
 
 
 def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> None:
-    """Go to a next version, and the replicas to one more, whose schema is newer."""
+    """Upgrade to the next version, and the replicas to one more with a newer schema."""
     pull, up, build, first, second, others, stop, again = container_lines("docs/upgrading.md")
-    # A worker that stays behind would do nothing.
+    # A worker of the older version would get no work.
     origin.change_kernels()
     origin.replace("app/__init__.py", __version__, "90.0.1")
     origin.commit()
@@ -126,13 +126,13 @@ def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> 
     upgraded = Event()
     with ThreadPoolExecutor(1) as asking:
         try:
-            asked = asking.submit(keep_asking, replicas, upgraded)
+            future = asking.submit(keep_asking, replicas, upgraded)
             reader.type(first)
             reader.type(second)
             reader.type(others)
         finally:
             upgraded.set()
-        replies = asked.result()
+        replies = future.result()
     assert set(replies) == {201}
     assert spent(replicas)["before"] == Decimal("0.5") + replies.total() * Decimal("0.0001")
     assert_version(PROXY, "90.0.1")
@@ -158,7 +158,7 @@ def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> 
 
 
 def keep_asking(session: Session, until: Event) -> Counter[int]:
-    """Ask as a client does, the same key again where no answer came; the replies by status."""
+    """Query as a client does and retry with the same key; return the replies by status."""
     body = QUERY | {"dataset": "before", "epsilon": "0.0001"}
     replies: Counter[int] = Counter()
 
@@ -177,7 +177,7 @@ def keep_asking(session: Session, until: Event) -> Counter[int]:
 
 
 def spent(session: Session) -> dict[str, Decimal]:
-    """ε by dataset."""
+    """Returns the spent ε by dataset."""
     accounts = session.ok("GET", "/v1/budgets", session.analyst)["items"]
     return {account["dataset"]: Decimal(account["spent"]["epsilon"]) for account in accounts}
 
@@ -187,7 +187,7 @@ def assert_valid(session: Session) -> None:
 
 
 def assert_workers_prepare(session: Session, name: str) -> None:
-    """A new graph becomes ready, at replicas that leave all that can be spread to workers."""
+    """A new graph becomes ready at replicas that leave such work to their workers."""
     body: dict[str, Any] = {"name": name, "kind": "graph", "neighbouring": "edge"}
     body["nodes"] = {"count": 12}
     body |= {"max_degree": 10, "cap": {"epsilon": "1", "delta": "0"}}

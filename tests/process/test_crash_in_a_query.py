@@ -1,9 +1,9 @@
-"""``kill -9`` while a query computes: the charge stands, and its key runs it again under it.
+"""``kill -9`` while a query computes: the charge remains, and a retry runs the query under it.
 
-As long as the process lives, nobody runs the query a second time, however long it takes.
+While the process lives, no other attempt runs the query, however long it takes.
 
-The query is slow by itself: hundreds of draws from a hundred thousand nodes. That it has opened
-the records is seen from outside, in the list of files that its process has mapped.
+The query takes long: hundreds of draws from a hundred thousand nodes. The test sees that the
+records are open in the list of files that the process has mapped.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def ask(session: Session, key: str = "slow") -> httpx.Response:
 
 
 def has_opened_records(service: ServiceProcess) -> bool:
-    """Whether arrays of a version are mapped: the node list would lie in ``nodes``."""
+    """True if the process has mapped arrays of version 1; the node list lies in ``nodes``."""
     maps = Path(f"/proc/{service.pid}/maps").read_text("utf-8")
     return any("/datasets/" in line and "/1/" in line for line in maps.splitlines())
 
 
 def charges(session: Session) -> list[dict[str, Any]]:
-    """What was charged to the analyst for the wide graph, by the ledger."""
+    """The charges of the analyst on the wide graph, read from the ledger."""
     entries = session.ok("GET", "/v1/ledger?dataset=wide", session.analyst)["items"]
     return [entry for entry in entries if entry["kind"] == "charge"]
 
@@ -94,7 +94,7 @@ def spent(session: Session) -> str:
 
 
 def crash_in_a_query(session: Session) -> float:
-    """Ask, and kill the service once it has opened the records; when the question was sent."""
+    """Send a query and kill the service once the records are open; return the time of sending."""
     assert not has_opened_records(session.service)
     ended: list[object] = []
 
@@ -105,20 +105,20 @@ def crash_in_a_query(session: Session) -> float:
             ended.append(error)
 
     client = threading.Thread(target=asking)
-    asked = time.monotonic()
+    start = time.monotonic()
     client.start()
     while not has_opened_records(session.service):
         assert client.is_alive(), f"answered before it was seen running: {ended}"
-        assert time.monotonic() < asked + 120
+        assert time.monotonic() < start + 120
         time.sleep(0.005)
     session.service.kill()
     client.join()
     assert isinstance(ended[0], httpx.TransportError), f"answered before it was killed: {ended}"
-    return asked
+    return start
 
 
 def test_the_charge_stands_and_the_key_runs_again_under_it(session: Session) -> None:
-    asked = crash_in_a_query(session)
+    start = crash_in_a_query(session)
     session.service.start().wait_ready()
     assert spent(session) == "0.5"
     [charge] = charges(session)
@@ -126,13 +126,13 @@ def test_the_charge_stands_and_the_key_runs_again_under_it(session: Session) -> 
     assert query["status"] == "running"
 
     while (reply := ask(session)).status_code == 409:
-        # Nobody may run it a second time while its first attempt might still be alive.
+        # No second attempt may run while the first might still be alive.
         assert reply.json()["type"].endswith("/still-running")
         assert reply.json()["id"] == query["id"]
-        assert time.monotonic() < asked + LEASE + 120
+        assert time.monotonic() < start + LEASE + 120
         time.sleep(0.2)
     assert reply.status_code == 201, reply.text
-    assert time.monotonic() > asked + LEASE
+    assert time.monotonic() > start + LEASE
     answer = reply.json()
     assert answer["id"] == query["id"]
     assert answer["charge"]["epsilon"] == "0.5"
@@ -148,7 +148,7 @@ def test_the_charge_stands_and_the_key_runs_again_under_it(session: Session) -> 
 
 
 def test_a_query_may_outlive_its_lease(session: Session) -> None:
-    """Retries of a query that takes several leases are told so; none runs it again or fails it."""
+    """Retries during a query of several leases receive 409; none runs the query again."""
     body = SLOW | {"query": SLOW["query"] | {"k": 1000}}
     headers = {"Idempotency-Key": "long", "Prefer": "respond-async"}
 
@@ -161,7 +161,7 @@ def test_a_query_may_outlive_its_lease(session: Session) -> None:
         assert time.monotonic() < started + 120
         time.sleep(0.2)
     assert time.monotonic() > started + LEASE, "too quick to prove anything"
-    # A retry that had taken the query over would have been told that it runs: 202.
+    # A retry that had taken the query over would have received 202.
     assert (reply.status_code, reply.json()["status"]) == (201, "answered")
     assert reply.headers["Idempotency-Replayed"] == "true"
     assert len(charges(session)) == 1

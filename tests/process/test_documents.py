@@ -111,14 +111,14 @@ def test_the_page_of_backups(tmp_path: Path) -> None:
     service = ServiceProcess(tmp_path / "data", **QUICK)
     with service:
         session = Session.open(service)
-        kept = session.query("before the backup")
+        answer = session.query("before the backup")
         assert "starts frozen" in run(tmp_path, backup)
         assert session.query("after it").status_code == 201
-    # Stopping published the last heads.
+    # A stop publishes the latest heads.
     run(tmp_path, restore)
     with service:
         assert session.query("while frozen").json()["type"].endswith("/frozen")
-        assert session.query("before the backup").content == kept.content
+        assert session.query("before the backup").content == answer.content
         assert session.spent() == "0.5"
         accepted = run(tmp_path, accept)
         assert accepted.endswith("\nvalid\n")

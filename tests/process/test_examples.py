@@ -26,7 +26,7 @@ EXAMPLES = {
 
 @dataclass
 class Shell:
-    """Where the examples run: a folder, and the variables that they read."""
+    """The folder and the variables with which the examples run."""
 
     folder: Path
     variables: dict[str, str]
@@ -55,12 +55,12 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with ServiceProcess(folder / "data") as service:
         shell = Shell(folder, {"PRIVYPURSE_URL": service.url, "PRIVYPURSE_KEY": service.admin_key})
         printed = shell.run("set_up")
-        found = re.fullmatch(r"export PRIVYPURSE_KEY=(pp_\w+)\n", printed)
-        assert found is not None, printed
+        match = re.fullmatch(r"export PRIVYPURSE_KEY=(pp_\w+)\n", printed)
+        assert match is not None, printed
         again = shell.start("set_up")
         assert (again.returncode, again.stdout) == (1, "")
         assert again.stderr.startswith(f"{service.url} is not new: ")
-        shell.variables["PRIVYPURSE_KEY"] = found[1]
+        shell.variables["PRIVYPURSE_KEY"] = match[1]
         yield shell
 
 

@@ -1,4 +1,4 @@
-"""What an upload may not be: refused over HTTP with its reason, in flat memory, nothing stored."""
+"""Invalid uploads are refused over HTTP with a reason, in constant memory, and not stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Content = bytes | Callable[[], bytes | Iterator[bytes]]
 
 @dataclass(frozen=True)
 class Hostile:
-    """An upload, its headers, and the refusal it must meet; ``line`` where that is known."""
+    """An upload, its headers, and its expected refusal, with the ``line`` if it names one."""
 
     content: Content
     headers: dict[str, str] = field(default_factory=lambda: CSV)
@@ -44,7 +44,7 @@ class Hostile:
 
 
 def repeated(piece: bytes, size: int) -> Iterator[bytes]:
-    """About ``size`` bytes made of ``piece``, a megabyte at a time."""
+    """About ``size`` bytes of repeated ``piece``, in chunks of a megabyte."""
     block = piece * (MEGABYTE // len(piece))
     yield HEADER
     for _ in range(size // len(block)):
@@ -52,7 +52,7 @@ def repeated(piece: bytes, size: int) -> Iterator[bytes]:
 
 
 def bomb(piece: bytes) -> bytes:
-    """2 GB of ``piece`` after a header, in well-formed gzip of 2 MB: a member a megabyte."""
+    """2 GB of ``piece`` after a header, as 2 MB of valid gzip with one member per megabyte."""
     block = piece * (MEGABYTE // len(piece))
     return gzip.compress(HEADER) + gzip.compress(block) * (TWO_GB // len(block))
 
@@ -105,11 +105,11 @@ CASES = {
 
 
 class Watch:
-    """Asks ``/healthz`` without a break; every answer must be 200 within seconds."""
+    """Polls ``/healthz`` continuously; every reply must be 200 within seconds."""
 
     def __init__(self, url: str) -> None:
         self._url, self._over = url + "/healthz", threading.Event()
-        self.asked, self.slowest = 0, 0.0
+        self.requests, self.slowest = 0, 0.0
         self.wrong: list[str] = []
         self._thread = threading.Thread(target=self._run)
 
@@ -122,7 +122,7 @@ class Watch:
                         self.wrong.append(str(status))
                 except httpx.HTTPError as error:
                     self.wrong.append(type(error).__name__)
-                self.asked += 1
+                self.requests += 1
                 self.slowest = max(self.slowest, time.monotonic() - started)
 
     def __enter__(self) -> Watch:
@@ -136,14 +136,14 @@ class Watch:
 
 @dataclass
 class Watched(Session):
-    """A session, and the bytes that its service had resident before the first hostile upload."""
+    """A session, and the resident bytes of its service before the first hostile upload."""
 
     resident: int = 0
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """A session that has seen an upload and a query, watched until the last test is over."""
+    """A session after one upload and one query, watched until the last test ends."""
     data = tmp_path_factory.mktemp("hostile") / "data"
     with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
         opened = Watched.open(service)
@@ -155,7 +155,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         with Watch(service.url) as watch:
             yield opened
         assert watch.wrong == []
-        assert watch.asked > 0
+        assert watch.requests > 0
         assert watch.slowest < 60
 
 
@@ -217,18 +217,18 @@ def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
 
 
 def assert_nothing_is_stored(session: Session) -> None:
-    """No file, no version, and an analyst sees a dataset that never had records."""
+    """No file and no version exist, and the analyst sees a dataset without records."""
     data = session.service.data
     assert list((data / "incoming").iterdir()) == []
-    # One folder of the graph that was accepted; of the refused one not even a staging folder.
-    kept = [path.name for path in (data / "datasets").glob("*/*")]
-    assert kept == ["1"]
+    # The accepted graph has one folder; the refused one has not even a staging folder.
+    versions = [path.name for path in (data / "datasets").glob("*/*")]
+    assert versions == ["1"]
     seen = session.ok("GET", "/v1/datasets/target", session.analyst)
     assert (seen["status"], seen["version"]) == ("empty", 0)
     assert session.ok("GET", "/v1/datasets/target", session.owner)["status"] in ("empty", "refused")
 
 
 def memory(session: Session, field: str) -> int:
-    """Bytes by the status of the service's process: VmRSS, resident now; VmHWM, the most ever."""
+    """Memory of the service's process in bytes: VmRSS is resident now, VmHWM the peak."""
     words = Path(f"/proc/{session.service.pid}/status").read_text("ascii").split()
     return int(words[words.index(field + ":") + 1]) * 1024

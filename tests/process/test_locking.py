@@ -1,4 +1,4 @@
-"""The lines of CONTRIBUTING that make the lock files make those that are committed."""
+"""The commands of CONTRIBUTING for the lock files reproduce the committed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.process.documents import code_of
 
 pytestmark = pytest.mark.slow
 
-#: What uv says when there is no index to ask.
+#: Errors of uv when no package index is reachable.
 OFFLINE = re.compile("Failed to fetch|dns error|error sending request|Network connectivity|offline")
 
 
@@ -31,7 +31,7 @@ def test_locks_are_made_as_the_page_says(tmp_path: Path) -> None:
     assert len(locks) >= 2
     for name in ("pyproject.toml", *locks):
         shutil.copy(ROOT / name, tmp_path)
-    made = subprocess.run(
+    result = subprocess.run(
         ["sh", "-eu"],
         input=lines,
         cwd=tmp_path,
@@ -41,8 +41,8 @@ def test_locks_are_made_as_the_page_says(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    if made.returncode and OFFLINE.search(made.stderr):
+    if result.returncode and OFFLINE.search(result.stderr):
         pytest.skip("needs a package index")
-    assert made.returncode == 0, made.stderr
+    assert result.returncode == 0, result.stderr
     for name in locks:
         assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes(), name

@@ -1,8 +1,8 @@
 """Every operation of the API document under generated requests: schemathesis, with all checks.
 
-Where a request of the right form can be wrong all the same, 422 is expected of it too: a cursor
-that was never given out, a query that does not fit the dataset, records that do not fit their
-description, amounts that no number format can bound. Bodies above their limit are 413.
+Some requests match the schema and are still invalid, so 422 is accepted for them: an unknown
+cursor, a query or records that do not fit the dataset, an amount out of range. Bodies above
+their limit receive 413.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytest.importorskip("schemathesis", reason="needs schemathesis")
 pytestmark = pytest.mark.slow
 
 ROLES = ["admin", "owner", "analyst", "auditor"]
-#: What more than the form of a request has to be right.
+#: Operations whose requests have conditions beyond the schema.
 BEYOND_THE_FORM = [
     "GET /v1/audit",
     "GET /v1/datasets",
@@ -36,7 +36,7 @@ BEYOND_THE_FORM = [
     "POST /v1/queries",
     "POST /v1/quotes",
 ]
-#: Its body is plain text, and so is whatever is sent in its place: ``[]`` names a node.
+#: The body is plain text, so any text is valid: ``[]`` names a node.
 ANY_TEXT = "PUT /v1/datasets/{name}/nodes"
 RIGHT = ["2xx", "3xx", "401", "403", "404", "409", "429", "413", "415", "422"]
 WRONG = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "429"]

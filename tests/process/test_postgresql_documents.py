@@ -1,4 +1,4 @@
-"""What the pages say about PostgreSQL, typed as it stands, but for the addresses."""
+"""Runs the pages' commands about PostgreSQL as written, except for the addresses."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ pytestmark = [
         reason=f"needs {', '.join(TOOLS)}: apt-get install postgresql",
     ),
 ]
-#: What the role that serves may not do.
+#: Statements that the role of the service may not run.
 FORBIDDEN = ("DELETE FROM entry", "ALTER TABLE entry DISABLE TRIGGER ALL", "CREATE TABLE x ()")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[URL]:
-    """The address of a server whose administrator one is."""
-    with postgresql_server() as given:
-        if given is None:
+    """The address of a server, with the rights of its administrator."""
+    with postgresql_server() as url:
+        if url is None:
             pytest.skip("needs PostgreSQL: apt-get install postgresql")
-        yield make_url(given).set(drivername="postgresql")
+        yield make_url(url).set(drivername="postgresql")
 
 
 def sql(server: URL, *statements: str) -> None:
@@ -55,10 +55,10 @@ def text(url: URL) -> str:
 
 
 def variables(server: URL) -> dict[str, str]:
-    """What the programs of PostgreSQL read."""
-    given = {"PGHOST": server.host, "PGPORT": server.port, "PGUSER": server.username}
-    given |= {"PGPASSWORD": server.password, "PGDATABASE": server.database}
-    return {name: str(value) for name, value in given.items() if value is not None}
+    """The variables that the programs of PostgreSQL read."""
+    environment = {"PGHOST": server.host, "PGPORT": server.port, "PGUSER": server.username}
+    environment |= {"PGPASSWORD": server.password, "PGDATABASE": server.database}
+    return {name: str(value) for name, value in environment.items() if value is not None}
 
 
 def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
     first, second = server.set(database=name), server.set(database=f"{name}_restored")
     assert restore.count("purse ") == 2
     restore = restore.replace("purse ", f"{second.database} ", 2)
-    data, kept = tmp_path / "data", tmp_path / "kept"
-    kept.mkdir()
+    data, backup = tmp_path / "data", tmp_path / "kept"
+    backup.mkdir()
     with ExitStack() as ending:
         sql(server, f"CREATE DATABASE {name}")
         for one in (first, second):
@@ -80,7 +80,7 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
             until((data / "heads.log").exists)
             typed = dump.replace("DIR/", "data/").replace("DEST/", "kept/")
             run(tmp_path, typed, **variables(server), DATABASE_URL=text(first))
-            assert {one.name for one in kept.iterdir()} == {"heads.log", "datasets"}
+            assert {one.name for one in backup.iterdir()} == {"heads.log", "datasets"}
             assert session.query("after it").status_code == 201
         run(tmp_path, restore, **variables(server))
         service = ServiceProcess(data, port=service.port, **QUICK, DATABASE_URL=text(second))
@@ -107,7 +107,7 @@ def test_the_role_that_serves_owns_nothing(server: URL, tmp_path: Path) -> None:
             f"CREATE DATABASE {name} OWNER purse_owner",
         )
         owner = server.set(username="purse_owner", database=name)
-        # psql reads to the end whatever happens: a mistake is to be one.
+        # By default psql continues after an error: make it fail.
         played = f"psql --set=ON_ERROR_STOP=1 --quiet <<'SQL'\n{statements}\nSQL\n"
         run(tmp_path, played, **variables(owner))
         typed = migrate.replace("postgresql://purse_owner@db.example/purse", text(owner))

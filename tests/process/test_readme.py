@@ -1,4 +1,4 @@
-"""The README, typed as it stands from its tour on, works and says what the text says."""
+"""The commands of the README, run as written from the tour on, print what the text says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_block_works(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert len(blocks(text, "sh")) == 8
     [program] = blocks(text, "python")
-    # However slow the machine, the reply to the upload is the one that says "ready".
+    # Wait long enough that the upload replies "ready" on a slow machine too.
     with ServiceProcess(tmp_path / "data", PURSE_UPLOAD_WAIT="60") as service:
         here = service.url
         script = "".join(blocks(text, "sh")).replace("http://127.0.0.1:8000", here)
@@ -47,8 +47,8 @@ def test_every_block_works(tmp_path: Path) -> None:
     for name in ("ada.key", "friends.csv"):
         assert (tmp_path / name).stat().st_mode & 0o77 == 0
     assert len(json.loads(printed.getvalue())) == 3
-    *lines, shown = played.stdout.splitlines()
-    assert shown == "friends\tada\tspent ε = 1.5\tof ε = 2"
+    *lines, budget = played.stdout.splitlines()
+    assert budget == "friends\tada\tspent ε = 1.5\tof ε = 2"
     replies: list[Any] = [json.loads(line) for line in lines]
     me, _, version, account, quote, first, again, refused, budgets, ledger = replies
     assert me["roles"] == ["analyst"]

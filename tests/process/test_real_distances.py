@@ -79,13 +79,13 @@ def test_every_metric_of_a_real_table(session: Session, name: str) -> None:
             assert one["context"]
     for encoding in ("learned_distance", "one_hot"):
         query = {"kind": "clustering", "clusters": 4, "encoding": encoding}
-        found = answer(session, name, "3", query)
-        vectors = [a["vectors"][0] for a in found["encoding"]["attributes"]]
-        assert np.array(found["centres"]).shape == (4, sum(map(len, vectors)))
+        result = answer(session, name, "3", query)
+        vectors = [a["vectors"][0] for a in result["encoding"]["attributes"]]
+        assert np.array(result["centres"]).shape == (4, sum(map(len, vectors)))
 
 
 def answer(session: Session, name: str, epsilon: str, query: dict[str, Any]) -> Any:
-    """The answer, whose steps add up to the charge and are those of the quote."""
+    """Returns the answer; checks that its steps are those of the quote and add up to the charge."""
     body = {"dataset": name, "epsilon": epsilon, "query": query}
     quoted = session.ok("POST", "/v1/quotes", session.analyst, json=body)
     reply = session.ok("POST", "/v1/queries", session.analyst, json=body)

@@ -34,7 +34,7 @@ def test_it_is_uploaded_and_answers(session: Session, name: str) -> None:
     register(session, name, nodes, file, MAX_DEGREE[name])
     selected = top(session, name, k=10, epsilon="10")
     assert len(set(selected)) == 10
-    # Ids have gaps in dblp and start at 1 in gowalla: what comes back are ids all the same.
+    # Ids have gaps in dblp and start at 1 in gowalla; answers still name the original ids.
     assert np.isin(selected, nodes).all()
 
 
@@ -42,9 +42,9 @@ def test_the_most_influential_developers_are_found(session: Session) -> None:
     file = data_file("github.edges.csv.gz")
     nodes = np.unique(read_edges(file))
     register(session, "developers", nodes, file, MAX_DEGREE["github"])
-    found = top(session, "developers", k=5, epsilon="5")
-    # The recall of ``shifted`` is 1.00 in 100 repetitions at ε = 0.3 already.
-    assert len(true_top(file, nodes, 5) & set(found)) >= 4
+    top_five = top(session, "developers", k=5, epsilon="5")
+    # ``shifted`` already has a recall of 1.00 in 100 repetitions at ε = 0.3.
+    assert len(true_top(file, nodes, 5) & set(top_five)) >= 4
 
 
 def top(session: Session, name: str, *, k: int, epsilon: str) -> list[int]:
@@ -58,7 +58,7 @@ def top(session: Session, name: str, *, k: int, epsilon: str) -> list[int]:
 
 
 def true_top(file: Path, nodes: NDArray[np.int64], k: int) -> set[int]:
-    """The k nodes of largest egocentric betweenness, worked out anew from the uploaded edges."""
+    """The k nodes of largest egocentric betweenness, computed here from the uploaded edges."""
     ends = np.searchsorted(nodes, read_edges(file))
     both = np.concatenate((ends, ends[:, ::-1]))
     ones = np.ones(len(both), np.int64)
@@ -68,7 +68,7 @@ def true_top(file: Path, nodes: NDArray[np.int64], k: int) -> set[int]:
     likely, following = by_degree[: 4 * k], degrees[by_degree[4 * k]]
     scores = np.array([egocentric_betweenness(graph, int(node)) for node in likely])
     order = np.argsort(-scores)
-    # No node can score more than its pairs of neighbours: nobody left out comes near.
+    # Pairs of neighbours bound the score: no node of lower degree comes near.
     assert scores[order[k - 1]] > following * (following - 1) / 2
     return set(nodes[likely[order[:k]]].tolist())
 
@@ -76,7 +76,7 @@ def true_top(file: Path, nodes: NDArray[np.int64], k: int) -> set[int]:
 def egocentric_betweenness(graph: Any, node: int) -> float:
     """Over pairs of neighbours without an edge, the share of their shortest paths through it.
 
-    Such a pair has one path through the node and one through each neighbour that both know.
+    Such a pair has one path through the node and one through each common neighbour in the ego net.
     """
     ego = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
     inside = graph[ego][:, ego]

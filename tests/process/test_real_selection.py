@@ -1,7 +1,7 @@
 """Nodes of real graphs over HTTP by several utilities: weighted sums and Pareto scores.
 
-The benchmarks have a recall of 1.00 and a measure C of 0.000 at ε = 50 already; at ε = 500 a miss
-is no accident.
+The benchmarks already reach a recall of 1.00 and a measure C of 0.000 at ε = 50. At ε = 500 a
+miss is therefore a fault, not chance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BETWEENNESS = {"name": "egocentric_betweenness"}
 
 @dataclass
 class Graph:
-    """A ready graph, its nodes by id, and what is true of them, worked out from its edges."""
+    """A ready graph, its nodes by id, and their true utilities, computed from its edges."""
 
     name: str
     nodes: NDArray[np.int64]
@@ -47,13 +47,13 @@ class Graph:
         return np.searchsorted(self.nodes, selected)
 
     def behind(self, selected: list[int]) -> int:
-        """How many of the selected a node of the true Pareto top 3 beats in both utilities.
+        """The number of selected nodes that one of the true Pareto top 3 beats in both utilities.
 
-        Every undominated node is a best one; ties go to the larger degree, then density.
+        Every undominated node is among the best; ties go to the larger degree, then density.
         """
         points = np.stack([self.degree, self.density])
         order = np.lexsort((-self.density, -self.degree))
-        # In falling order of degree a node of the highest density so far is undominated.
+        # In descending order of degree, a node with the highest density so far is undominated.
         highest = np.maximum.accumulate(self.density[order])
         best = points[:, order[self.density[order] == highest][:3], None]
         return int((best > points[:, None, self.places(selected)]).all(axis=0).any(axis=0).sum())
@@ -98,10 +98,10 @@ def ask(session: Session, dataset: str, **query: Any) -> Any:
 
 def test_the_top_by_degree_and_density(session: Session, graph: Graph) -> None:
     query = {"utilities": WEIGHTED, "objective": "weighted_sum", "sensitivity": "local"}
-    found = ask(session, graph.name, kind="top_k", k=5, **query)
+    selection = ask(session, graph.name, kind="top_k", k=5, **query)
     values = graph.degree + 100 * graph.density
     best = np.argsort(-values, kind="stable")[:5]
-    assert np.isin(graph.places(found), best).sum() >= 4
+    assert np.isin(graph.places(selection), best).sum() >= 4
     (one,) = graph.places([ask(session, graph.name, kind="selection", **query)])
     assert one in best
 
@@ -110,12 +110,12 @@ def test_the_top_by_degree_and_density(session: Session, graph: Graph) -> None:
 @pytest.mark.parametrize("sensitivity", ["local", "global"])
 def test_the_top_by_pareto(session: Session, graph: Graph, sensitivity: str, rescore: bool) -> None:
     query = {"utilities": PAIR, "objective": "pareto", "sensitivity": sensitivity}
-    found = ask(session, graph.name, kind="top_k", k=3, rescore=rescore, **query)
+    selection = ask(session, graph.name, kind="top_k", k=3, rescore=rescore, **query)
     one = ask(session, graph.name, kind="selection", **query)
     if sensitivity == "local":
-        assert graph.behind(found) == graph.behind([one]) == 0
+        assert graph.behind(selection) == graph.behind([one]) == 0
         return
-    for place in (*graph.places(found), *graph.places([one])):
+    for place in (*graph.places(selection), *graph.places([one])):
         better = (graph.degree > graph.degree[place]) & (graph.density > graph.density[place])
         # By the exact law at this ε a draw is behind one of the best three with probability up to
         # 0.014 (dblp), and has so many nodes before it with less than 10⁻⁸; of six cases, random
@@ -126,10 +126,10 @@ def test_the_top_by_pareto(session: Session, graph: Graph, sensitivity: str, res
 def test_pareto_of_a_weighted_sum_and_a_third_utility(session: Session, graph: Graph) -> None:
     members = [{"weighted_sum": WEIGHTED, "name": "spread"}, BETWEENNESS]
     query = {"utilities": members, "objective": "pareto"}
-    found = ask(session, graph.name, kind="top_k", k=3, sensitivity="local", **query)
+    selection = ask(session, graph.name, kind="top_k", k=3, sensitivity="local", **query)
     one = ask(session, graph.name, kind="selection", sensitivity="global", **query)
     spread = graph.degree + 100 * graph.density
-    for place in (*graph.places(found), *graph.places([one])):
+    for place in (*graph.places(selection), *graph.places([one])):
         better = (spread > spread[place]) & (graph.betweenness > graph.betweenness[place])
         # Under ``global`` one node in ten is 25 units of λ at this ε; a draw falls 20 behind with
         # probability below 10⁻⁴.

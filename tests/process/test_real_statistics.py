@@ -19,7 +19,7 @@ from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
 
-#: Rows, and a condition that a known number of them meet.
+#: Rows, and a condition with the exact number of rows that meet it.
 TABLES: dict[str, tuple[int, dict[str, Any], int]] = {
     "sf_salaries": (148_654, {"attribute": "TotalPay", "to": 0}, 1),
     "adult": (
@@ -44,7 +44,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def ask(session: Session, dataset: str, epsilon: str, **query: Any) -> float:
-    """The released value; its steps must add up to the price that was asked for."""
+    """Returns the released value; its steps must add up to the requested price."""
     body = {"dataset": dataset, "epsilon": epsilon, "query": {"kind": "statistic", **query}}
     reply = session.ok("POST", "/v1/queries", session.analyst, json=body)
     expected = {"epsilon": Decimal(epsilon), "delta": Decimal(query.get("delta", "0"))}
@@ -57,15 +57,15 @@ def ask(session: Session, dataset: str, epsilon: str, **query: Any) -> float:
 
 def every(session: Session, dataset: str, relation: str, **fields: Any) -> dict[str, list[float]]:
     """Each statistic of a relation by each of its mechanisms, at ε = 1."""
-    found: dict[str, list[float]] = {}
+    answers: dict[str, list[float]] = {}
     for row in VALID:
         if relation in row.relations:
             own = {**fields.get(row.statistic, {}), "mechanism": row.mechanism}
             if row.delta:
                 own["delta"] = "0.000001"
             value = ask(session, dataset, "1", statistic=row.statistic, **own)
-            found.setdefault(row.statistic, []).append(value)
-    return found
+            answers.setdefault(row.statistic, []).append(value)
+    return answers
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
@@ -94,13 +94,13 @@ def test_tables(session: Session, name: str, relation: str) -> None:
     for column in columns:
         of = {"attribute": column}
         fields = {"sum": of, "mean": of, "median": of, "quantile": {**of, "quantile": 0.9}}
-        found = every(session, dataset, relation, count={"where": where}, **fields)
-        assert abs(found["count"][0] - meeting) <= 50
-        assert found["median"][0] <= found["quantile"][0]
+        answers = every(session, dataset, relation, count={"where": where}, **fields)
+        assert abs(answers["count"][0] - meeting) <= 50
+        assert answers["median"][0] <= answers["quantile"][0]
         low, high = next(a["domain"] for a in schema["attributes"] if a["name"] == column)
         # A noisy sum and a noisy mean, each within 50 scales.
         away = 100 * max(high - low, abs(low), abs(high)) / rows + 1
-        assert abs(found["mean"][0] - found["sum"][0] / rows) <= away
+        assert abs(answers["mean"][0] - answers["sum"][0] / rows) <= away
 
 
 def test_the_sum_of_the_smallest_salaries(session: Session) -> None:
@@ -119,14 +119,14 @@ def test_the_sum_of_the_smallest_salaries(session: Session) -> None:
     session.upload("salaries", f"cutoff\n{cutoff}\n".encode())
     limit = {"epsilon": "1000", "delta": "0.1"}
     session.ok("PUT", "/v1/datasets/salaries/budgets/ada", session.owner, json=limit)
-    found = every(session, "salaries", "prefix")["smallest_sum"]
-    assert len(found) == 3
+    answers = every(session, "salaries", "prefix")["smallest_sum"]
+    assert len(answers) == 3
     # Each scale is at most 2·GS.
-    assert all(abs(value - sum(values[:cutoff])) <= 100 * values[-1] for value in found)
+    assert all(abs(value - sum(values[:cutoff])) <= 100 * values[-1] for value in answers)
 
 
 def described(attribute: dict[str, Any]) -> dict[str, Any]:
-    """A registered attribute from the folder's own description."""
+    """A registered attribute from the description in the data folder."""
     numeric = attribute["kind"] == "numeric"
     own = {"bounds" if numeric else "values": attribute["domain"]}
     return {"name": attribute["name"], "kind": attribute["kind"], "missing": "", **own}
@@ -138,13 +138,13 @@ def test_graphs(session: Session, name: str) -> None:
     edges = read_edges(file)
     dataset = f"{name}_counts"
     register(session, dataset, np.unique(edges), file, MAX_DEGREE[name], delta="0.1")
-    found = every(session, dataset, "edge", stars={"k": 2})
+    answers = every(session, dataset, "edge", stars={"k": 2})
     for k in (3, 4):
         for row in VALID:
             if row.statistic == "stars":
                 own = {"delta": "0.000001"} if row.delta else {}
                 ask(session, dataset, "1", statistic="stars", k=k, mechanism=row.mechanism, **own)
-    assert all(abs(value - len(edges)) <= 100 for value in found["edges"])
-    # At ε = 20 hardly a rung beyond the second is reached, each about as wide as a_max.
+    assert all(abs(value - len(edges)) <= 100 for value in answers["edges"])
+    # At ε = 20 the ladder rarely goes beyond its second rung; rungs are about a_max wide.
     accurate = ask(session, dataset, "20", statistic="triangles")
     assert accurate == pytest.approx(TRIANGLES[name], rel=0.05)

@@ -1,7 +1,7 @@
 """Real tables over HTTP: attributes by every utility, common values, public trees.
 
-At ε = 10⁴ a selection misses what is one unit of sensitivity better with probability below 10⁻⁶,
-so what comes back must be the best, or as good.
+At ε = 10⁴ a selection misses a candidate that is better by one unit of sensitivity with
+probability below 10⁻⁶. So it must return the best candidate or one as good.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def test_the_best_attribute_for_the_class(
     )
     values = {name: UTILITIES[utility](table.counts(name)) for name in table.others}
     if sensitivity in ("local", "shifted"):
-        # These weigh δ too: the two best may change places.
+        # These modes weigh δ too, so that the two best may swap.
         assert values[chosen] >= sorted(values.values())[-2]
     else:
-        # A step at this ε decides what differs by a tenth of a bit; ties are common with Max.
+        # At this ε a step decides differences of a tenth of a bit; ties are common with Max.
         assert values[chosen] >= max(values.values()) - 0.1
 
 
@@ -117,8 +117,8 @@ def test_the_most_common_values(session: Session, table: RealTable, sensitivity:
         utilities=[{"name": "count"}],
         sensitivity=sensitivity,
     )
-    found = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    assert [found[value] for value in chosen] == sorted(found.values(), reverse=True)[:k]
+    times = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    assert [times[value] for value in chosen] == sorted(times.values(), reverse=True)[:k]
 
 
 class Trees:
@@ -144,7 +144,7 @@ class Trees:
         return {"attribute": attribute["name"], "value": value, "equal": first, "other": second}
 
     def positives(self, tree: dict[str, Any]) -> NDArray[np.bool_]:
-        """Which rows the tree labels as positive."""
+        """The rows that the tree labels as positive, as a mask."""
         if "label" in tree:
             return np.full(len(self.positive), tree["label"] == POSITIVE)
         cells = self.table.cells[tree["attribute"]]
@@ -167,7 +167,7 @@ class Trees:
 
 @pytest.fixture(scope="module")
 def adult(session: Session) -> Trees:
-    """The table of income under a name of its own."""
+    """The adult table under another name."""
     read = RealTable.read("adult")
     named = RealTable("census", read.schema, read.content, read.cells)
     return Trees(ready(session, named, "add_remove"))
@@ -204,7 +204,7 @@ def test_a_public_tree_by_weighted_rates(session: Session, adult: Trees, sensiti
         epsilon="100000",
     )
     values = adult.rates() @ weights
-    # With one δ for all nobody changes places; with their own a balanced tree may come before one
+    # One δ for all keeps the order; with δ per candidate a balanced tree may come before one
     # that says yes to all. The seven best are far ahead of the rest.
     among = 1 if sensitivity in ("global", "flattened") else 7
     assert values[chosen] >= sorted(values)[-among]

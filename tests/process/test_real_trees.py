@@ -1,4 +1,4 @@
-"""Decision trees of real tables over HTTP: every combination answers, at its price, and helps."""
+"""Decision trees of real tables over HTTP: every combination answers at its price, usefully."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
 
-#: Public bounds, chosen round, and the class that the search tells from the others.
+#: Round public bounds, and the class that the search separates from the others.
 TABLES = {
     "adult": (50_000, ">50K"),
     "nltcs": (25_000, "1"),
@@ -40,7 +40,7 @@ SEARCHES = [
     {"objective": objective, "sensitivity": sensitivity}
     for objective, sensitivity in product(("weighted_sum", "pareto"), ("global", "local"))
 ]
-#: What numeric attributes are cut into.
+#: The number of bins of numeric attributes.
 BINS = 5
 
 
@@ -89,7 +89,7 @@ def register(session: Session, name: str) -> None:
     session.ok("PUT", f"/v1/datasets/{name}/budgets/ada", session.owner, json=allowance)
 
 
-def asked(session: Session, name: str, epsilon: str, **query: Any) -> list[dict[str, Any]]:
+def released_trees(session: Session, name: str, epsilon: str, **query: Any) -> list[dict[str, Any]]:
     body = {"dataset": name, "epsilon": epsilon, "query": {"kind": "tree", **query}}
     reply = session.ok("POST", "/v1/queries", session.analyst, json=body)
     spent = sum(
@@ -146,14 +146,14 @@ def majority(name: str) -> float:
 
 @pytest.mark.parametrize("choice", ID3, ids=lambda choice: "-".join(choice.values()))
 def test_id3_is_grown(session: Session, table: str, choice: dict[str, Any]) -> None:
-    asked(session, table, "0.1", algorithm="id3", max_depth=3, **choice)
-    (tree,) = asked(session, table, "1000", algorithm="id3", max_depth=3, **choice)
-    # So much loss leaves no noise to speak of: the tree is no worse than the commonest label.
+    released_trees(session, table, "0.1", algorithm="id3", max_depth=3, **choice)
+    (tree,) = released_trees(session, table, "1000", algorithm="id3", max_depth=3, **choice)
+    # At this ε the noise is negligible: the tree is no worse than the commonest label.
     assert accuracy(table, tree) >= majority(table) - 0.01
 
 
 def test_a_grown_tree_knows_more_than_the_commonest_label(session: Session, table: str) -> None:
-    (tree,) = asked(session, table, "10", algorithm="id3", max_depth=3, criterion="gini")
+    (tree,) = released_trees(session, table, "10", algorithm="id3", max_depth=3, criterion="gini")
     expected = {"adult": 0.80, "nltcs": 0.80, "acs": 0.92, "mushroom": 0.95}[table]
     # Without noise 0.82, 0.83, 0.95 and 0.99; the sample of rows adds one point either way.
     assert accuracy(table, tree) > expected
@@ -164,8 +164,8 @@ def test_the_search_answers(session: Session, table: str, choice: dict[str, Any]
     positive = TABLES[table][1]
     sizes = {"population": 40, "selected": 8, "outputs": 2}
     common = {"algorithm": "evolutionary", "positive_class": positive, **sizes}
-    asked(session, table, "0.1", **common, **choice)
-    trees = asked(session, table, "100", **common, **choice)
+    released_trees(session, table, "0.1", **common, **choice)
+    trees = released_trees(session, table, "100", **common, **choice)
     assert len(trees) == 2
     for tree in trees:
         assert 0 <= accuracy(table, tree) <= 1

@@ -1,6 +1,6 @@
 """Two replicas on one PostgreSQL, behind the proxy of ``deploy/``: one service, one budget.
 
-Without the proxy's program the same is asked of both replicas in turn, which is what it does.
+Without the proxy's program, requests go to the two replicas in turn, as the proxy sends them.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def database_url() -> Iterator[str]:
 
 @pytest.fixture
 def own_database() -> Iterator[str]:
-    """The same, of one test."""
+    """A new, empty database for one test."""
     with new_database() as url:
         yield url
 
 
 @dataclass
 class Cluster:
-    """Two replicas with people and a graph, and the addresses a client sends to."""
+    """Two replicas with users and a graph, and the addresses for clients."""
 
     one: Session
     two: Session
@@ -76,7 +76,7 @@ class Cluster:
         return httpx.post(url, json=QUERY | changes, headers=headers, timeout=REPLY)
 
     def spent(self, dataset: str) -> set[str]:
-        """What each replica says that the analyst has spent."""
+        """The ε that the analyst has spent, by each replica."""
         return {
             account["spent"]["epsilon"]
             for session in (self.one, self.two)
@@ -89,7 +89,7 @@ class Cluster:
 def replicas(
     database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Session, Session]]:
-    """The people of one installation, at each of its replicas."""
+    """Both replicas of one installation, with its users."""
     folder = tmp_path_factory.mktemp("replicas")
     settings = QUICK | {"PURSE_DATABASE_URL": database_url}
     with ExitStack() as closing:
@@ -124,7 +124,7 @@ def cluster(
 
 @contextmanager
 def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
-    """The proxy as it is configured for containers, at other addresses."""
+    """The proxy with its configuration for containers, at other addresses."""
     assert CADDY is not None
     listen = f"http://127.0.0.1:{free_port()}"
     variables = {
@@ -142,7 +142,7 @@ def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
                 if httpx.get(listen + "/readyz").status_code == 200:
                     break
             except httpx.TransportError:
-                pass  # Not listening yet.
+                pass  # The proxy does not listen yet.
             assert process.poll() is None, (folder / "proxy.log").read_text("utf-8")
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -153,16 +153,16 @@ def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
 
 
 def questions(session: Session) -> int:
-    """How many questions a replica has replied to, by its log."""
+    """The number of queries that a replica has replied to, from its log."""
     return session.service.log.read_text("utf-8").count('"route": "/v1/queries"')
 
 
 def new_graph(cluster: Cluster) -> str:
     """Register a graph at one replica, upload its records there, and grant ε = 1 at the other."""
     graph = cluster.one.ok("GET", "/v1/datasets/star", cluster.one.owner)
-    known = ("kind", "neighbouring", "nodes", "max_degree", "cap")
+    fields = ("kind", "neighbouring", "nodes", "max_degree", "cap")
     name = f"graph-{time.time_ns()}"
-    body = {"name": name} | {field: graph[field] for field in known}
+    body = {"name": name} | {field: graph[field] for field in fields}
     cluster.one.ok("POST", "/v1/datasets", cluster.one.owner, json=body)
     cluster.one.upload(name, b"source,target\n0,1\n0,2\n")
     path = f"/v1/datasets/{name}/budgets/ada"
@@ -223,7 +223,7 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
             restarted.set()
         deadline = time.monotonic() + 180
         while True:
-            # What a client does: the same key again, wherever it may arrive now.
+            # Retry with the same key, as a client does; any replica may receive it.
             with suppress(httpx.TransportError):
                 reply = cluster.ask(f"{name}-{number}", dataset=name, epsilon="0.05")
                 if reply.status_code not in (409, 502, 503):
@@ -244,7 +244,7 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
 def test_what_a_killed_replica_was_preparing_the_other_finishes(
     own_database: str, tmp_path: Path, shared: str
 ) -> None:
-    """Nobody sends the records again: the other one sees them where both share what they hold."""
+    """No upload is repeated: the other replica reads the records from the shared storage."""
     settings = QUICK | {"PURSE_DATABASE_URL": own_database, "PURSE_UPLOAD_WAIT": "0"}
     with ExitStack() as closing:
         folders = [tmp_path / "data"] * 2
@@ -280,18 +280,18 @@ def test_what_a_killed_replica_was_preparing_the_other_finishes(
         running[0].kill()
         assert two.ok("GET", path, two.owner)["version"] == 0
         deadline = time.monotonic() + 240
-        # The dead one's lease is a minute.
-        while (shown := two.ok("GET", path, two.owner))["status"] != "ready":
-            assert time.monotonic() < deadline, shown
+        # The lease of the dead replica lasts a minute.
+        while (dataset := two.ok("GET", path, two.owner))["status"] != "ready":
+            assert time.monotonic() < deadline, dataset
             time.sleep(1)
-        assert shown["version"] == 1
+        assert dataset["version"] == 1
         if shared == "folder":
             assert list((folders[1] / "incoming").iterdir()) == []
             return
-        # What the dead one had on its own disk is swept there; nothing of it is left for others.
+        # Nothing of the upload remains in the store; the dead replica sweeps its own disk later.
         assert server.objects(address).names("incoming") == {}
         ada = two.ok("POST", "/v1/users", two.admin, json={"name": "ada", "roles": ["analyst"]})
         allowance = {"epsilon": "1", "delta": "0"}
         two.ok("PUT", f"{path}/budgets/ada", two.owner, json=allowance)
-        asked = QUERY | {"dataset": name}
-        assert two.ok("POST", "/v1/queries", ada["key"], json=asked)["dataset_version"] == 1
+        query = QUERY | {"dataset": name}
+        assert two.ok("POST", "/v1/queries", ada["key"], json=query)["dataset_version"] == 1

@@ -1,4 +1,4 @@
-"""The lines that start a service, as the pages have them, start one that is ready and ends well."""
+"""Each line of the pages that starts a service leads to one that is ready and stops cleanly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STARTING = {
 
 
 def started(folder: Path, line: str, **variables: str) -> None:
-    """Type ``line`` in ``folder``, wait until its service is ready, and end it."""
+    """Run ``line`` in ``folder``, wait until its service is ready, and stop it."""
     port = free_port()
     here = commands(folder) | {"PURSE_PORT": str(port)} | variables
     with subprocess.Popen(

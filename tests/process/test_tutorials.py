@@ -1,4 +1,4 @@
-"""The tutorials of the four roles, played one after the other by four people of one service."""
+"""Runs the tutorials of the four roles one after another, on one service."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 
 
 def tutorial(role: str, number: int) -> list[str]:
-    """The commands of a role's page: so many blocks."""
-    found = blocks((ROOT / f"docs/tutorial_{role}.md").read_text("utf-8"), "sh")
-    assert len(found) == number
-    return found
+    """The commands of a role's page; fails unless there are ``number`` blocks."""
+    commands = blocks((ROOT / f"docs/tutorial_{role}.md").read_text("utf-8"), "sh")
+    assert len(commands) == number
+    return commands
 
 
 def says(printed: str, *words: str) -> None:

@@ -1,4 +1,4 @@
-"""What must be true after a crash, by the books and by what had left before it."""
+"""Checks after a crash: the accounts against the queries, and the answers that clients have."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tests.support.world import World, check_invariants
 
 
 def check_aftermath(world: World, journal: Path) -> int:
-    """Nothing overspent, nothing forgotten, one answer a key; how many answers have left."""
-    check_invariants(world.database)  # I1, I2, I10: the books agree with each other
+    """No overspending, no forgotten charge, one answer per key. Returns the number of answers."""
+    check_invariants(world.database)  # I1, I2, I10: accounts, entries and queries agree
     q = tables.query.c
     with world.database.read() as connection:
         stored = {row.idem_key: row for row in connection.execute(select(tables.query))}
         charged = select(tables.entry.c.query_id).where(tables.entry.c.kind == 1)
         paid = set(connection.execute(charged).scalars())
     assert q.idem_key is not None
-    assert paid == {row.id for row in stored.values()}  # charge and query, both or neither
+    assert paid == {row.id for row in stored.values()}  # both or neither
     answers: dict[str, str] = {}
     for what, key, body in said(journal):
-        row = stored[key]  # never forgotten
+        row = stored[key]  # no query is forgotten
         if what == "released":
             assert row.state == RELEASED
         elif what == "opened":
-            assert row.state != RELEASED  # I3: paid for, and it stays so
+            assert row.state != RELEASED  # I3: the charge is permanent
         else:
-            assert answers.setdefault(key, body) == body  # I4, I5: one answer a key
+            assert answers.setdefault(key, body) == body  # I4, I5: one answer per key.
             assert (row.state, row.answer) == (SETTLED, bytes.fromhex(body))
     return len(answers)

@@ -3,9 +3,9 @@
 pytest-cov's own floor counts lines and branches of all packages together, so that many plain
 lines can hide branches that no test takes.
 
-Long tests that take no branch which others leave open are not traced: those of the ledger, whose
-arithmetic has tests of its own, those of whole processes, and an enumeration of thousands of small
-datasets, which takes several times as long when it is traced. What they alone take does not count.
+Some long tests are not traced, because tracing multiplies their run time. They are the tests of
+the ledger under crashes and races, of whole processes, and one that enumerates small datasets.
+Branches that only these tests reach count as not covered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-#: The beginnings of their names.
+#: Prefixes of the ids of tests that are not traced.
 UNTRACED = (
     "tests/evidence/certification/test_contract.py",
     "tests/process/",
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_protocol(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, bool, bool]:
-    """Trace no test, with its fixtures and the threads that they start, that is not to count."""
+    """Pause the trace during each untraced test, its fixtures and the threads that they start."""
     plugin = item.config.pluginmanager.getplugin("_cov")
     tracing = plugin and plugin.cov_controller
     if tracing and tracing.started and item.nodeid.startswith(UNTRACED):

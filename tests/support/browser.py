@@ -1,4 +1,4 @@
-"""People with a browser: each has a cookie jar of their own and sends forms as pages hold them."""
+"""Browsers of several users: each has its own cookies and submits forms with the page's token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ HOME = "https://purse.example"
 
 
 class Browser:
-    """One signed-in browser; ``post`` takes the token out of the page that it was shown last."""
+    """One signed-in browser; ``post`` sends the CSRF token of the page that it read last."""
 
     def __init__(self, service: Service, key: str | None) -> None:
-        # Not entered: the application's one start and stop belong to the service fixture. So does
-        # its loop: one of its own would take each query along that outlives the page.
+        # The client is not entered, because the service fixture starts and stops the application.
+        # It shares the fixture's loop: closing a loop of its own would cancel running queries.
         self.client = TestClient(
             service.client.app,
             base_url=HOME,
@@ -37,10 +37,10 @@ class Browser:
             self.get(reply.headers["location"])
 
     def get(self, path: str, **params: Any) -> httpx.Response:
-        """The page behind every redirection, like a browser."""
+        """Returns the page after all redirections, as a browser does."""
         reply = self.client.get(path, params=params or None, follow_redirects=True)
-        found = re.search(r'name="csrf" value="(\w*)"', reply.text)
-        self.csrf = found[1] if found else self.csrf
+        match = re.search(r'name="csrf" value="(\w*)"', reply.text)
+        self.csrf = match[1] if match else self.csrf
         return reply
 
     def post(
@@ -52,7 +52,7 @@ class Browser:
         return self.client.post(path, data=data, headers=sent, files=files)
 
     def text(self, path: str, **params: Any) -> str:
-        """What a page says, without its tags."""
+        """Returns the text of a page without its tags."""
         reply = self.get(path, **params)
         assert reply.status_code == 200, (path, reply.status_code, reply.text)
         return words(reply.text)
@@ -60,8 +60,8 @@ class Browser:
 
 def words(page: str) -> str:
     """The text of a page, entities resolved and blanks made one."""
-    shown = re.sub(r"<(script|style|head)\b.*?</\1>", " ", page, flags=re.S)
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
+    visible = re.sub(r"<(script|style|head)\b.*?</\1>", " ", page, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", visible)).split())
 
 
 SignIn = Callable[[str | None], Browser]
@@ -69,5 +69,5 @@ SignIn = Callable[[str | None], Browser]
 
 @pytest.fixture
 def sign_in(people: Service) -> SignIn:
-    """A new browser of one of the people, or of nobody."""
+    """Opens a browser, signed in as one of the users or as nobody."""
     return lambda who: Browser(people, None if who is None else people.keys[who])

@@ -39,11 +39,11 @@ def changed_files() -> list[Path]:
 
 def importers(rooms: Iterable[str]) -> set[str]:
     """The rooms that import one of ``rooms`` directly."""
-    wanted = set(rooms)
+    targets = set(rooms)
     every = (
         arrow for path in sources() for arrow in arrows(path, (ROOT / path).read_text("utf-8"))
     )
-    return {arrow.room for arrow in every if arrow.target in wanted}
+    return {arrow.room for arrow in every if arrow.target in targets}
 
 
 def unit_tests_for(files: Iterable[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A scheduler and workers as an operator starts them, over TLS, on this machine."""
+"""Starts a scheduler and workers over TLS on this machine, as an operator does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Processes:
     """The processes of one cluster over one data folder; each can be killed by itself."""
 
     def __init__(self, folder: Path, store: dict[str, str] | None = None) -> None:
-        """``store``: settings of a store; every process has a data folder of its own then."""
+        """With ``store``, the settings of an S3 store, every worker has its own data folder."""
         self.folder, self.data, self.store = folder, folder / "data", store or {}
         self.data.mkdir(parents=True, exist_ok=True)
         self.certificates = folder / "certificates"
@@ -67,7 +67,7 @@ class Processes:
         return (self.folder / f"{command}.log").read_text("utf-8", "replace")
 
     def wait_for(self, command: str, text: str, times: int = 1) -> None:
-        """Return when a process has logged a text so many times."""
+        """Block until a process has logged ``text`` at least ``times`` times."""
         try:
             until(lambda: self.log(command).count(text) >= times)
         except AssertionError:
@@ -75,11 +75,11 @@ class Processes:
 
     @contextmanager
     def executor(self, role: str = "client", **options: Any) -> Iterator[ClusterExecutor]:
-        """A service's executor, for which everything is worth spreading."""
+        """The executor of a service, which sends all work to the cluster, however small."""
         of_role = [self.certificates / name for name in ("ca.pem", f"{role}.pem", f"{role}.key")]
         security = Certificates(*of_role).security()
         threads = ThreadExecutor(2)
-        made = ClusterExecutor(
+        cluster = ClusterExecutor(
             threads,
             self.address,
             security,
@@ -87,16 +87,16 @@ class Processes:
             **{"worth": 0} | options,
         )
         if "patience" not in options:
-            impatient(made, PATIENCE)
+            impatient(cluster, PATIENCE)
         try:
-            yield made
+            yield cluster
         finally:
-            made.close()
+            cluster.close()
             threads.close()
 
 
 def impatient(executor: ClusterExecutor, seconds: float) -> None:
-    """From now on the executor gives a scheduler up that has been away for so long."""
+    """Make the executor give up a scheduler that has been unreachable for ``seconds``."""
     executor._patience = executor._silence = seconds
 
 
@@ -104,7 +104,7 @@ def impatient(executor: ClusterExecutor, seconds: float) -> None:
 def cluster(
     folder: Path, workers: int = 2, store: dict[str, str] | None = None
 ) -> Iterator[Processes]:
-    """A scheduler and so many workers of one thread each, ready."""
+    """A scheduler and ``workers`` workers of one thread each, ready for work."""
     with ExitStack() as closing:
         processes = Processes(folder, store)
         closing.callback(_end, processes)

@@ -1,7 +1,7 @@
-"""What stands in a ledger in memory: each content has a number, and can be put back.
+"""The contents of a ledger in memory: each one has a number and can be restored.
 
-Two contents are the same when they differ in names, times and hashes only, which decide nothing.
-What must hold of each is checked when it is first seen.
+Contents that differ only in names, times and hashes count as the same, because no rule reads
+those. The invariants are checked once for each content, when it first occurs.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _CONTENT = (
 
 
 class Contents:
-    """``asked``: the request of each key. ``ids``: of the queries that are there now, by key.
+    """``requests``: the request of each key. ``ids``: the id of each stored query, by key.
 
-    ``rows``: by number, the rows of queries, accounts, entries and settlements that tell it.
+    ``rows``: by number, the rows of queries, accounts, entries and settlements.
     """
 
     def __init__(
-        self, database: SteppedDatabase, ledger: Ledger, asked: Mapping[str, Reserve]
+        self, database: SteppedDatabase, ledger: Ledger, requests: Mapping[str, Reserve]
     ) -> None:
         self._driver = driver(database.engine)
-        self._database, self._ledger, self._asked = database, ledger, asked
+        self._database, self._ledger, self._requests = database, ledger, requests
         self.ids: dict[str, UUID] = {}
         self.rows: list[tuple[tuple[tuple[Any, ...], ...], ...]] = []
         self._copies: list[sqlite3.Connection] = []
@@ -54,31 +54,31 @@ class Contents:
             self.ids[key] = UUID(bytes=id)
 
     def now(self) -> int:
-        """The number of what stands in the database now."""
+        """Returns the number of the current contents of the database."""
         rows = tuple(tuple(map(tuple, self._driver.execute(sql))) for sql in _CONTENT)
-        known = self._numbers.get(rows)
-        if known is None:
-            known = self._numbers[rows] = len(self.rows)
+        number = self._numbers.get(rows)
+        if number is None:
+            number = self._numbers[rows] = len(self.rows)
             self._copies.append(copied(self._driver))
             self.rows.append(rows)
-            self._check(known)
-        return known
+            self._check(number)
+        return number
 
     def lapsed(self, number: int) -> list[tuple[str, int]]:
-        """A lease may run out at any moment, under a holder that lives as well."""
-        known = self._lapses.get(number)
-        if known is None:
-            known = self._lapses[number] = []
+        """The contents after each lease that can expire now; its holder may still be running."""
+        lapses = self._lapses.get(number)
+        if lapses is None:
+            lapses = self._lapses[number] = []
             for key, state, _, alive, *_ in self.rows[number][0]:
                 if state == 0 and alive:
                     self.put_back(number)
                     lapse = "UPDATE query SET lease_until = 0 WHERE idem_key = ?"
                     self._driver.execute(lapse, (key,))
-                    known.append((f"lapse {key}", self.now()))
-        return known
+                    lapses.append((f"lapse {key}", self.now()))
+        return lapses
 
     def _check(self, number: int) -> None:
-        """I1 and I2 and the chains, the answers; then I5 and I6, by asking once more."""
+        """Checks I1, I2, chains and answers, then I5 and I6 by sending each request again."""
         with self._database.whole():
             check_invariants(self._database)
             for key, state, _, _, answer, status in self.rows[number][0]:
@@ -96,4 +96,4 @@ class Contents:
         put_back(self._driver, self._copies[number])
 
     def _once_more(self, key: str, body_hash: bytes = BODY_HASH) -> Reserve:
-        return replace(self._asked[key], query_id=uuid4(), body_hash=body_hash)
+        return replace(self._requests[key], query_id=uuid4(), body_hash=body_hash)

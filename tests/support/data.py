@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def _folder() -> Path:
-    """What the variable names, else the first folder beside the checkout that holds the data."""
+    """The folder that the variable names, else the first one beside the checkout with the data."""
     if named := os.environ.get("PRIVYPURSE_DATA"):
         return Path(named)
-    found = sorted(ROOT.parent.glob("*/data/manifest.json"))
-    return found[0].parent if found else ROOT / "no-data"
+    manifests = sorted(ROOT.parent.glob("*/data/manifest.json"))
+    return manifests[0].parent if manifests else ROOT / "no-data"
 
 
 FOLDER = _folder()

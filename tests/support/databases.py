@@ -38,14 +38,14 @@ def migrated(postgresql: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file with the schema, to be copied: making it takes longer than most tests."""
+    """An SQLite file with the schema. Tests copy it, because a migration takes long."""
     folder = tmp_path_factory.mktemp("migrated")
     Database.open(f"sqlite:///{folder}/privypurse.db", folder).close()
     return folder / "privypurse.db"
 
 
 def wipe(url: str) -> None:
-    """Empty every table, past the triggers that keep everybody else from doing so."""
+    """Empty every table, with the triggers off that forbid deleting."""
     engine = create_engine(url)
     names = ", ".join(table.name for table in metadata.sorted_tables)
     with engine.begin() as connection:

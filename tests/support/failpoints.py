@@ -1,8 +1,8 @@
-"""Die between two statements: ``FAILPOINT`` says before which step the process is killed.
+"""Kills the process between two statements: ``FAILPOINT`` names the step before which it dies.
 
-A step is a statement, a commit, or the moment after one, whatever it is run by: a number is that of
-a step, counted from the start, and a text stands in the statement. The service never imports this
-module: a test's own process asks for it.
+A step is a statement, a commit, or the moment after a commit. ``FAILPOINT`` is the number of a
+step, counted from the start, or a text that the statement contains. Only processes of tests
+import this module, never the service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.database.database import Database
 
 
 def install(database: Database) -> None:
-    """Count the steps of this process from now on, and die at the one in FAILPOINT."""
+    """Count the steps of this process from now on, and kill it at the step of FAILPOINT."""
     name = os.environ.get("FAILPOINT", "")
     if not name:
         return
@@ -38,19 +38,19 @@ def install(database: Database) -> None:
 
     statements.executed = executed
     database_module._commit = committed
-    event.listen(database.engine, "before_cursor_execute", lambda *told: steps.step(told[2]))
+    event.listen(database.engine, "before_cursor_execute", lambda *args: steps.step(args[2]))
 
 
 class Steps:
-    """Waits for the step at which the process dies."""
+    """Counts steps and kills the process at one of them."""
 
     def __init__(self, name: str) -> None:
         self._text = "" if name.isdecimal() else name
-        self._left = int(name) if name.isdecimal() else 0
+        self._remaining = int(name) if name.isdecimal() else 0
         self._lock = threading.Lock()
 
     def step(self, sql: str) -> None:
         with self._lock:
-            self._left -= 1
-            if self._left == 0 or (self._text and self._text in sql):
+            self._remaining -= 1
+            if self._remaining == 0 or (self._text and self._text in sql):
                 os.kill(os.getpid(), signal.SIGKILL)

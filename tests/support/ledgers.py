@@ -12,12 +12,12 @@ from storage.ledger.limits import set_frozen
 from storage.people.users import User
 from tests.support.world import World, loss, request
 
-#: How many requests are written at once: they share their commits.
+#: Requests that are written concurrently and so share commits.
 AT_ONCE = 64
 
 
 def busy_ledger(world: World, queries: int) -> list[User]:
-    """About two entries a query, over three analysts and two datasets; who the analysts are."""
+    """Write about two entries per query for three analysts on two datasets; return the analysts."""
     analysts = [world.analyst() for _ in range(3)]
     datasets = [world.dataset(loss(10**6, "0.9")) for _ in range(2)]
     for dataset in datasets:
@@ -26,8 +26,8 @@ def busy_ledger(world: World, queries: int) -> list[User]:
 
     def ask(number: int) -> None:
         analyst, dataset = analysts[number % 3], datasets[number // 3 % 2]
-        asked = request(dataset, analyst, loss("0.1", "0.000001"), key=f"key {number}")
-        reservation = world.ledger.reserve(asked)
+        query = request(dataset, analyst, loss("0.1", "0.000001"), key=f"key {number}")
+        reservation = world.ledger.reserve(query)
         assert isinstance(reservation, Reservation)
         if number % 10 == 3:
             assert world.ledger.release(reservation)
@@ -51,13 +51,13 @@ def busy_ledger(world: World, queries: int) -> list[User]:
 
 
 def _take_over(world: World, analyst: User, dataset: object) -> None:
-    """One query that was answered at its second attempt."""
-    asked = request(dataset, analyst, key="lapsed")  # type: ignore[arg-type]
-    first = world.ledger.reserve(asked)
+    """Write one query that was answered by its second attempt."""
+    query = request(dataset, analyst, key="lapsed")  # type: ignore[arg-type]
+    first = world.ledger.reserve(query)
     assert isinstance(first, Reservation)
     lapsed = update(tables.query).where(tables.query.c.id == first.query_id).values(lease_until=0)
     world.database.write(lambda connection: connection.execute(lapsed))
-    second = world.ledger.reserve(asked)
+    second = world.ledger.reserve(query)
     assert isinstance(second, Reservation)
     assert second.attempt == 2
     assert world.ledger.settle(second, status=201, body=b"late", release_us=1)

@@ -1,7 +1,7 @@
-"""A ledger in memory that can be put back to where it was: for tests of very many small steps.
+"""A ledger in memory whose earlier contents can be restored, for tests of very many small steps.
 
-The service refuses to run on one (``storage.database.sqlite``): it would forget. All else is the
-same: schema, triggers, functions, statements and transactions.
+The service refuses to run on one (``storage.database.sqlite``), because a restart would lose it.
+Schema, triggers, functions, statements and transactions are those of a file.
 """
 
 from __future__ import annotations
@@ -39,5 +39,5 @@ def copied(source: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def put_back(target: sqlite3.Connection, copy: sqlite3.Connection) -> None:
-    """Make the database what it was when it was ``copied``."""
+    """Restore the contents that ``copied`` took."""
     copy.backup(target)

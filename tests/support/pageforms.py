@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 @dataclass
 class PageForm:
-    """Where a form goes and what is in it; choices without a chosen option take the first."""
+    """A form's target and fields; a select without a selected option has its first one."""
 
     action: str
     method: str
@@ -74,7 +74,7 @@ class _Reader(HTMLParser):
 
 
 def forms(page: str) -> dict[str, PageForm]:
-    """The forms of a page by method and action, ``POST /ui/keys``; of like ones the last."""
+    """The forms of a page by method and action (``POST /ui/keys``); the last of equal ones wins."""
     reader = _Reader()
     reader.feed(page)
     return {f"{form.method.upper()} {form.action}": form for form in reader.forms}
@@ -82,7 +82,7 @@ def forms(page: str) -> dict[str, PageForm]:
 
 def options(page: str, name: str) -> list[str]:
     """The values that a choice of the page offers."""
-    found = re.search(rf'<select[^>]*name="{name}"[^>]*>(.*?)</select>', page, re.S)
-    if found is None:
+    match = re.search(rf'<select[^>]*name="{name}"[^>]*>(.*?)</select>', page, re.S)
+    if match is None:
         return []
-    return re.findall(r'<option value="([^"]*)"', found[1])
+    return re.findall(r'<option value="([^"]*)"', match[1])

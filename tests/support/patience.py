@@ -1,6 +1,6 @@
-"""How long tests wait for what has to come: long, so that no test fails for a busy machine.
+"""Timeouts of tests. They are long, so that no test fails because the machine is busy.
 
-A test that passes never waits this long, so nothing is gained by less.
+A test that passes never reaches a timeout, so shorter ones would save no time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REPLY = 360.0
 
 
 def until(true: Callable[[], object], what: str = "", pause: float = 0.02) -> None:
-    """Return when something holds, looked at again and again; else fail and say ``what``."""
+    """Poll until ``true`` returns a true value; fail with ``what`` after ``PATIENCE`` seconds."""
     deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, what

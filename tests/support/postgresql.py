@@ -1,4 +1,4 @@
-"""A PostgreSQL server for one test session: the one in DATABASE_URL, or a fresh one of our own."""
+"""A PostgreSQL server for one test session: the one of DATABASE_URL, else a new one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "with_postgres.sh"
 
 @contextmanager
 def postgresql_server() -> Iterator[str | None]:
-    """The URL of a server that may be filled with throw-away databases; None: no server here."""
-    given = os.environ.get("DATABASE_URL", "")
-    if given.startswith("postgres"):
-        yield given
+    """Yields the URL of a server for databases of tests, or None if none can be started."""
+    address = os.environ.get("DATABASE_URL", "")
+    if address.startswith("postgres"):
+        yield address
         return
     # The server lives until the standard input of its command is closed.
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""An OpenID provider on this machine: real keys, real tokens, and a count of what is fetched."""
+"""An OpenID provider on this machine, with real keys and tokens; it records every request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def public(algorithm: str, key: Any = None) -> dict[str, Any]:
 
 
 class Provider:
-    """Serves its keys and its own description; ``paths`` is what was asked for so far."""
+    """Serves its keys and its description; ``paths`` lists the paths requested so far."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -40,10 +40,10 @@ class Provider:
             def do_GET(self) -> None:
                 provider.paths.append(self.path)
                 time.sleep(provider.delay)
-                told = provider.keys
+                content = provider.keys
                 if self.path.endswith("openid-configuration"):
-                    told = {"issuer": provider.issuer, "jwks_uri": provider.jwks_url}
-                body = told if isinstance(told, bytes) else json.dumps(told).encode()
+                    content = {"issuer": provider.issuer, "jwks_uri": provider.jwks_url}
+                body = content if isinstance(content, bytes) else json.dumps(content).encode()
                 redirected = provider.status == 302 and self.path != "/keys"
                 self.send_response(200 if redirected else provider.status)
                 self.send_header("Location", "/elsewhere")
@@ -65,7 +65,7 @@ class Provider:
         self._server.server_close()
 
     def claims(self, **changes: Any) -> dict[str, Any]:
-        """Those of a good token of an analyst; a change to None leaves a claim out."""
+        """The claims of a valid token of an analyst; a change to None omits the claim."""
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -85,8 +85,8 @@ class Provider:
         header: dict[str, Any] | None = None,
         **changes: Any,
     ) -> str:
-        """A signed token, good unless something is changed."""
-        # Not jwt.encode: it refuses to sign some of what is to be refused here.
+        """A signed token, valid unless a claim, its key or its header is changed."""
+        # jwt.encode refuses to sign some invalid claims that the service must reject.
         return jwt.PyJWS().encode(
             json.dumps(self.claims(**changes)).encode(),
             key if key is not None else PRIVATE[algorithm],

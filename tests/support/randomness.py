@@ -1,4 +1,4 @@
-"""Randomness that can be repeated: for tests, and for nothing else."""
+"""Repeatable randomness. Only for tests: a seed that is known reveals every noise value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SeededRandomness:
 
 
 class GivenWords:
-    """Gives out the words that it was given, then zeros. Implements both protocols."""
+    """A fixed list of words, followed by zeros. Implements both protocols."""
 
     def __init__(self, words: list[int]) -> None:
         self._words = words
@@ -38,5 +38,5 @@ class GivenWords:
         return self
 
     def words(self, count: int) -> Words:
-        given, self._words = self._words[:count], self._words[count:]
-        return np.array(given + [0] * (count - len(given)), dtype=np.uint64)
+        head, self._words = self._words[:count], self._words[count:]
+        return np.array(head + [0] * (count - len(head)), dtype=np.uint64)

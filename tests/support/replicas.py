@@ -1,6 +1,6 @@
-"""A replica as the interleavings see it: where it is, and the calls it makes next.
+"""The model of a replica that the interleavings step through: its state and its next calls.
 
-They are those of ``app.engine.answering`` about one query, in its order.
+The calls are those of ``app.engine.answering`` for one query, in the same order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.errors import CommitUnknown, LedgerAlarm, StorageError
 from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 
-#: The key that everybody asks for, and one that competes for the room of a single charge.
+#: All replicas send key ``a``; ``b`` competes with it for a budget of one charge.
 KEYS = ("a", "b")
 
 
 class At(NamedTuple):
-    """Where a replica is: in which call about which key, and what it was told so far in it."""
+    """The state of a replica: its phase, its key, and the results of its transactions so far."""
 
     phase: str = "idle"
     key: str = ""
@@ -33,12 +33,12 @@ IDLE = At()
 
 
 class Replica:
-    """``asked``: the request of each key. ``ids``: of the queries that are there now, by key."""
+    """``requests``: the request of each key. ``ids``: the id of each stored query, by key."""
 
     def __init__(
-        self, ledger: Ledger, asked: Mapping[str, Reserve], ids: Mapping[str, UUID]
+        self, ledger: Ledger, requests: Mapping[str, Reserve], ids: Mapping[str, UUID]
     ) -> None:
-        self._ledger, self._asked, self._ids = ledger, asked, ids
+        self._ledger, self._requests, self._ids = ledger, requests, ids
 
     def choices(self, at: At) -> tuple[str, ...]:
         return {
@@ -50,34 +50,34 @@ class Replica:
         }.get(at.phase, (at.phase,))
 
     def call(self, at: At, choice: str) -> At:
-        """Make the call; where the replica is when it has returned."""
+        """Make the call and return the state of the replica after it."""
         name, _, key = choice.partition(" ")
         key = key or at.key
         try:
             if name == "ask":
-                outcome = self._ledger.reserve(self._asked[key])
+                outcome = self._ledger.reserve(self._requests[key])
                 if isinstance(outcome, Replay):
                     return At("leaving", key, body=outcome.body)
                 return At("held", key, outcome.attempt)
             if name == "renew":
                 with suppress(CommitUnknown):
-                    self._ledger.renew(self._held(at))
+                    self._ledger.renew(self._reservation(at))
                 return at
             if name == "release":
-                self._ledger.release(self._held(at))
+                self._ledger.release(self._reservation(at))
                 return IDLE
             if name == "settle":
                 reply = {"status": 201, "body": at.body, "release_us": 0}
-                stored = self._ledger.settle(self._held(at), **reply)  # type: ignore[arg-type]
+                stored = self._ledger.settle(self._reservation(at), **reply)  # type: ignore[arg-type]
                 return At("leaving", key, body=at.body) if stored else At("lost", key)
             assert name == "replay", name
-            asked = self._asked[key]
-            found = self._ledger.replay(asked.analyst_id, key, asked.body_hash)
-            return IDLE if found is None else At("leaving", key, body=found.body)
+            request = self._requests[key]
+            replay = self._ledger.replay(request.analyst_id, key, request.body_hash)
+            return IDLE if replay is None else At("leaving", key, body=replay.body)
         except LedgerAlarm as alarm:
             raise AssertionError("only the second wall stopped it") from alarm
         except (StorageError, AccountingError):
-            return IDLE  # the client is told so, and comes again with the same key
+            return IDLE  # The client receives an error and retries with the same key.
 
-    def _held(self, at: At) -> Reservation:
+    def _reservation(self, at: At) -> Reservation:
         return Reservation(self._ids[at.key], at.attempt, 1, 0, b"", PrivacyLoss(0))

@@ -47,7 +47,7 @@ class RealTable:
         return [name for name in names if name != self.class_attribute]
 
     def registration(self, relation: str) -> dict[str, Any]:
-        """The body that registers it: a round bound on rows, or their public number."""
+        """The body that registers the table, with a bound on its rows or their public number."""
         rows = self.schema["rows"]
         bound = {"max_rows": 100_000} if relation == "add_remove" else {"rows": rows}
         return {
@@ -61,7 +61,7 @@ class RealTable:
         }
 
     def levels(self, name: str) -> NDArray[np.int64]:
-        """The level of every cell, as some numbering: texts, or bins of numbers."""
+        """The level of every cell: the number of its text, or of the bin of its number."""
         (attribute,) = (a for a in self.schema["attributes"] if a["name"] == name)
         cells = self.cells[name]
         if attribute["kind"] == "categorical":
@@ -72,9 +72,9 @@ class RealTable:
     def counts(self, name: str) -> NDArray[np.int64]:
         """Level × class counts of one attribute."""
         levels, classes = self.levels(name), self.levels(self.class_attribute)
-        found = np.zeros((levels.max() + 1, classes.max() + 1), dtype=np.int64)
-        np.add.at(found, (levels, classes), 1)
-        return found
+        table = np.zeros((levels.max() + 1, classes.max() + 1), dtype=np.int64)
+        np.add.at(table, (levels, classes), 1)
+        return table
 
 
 def registered(attribute: dict[str, Any]) -> dict[str, Any]:

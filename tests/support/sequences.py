@@ -12,7 +12,7 @@ from mechanisms.model.sensitivity import Integers
 
 @dataclass(frozen=True)
 class Sequences:
-    """One row of δ(0), …, δ(T − 1) a candidate; from T on every candidate has the cap."""
+    """One row δ(0), …, δ(T − 1) per candidate; from T on δ is the cap for every candidate."""
 
     rows: Sequence[Sequence[int]]
     cap: int

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, to be stopped without a word, and a lossy way to it."""
+"""A PostgreSQL server that a test can crash, and a proxy that loses the reply to a COMMIT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 120
 
 
 def binaries() -> Path | None:
-    """Where initdb and postgres are: PG_BIN, Debian's, or those of a Python package."""
+    """The folder of initdb and postgres: PG_BIN, Debian's, or that of a Python package."""
     folders = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     folders.append(
@@ -55,7 +55,7 @@ class Server:
             self.stop()
 
     def start(self) -> Self:
-        """Return when it answers; it is started again where a dying one was still in the way."""
+        """Start it until it answers. A start fails while the last process still holds the port."""
         options = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1"
         start = ("pg_ctl", "-D", self._data, "-W", "-l", f"{self._folder}/log", "-o", options)
         deadline = time.monotonic() + PATIENCE
@@ -63,13 +63,13 @@ class Server:
             if time.monotonic() > deadline:
                 raise RuntimeError((self._folder / "log").read_text()[-2000:])
             if not self._runs():
-                # The last of its processes may hold port or memory: then it ends, and is next.
+                # The old process may still hold the port or memory: the next round tries again.
                 self._do(*start, "start", check=False)
             time.sleep(0.1)
         return self
 
     def stop(self) -> None:
-        """``stop -m immediate``: every process of the server dies where it is."""
+        """``stop -m immediate``: every process of the server ends without a checkpoint."""
         deadline = time.monotonic() + PATIENCE
         while self._runs():
             if time.monotonic() > deadline:
@@ -111,7 +111,7 @@ class Server:
 
 
 class SwallowingProxy:
-    """Passes everything on, until it is armed: then the next COMMIT arrives, its reply does not."""
+    """Forwards all traffic. Once armed, it forwards the next COMMIT and drops the reply to it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -152,7 +152,7 @@ class SwallowingProxy:
                     self.swallowed += 1
                     silent.set()
                 if not sent and silent.is_set() and data:
-                    # The commit has returned: now the connection is gone for both.
+                    # The server has committed: close the connection to both sides.
                     source.close()
                     sink.shutdown(socket.SHUT_RDWR)
                     sink.close()

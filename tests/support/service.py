@@ -1,4 +1,4 @@
-"""A whole service on a folder of its own, and people who use it."""
+"""A whole service on its own data folder, with users of every role."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EDGES = b"source,target\n0,1\n1,2\n2,0\n3,4\n"
 
 
 class Service:
-    """A running service as its users see it; every call names the user who makes it."""
+    """A client of a running service; each call sends the key of the named user."""
 
     def __init__(self, client: TestClient, settings: Settings) -> None:
         self.client, self.settings = client, settings
@@ -43,7 +43,7 @@ class Service:
         return self.client.request(method, path, headers=headers, **sent)
 
     def user(self, name: str, *roles: str) -> str:
-        """A new user with a key that calls in their name may use."""
+        """Create a user and store their key, so that calls can be made in their name."""
         reply = self("root", "POST", "/v1/users", json={"name": name, "roles": list(roles)})
         assert reply.status_code == 201, reply.text
         self.keys[name] = reply.json()["key"]
@@ -84,7 +84,7 @@ PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
 @pytest.fixture(scope="session")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """The data folder of a service that has stopped after its people came, and their keys."""
+    """The data folder of a stopped service with one user of every role, and their keys."""
     data = tmp_path_factory.mktemp("begun") / "data"
     settings = Settings(data=data, database_url=None)
     with TestClient(create_app(settings)) as client:

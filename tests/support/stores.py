@@ -20,12 +20,12 @@ KEY = {"key": "purse", "secret": "of-a-test"}
 
 
 class StoreProcess:
-    """The server; every test has a prefix of its own in its one bucket."""
+    """The server, with one bucket in which every test has its own prefix."""
 
     def __init__(self) -> None:
         self.port = free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        # What the machine has for the real thing must not get in.
+        # Credentials and settings of the machine for real S3 must not be used.
         own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
@@ -53,11 +53,11 @@ class StoreProcess:
         return ObjectStore(address or self.address(), endpoint=self.endpoint, **KEY)
 
     def cached(self, folder: Path, address: str, limit: int = 2**30) -> CachedStore:
-        """The store as a process with this data folder has it."""
+        """The store with its cache, as a process with this data folder opens it."""
         return CachedStore(self.objects(address), folder, limit)
 
     def settings(self, address: str) -> dict[str, str]:
-        """The environment of a process that has its records there."""
+        """The environment of a process that stores its records in this store."""
         return {
             "PURSE_STORE": address,
             "PURSE_STORE_ENDPOINT": self.endpoint,

@@ -1,4 +1,4 @@
-"""What somebody who owns the database may do: no trigger or constraint is in the way."""
+"""Changes that the owner of the database can make: triggers and constraints are removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Engine, Table, and_, create_engine, e
 
 @contextmanager
 def tampering(url: str) -> Iterator[Callable[[Any], None]]:
-    """Executes and commits one statement after the other, past all walls."""
+    """Executes and commits statements one by one, without triggers and constraints."""
     engine = create_engine(url)
     event.listen(engine, "connect", _unguarded)
     try:
@@ -47,14 +47,14 @@ def _drop_triggers(engine: Engine) -> None:
 
 
 def other_value(column: Column[Any], value: Any) -> Any:
-    """A value of the same type that is not this one."""
+    """Returns another value of the same type."""
     if value is None:
         kind = column.type.python_type if column.name != "query_id" else UUID
         return UUID(int=1) if kind is UUID else {int: 1, bytes: bytes(32), str: "x"}[kind]
     if isinstance(value, UUID):
         return UUID(int=value.int ^ 1)
     if isinstance(value, int):
-        # One more, but for what must stay unique to be accepted at all.
+        # Add one; unique columns get a large step, so that the row stays unique.
         unique = column.primary_key or column.name in ("dataset_id", "analyst_id")
         return value + (1_000_003 if unique else 1)
     if isinstance(value, bytes):
@@ -63,9 +63,9 @@ def other_value(column: Column[Any], value: Any) -> Any:
 
 
 def set_field(table: Table, row: Any, column: Column[Any], value: Any, key: Any = None) -> Any:
-    """An UPDATE of one field of one row; ``key`` when its primary key is another one by now."""
+    """An UPDATE of one field of one row; ``key`` if its primary key has changed."""
     keys = key or {c.name: getattr(row, c.name) for c in table.primary_key}
-    where = and_(*(table.c[name] == found for name, found in keys.items()))
+    where = and_(*(table.c[name] == part for name, part in keys.items()))
     return update(table).where(where).values({column: value})
 
 

@@ -1,4 +1,4 @@
-"""Uploads for tests: small domains, files made of text, and the errors they are refused with."""
+"""Uploads for tests: small domains, files from text, and the errors of refused files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def refusals(
     gzipped: bool = False,
     **limits: int,
 ) -> list[tuple[tuple[str | int, ...], str]]:
-    """(place, type) of every error, after a look at the form of the texts."""
+    """Returns (place, type) of every error, after checking the lengths of the texts."""
     with pytest.raises(InvalidRecords) as caught:
         read(path, domain, media_type, gzipped=gzipped, **limits)
     assert 1 <= len(caught.value.errors) <= 20

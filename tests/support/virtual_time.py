@@ -1,8 +1,8 @@
-"""An event loop on which only waiting takes no time: an hour of it passes at once.
+"""An event loop on which waiting takes no real time: an hour of timers passes immediately.
 
-Work takes what it takes. While a thread works for the loop, time passes as it does outside; when
-nothing is left but timers, the clocks of the whole process jump to the first of them. So instants
-that lie seconds apart are told apart by a machine that is late by a second, and nobody waits.
+While a thread works for the loop, time passes at its real rate. When only timers remain, all
+clocks of the process jump to the first of them. So a test can tell apart instants that lie
+seconds apart, even on a machine that is late by a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class VirtualTime:
-    """The clocks of a process, and the loop that moves them on."""
+    """The clocks of a process, and the loop that advances them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._ahead, self._busy = 0.0, 0
@@ -33,13 +33,13 @@ class VirtualTime:
             monkeypatch.setattr(time, name, lambda clock=clock: clock() + self._ahead)
         wall = time.time_ns
         monkeypatch.setattr(time, "time_ns", lambda: wall() + round(self._ahead * 1e9))
-        # All that has others work for the loop: threads, and the writer of the ledger.
+        # Everything that works for the loop elsewhere: threads, and the writer of the ledger.
         monkeypatch.setattr(anyio.to_thread, "run_sync", self._counted(anyio.to_thread.run_sync))
         for name in ("reserve_async", "settle_async"):
             monkeypatch.setattr(Ledger, name, self._counted(getattr(Ledger, name)))
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What ``asyncio.run`` returns, on this time."""
+        """Like ``asyncio.run``, on virtual time."""
         with asyncio.Runner(loop_factory=self._new_loop) as runner:
             return runner.run(work)
 

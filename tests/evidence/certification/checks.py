@@ -1,7 +1,7 @@
-"""The checks that decide: integers and rationals in, the first counterexample out.
+"""Exact checks on integers and rationals; each returns the first counterexample or None.
 
-They know nothing of utilities: the same functions judge the formulas in use and the formulas as
-printed, so that passing means something.
+They are independent of the utilities. The same functions accept the formulas in use and reject
+the printed ones, which shows that they can fail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Law = Callable[[Sequence[int], Fraction], Sequence[Fraction]]
 
 @dataclass(frozen=True)
 class Breach:
-    """Dataset x against its neighbour y: which rule fails, at which t, for which candidate."""
+    """A violation between dataset x and its neighbour y: the rule, t and the candidate."""
 
     rule: str
     x: int
@@ -30,7 +30,7 @@ class Breach:
 
 
 def admissibility_breach(utilities: Array, delta: Array, pairs: Array) -> Breach | None:
-    """The first neighbours that break (A1) or (A2); both directions of every pair are tried.
+    """The first neighbours that violate (A1) or (A2), in either direction, or None.
 
     ``utilities`` (datasets, candidates), ``delta`` (datasets, t, candidates), one common unit.
     """
@@ -61,7 +61,7 @@ def shape_breach(delta: Array, cap: int, horizon: int) -> str | None:
 
 
 def largest_change(values: Array, pairs: Array) -> int:
-    """The most that one change moves any candidate's value."""
+    """The largest change of any candidate's value between two neighbours."""
     return int(np.abs(values[pairs[:, 0]] - values[pairs[:, 1]]).max(initial=0))
 
 
@@ -72,8 +72,8 @@ def privacy_breach(
 
     p = e^{−λ} is the ``base``, any rational in (0, 1): λ is the rate a grid step, and a loss ε
     on scores of sensitivity 2^q runs at λ = ε / 2^{q + 1}, so e^ε = p^{−steps}, steps = 2^{q + 1}.
-    The comparison is P_x(r) · p^steps ≤ P_y(r), in rationals. A pair of score vectors is judged
-    once up to renaming of the candidates and a common shift, which no law notices.
+    The comparison is P_x(r) · p^steps ≤ P_y(r), in rationals. Pairs of score vectors that
+    differ by an order of the candidates or a common shift have the same laws and are judged once.
     """
     shrink = base**steps
     cached = cache(lambda vector: tuple(law(vector, base)))

@@ -1,7 +1,7 @@
 """All tables of few records over some small attributes, the last of which is the target.
 
-Under add/remove all tables of up to so many rows are members, under replace all of exactly so
-many. What is measured on them is what the service measures.
+Under add/remove the members are all tables of at most that many rows, under replace all of
+exactly that many. They are measured with the code of the service.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAMES = "ABCD"
 
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """``pairs`` are all neighbours, shape (m, 2); members are counts of cells. Made once each."""
+    """``pairs`` are all neighbours, shape (m, 2); ``members`` are counts of cells."""
 
     dataset: Dataset
     levels: tuple[int, ...]
@@ -79,40 +79,40 @@ def _records(member: tables.Table, cells: list[tuple[int, ...]]) -> TableRecords
 
 
 def plan_of(
-    found: Universe, context: str, sensitivity: Sensitivity, size: int | None = None
+    space: Universe, context: str, sensitivity: Sensitivity, size: int | None = None
 ) -> Plan:
     options = Options(Context(context), context_size=size, sensitivity=sensitivity)
-    return plan(found.dataset, options, found.target)
+    return plan(space.dataset, options, space.target)
 
 
-def all_pairs(found: Universe) -> list[PairTables]:
-    """The tables of all pairs of attributes of every member."""
-    public = plan_of(found, "baseline", Sensitivity.GLOBAL)
-    every = list(combinations(range(len(found.levels)), 2))
-    return [count_pairs(records, public, every, Inline()) for records in found.records]
+def all_pairs(space: Universe) -> list[PairTables]:
+    """The contingency tables of all pairs of attributes, for every member."""
+    public = plan_of(space, "baseline", Sensitivity.GLOBAL)
+    every = list(combinations(range(len(space.levels)), 2))
+    return [count_pairs(records, public, every, Inline()) for records in space.records]
 
 
 @cache
 def context_scores(
-    found: Universe, context: str, sensitivity: Sensitivity, size: int, bits: int
+    space: Universe, context: str, sensitivity: Sensitivity, size: int, bits: int
 ) -> Array:
     """The scores of all candidates for the target's context, (members, candidates)."""
-    public = plan_of(found, context, sensitivity, size)
-    target = len(found.levels) - 1
+    public = plan_of(space, context, sensitivity, size)
+    target = len(space.levels) - 1
     return np.array(
         [
             ContextSampler(records, public, Inline()).scores(target, bits)
-            for records in found.records
+            for records in space.records
         ]
     )
 
 
-def dampening(found: Universe, context: str, size: int, horizon: int) -> tuple[Array, Array]:
+def dampening(space: Universe, context: str, size: int, horizon: int) -> tuple[Array, Array]:
     """u (members, candidates) and δ (members, t, 1) of the target, in grid steps."""
-    public = plan_of(found, context, Sensitivity.LOCAL, size)
-    target = len(found.levels) - 1
+    public = plan_of(space, context, Sensitivity.LOCAL, size)
+    target = len(space.levels) - 1
     utilities, deltas = [], []
-    for records in found.records:
+    for records in space.records:
         u, delta = ContextSampler(records, public, Inline()).measured(target)
         utilities.append(u)
         deltas.append(delta.at(np.arange(horizon))[:, None])

@@ -1,4 +1,4 @@
-"""The exact hockey-stick divergence of two Laplace laws, and LS and noise as printed elsewhere."""
+"""The exact hockey-stick divergence of two Laplace laws, and published scales of noise."""
 
 from __future__ import annotations
 
@@ -76,20 +76,21 @@ def smooth_divergence(epsilon: float, beta: float, change: float = 1.0) -> float
 
 
 def local_sensitivity(values: Sequence[float], pairs: Sequence[tuple[int, int]]) -> list[float]:
-    """LS of each dataset of a universe."""
-    found = [0.0] * len(values)
+    """The local sensitivity of each dataset of a universe."""
+    largest = [0.0] * len(values)
     for i, j in pairs:
         change = abs(values[i] - values[j])
-        found[i], found[j] = max(found[i], change), max(found[j], change)
-    return found
+        largest[i], largest[j] = max(largest[i], change), max(largest[j], change)
+    return largest
 
 
 def printed_rates(
     changes: Sequence[float], pairs: Sequence[tuple[int, int]], growth: float, epsilon: float
 ) -> list[float]:
-    """The published rule, from the largest level down: where the next larger one is less than
-    ``growth`` above, its λ is kept; else the smallest of ε / 2LS and growth·λ of the larger
-    neighbouring levels, of which there may be none.
+    """The published rule, applied from the largest level down.
+
+    A level that is less than a factor ``growth`` below the next larger one takes over its λ. Any
+    other level has the least of ε / 2LS and growth·λ of its larger neighbouring levels.
     """
     rates: dict[float, float] = {}
     next_larger = inf
@@ -106,7 +107,7 @@ def printed_rates(
 def repaired_rates(
     changes: Sequence[float], pairs: Sequence[tuple[int, int]], growth: float, epsilon: float
 ) -> list[float]:
-    """The obvious repair: the smallest over neighbouring levels, but over higher ones alone."""
+    """The obvious repair: the least of ε / 2LS and growth·λ over higher neighbouring levels."""
     rates: dict[float, float] = {}
     for level in sorted(set(changes), reverse=True):
         above = _higher(changes, pairs, level)
@@ -122,7 +123,7 @@ def _higher(changes: Sequence[float], pairs: Sequence[tuple[int, int]], level: f
 def dijkstra_rates(
     changes: Sequence[float], pairs: Sequence[tuple[int, int]], growth: float, epsilon: float
 ) -> list[float]:
-    """Exact smooth sensitivity: distances of datasets instead of levels, by definition."""
+    """Exact smooth sensitivity by its definition, with distances between datasets."""
     rates = []
     for start in range(len(changes)):
         distance = {start: 0}
@@ -139,8 +140,10 @@ def dijkstra_rates(
 
 
 def printed_noisy_scale(shared: int, change: float, epsilon: float, delta: float) -> float:
-    """The scale of noisy local sensitivity of two-triangles where both noises happen to be zero:
-    thirds of ε, and of δ, and a second-order bound of 4·ã."""
+    """The scale of noisy local sensitivity of two-triangles if both noise values are zero.
+
+    Each part has a third of ε and of δ; the second-order bound is 4·ã.
+    """
     third = epsilon / 3
     margin = log(3 / delta) / third
     second_order = 4 * (shared + margin)

@@ -1,4 +1,4 @@
-"""What a universe is: some datasets, all that they are neighbours of, and what is selected."""
+"""A universe: a set of datasets, all pairs of neighbours among them, and the candidates."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ class Universe:
 
 @dataclass(frozen=True)
 class Family:
-    """Universes of one kind: ``build(*size)`` makes one. ``slow`` sizes join under that mark;
-    ``tiny`` ones have few enough candidates for laws of ordered answers."""
+    """Universes of one kind; ``build(*size)`` returns one.
+
+    ``slow`` sizes run under that mark only. ``tiny`` ones have few enough candidates for the laws
+    of ordered answers.
+    """
 
     build: Callable[..., Universe]
     sizes: list[Size]

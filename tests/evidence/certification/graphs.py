@@ -1,7 +1,7 @@
 """Small labelled graphs in plain Python, and the columns of their nodes by definition.
 
-A graph is one bit mask of neighbours a node. Everything here is slow and follows the definitions
-word by word: it is what the compiled kernels and the integer utilities are compared with.
+A graph is one bit mask of neighbours per node. Everything here is slow and follows the
+definitions literally: the compiled kernels and the integer utilities are compared with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def edges_of(graph: Graph) -> list[Edge]:
 
 
 def flipped(graph: Graph, a: int, b: int) -> Graph:
-    """The neighbouring graph that differs in the edge {a, b} alone."""
+    """The neighbouring graph that differs only in the edge {a, b}."""
     masks = list(graph)
     masks[a] ^= 1 << b
     masks[b] ^= 1 << a

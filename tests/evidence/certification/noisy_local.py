@@ -24,7 +24,7 @@ State = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Rules:
-    """The public facts, and the two choices that a wrong mechanism would get wrong."""
+    """The public facts, and two choices with which tests build a wrong mechanism."""
 
     loss: PrivacyLoss
     #: The largest second-order bound and the largest local sensitivity.
@@ -44,7 +44,7 @@ def bounds_law(state: State, rules: Rules) -> tuple[list[int], Floats]:
     _, shared, change = state
     rate = rate_at_most(rules.share)
     centre = shared + rules.margin(rate, rules.loss.delta_atto)
-    # All that is lower, or higher, has the same B as the ends.
+    # All lower values have the B of the first, all higher ones that of the last.
     reach = np.arange(-1, rules.most + 1)
     mass: dict[int, float] = {}
     for place, chance in zip(reach.tolist(), masses(reach - centre, rate), strict=True):
@@ -61,7 +61,7 @@ def bounds_law(state: State, rules: Rules) -> tuple[list[int], Floats]:
 
 
 def masses(noise: Integers, rate: Rate) -> Floats:
-    """P(⌊Laplace⌋ = …) of consecutive numbers; the first and the last stand for all beyond."""
+    """P(⌊Laplace⌋ = …) of consecutive numbers; the first and last include the tails."""
     upto = cumulative(noise, rate)
     upto[-1] = 1.0
     chances: Floats = np.diff(upto, prepend=0.0)
@@ -76,7 +76,7 @@ def cumulative(noise: Integers, rate: Rate) -> Floats:
 
 
 def divergence(p: State, q: State, rules: Rules) -> float:
-    """∫ max(P − e^ε·Q, 0) of the two bounds and the answer: at least that of the answer alone."""
+    """∫ max(P − e^ε·Q, 0) of both bounds and the answer: an upper bound for the answer alone."""
     seconds, here = bounds_law(p, rules)
     others, there = bounds_law(q, rules)
     assert seconds == others
@@ -84,15 +84,15 @@ def divergence(p: State, q: State, rules: Rules) -> float:
     move = abs(p[0] - q[0]) * rates
     # Given the bounds, two Laplace laws of one rate: their log-ratio lies within ±move.
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = float(3 * rules.share) + np.log(there) - np.log(here)
-    left = np.where(here > 0, np.where(there > 0, left, -np.inf), np.inf)
-    inside = -np.expm1((np.clip(left, -move, move) - move) / 2)
-    parts = np.where(left >= move, 0.0, np.where(left <= -move, -np.expm1(left), inside))
+        ratio = float(3 * rules.share) + np.log(there) - np.log(here)
+    ratio = np.where(here > 0, np.where(there > 0, ratio, -np.inf), np.inf)
+    inside = -np.expm1((np.clip(ratio, -move, move) - move) / 2)
+    parts = np.where(ratio >= move, 0.0, np.where(ratio <= -move, -np.expm1(ratio), inside))
     return float((here * parts).sum())
 
 
 def answer_law(state: State, rules: Rules, answers: Integers) -> Floats:
-    """P(answer) at each of the answers."""
+    """P(answer) for each of the answers."""
     _, table = bounds_law(state, rules)
     law = np.zeros(len(answers))
     for bound, mass in enumerate(table.sum(axis=0), start=1):

@@ -1,4 +1,4 @@
-"""What an objective makes of every dataset of a universe, in the form that the checks judge."""
+"""The measurements of an objective on every dataset of a universe, as arrays for the checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.evidence.certification.family import Universe
 
 @dataclass(frozen=True)
 class Measurements:
-    """One measurement a dataset, all on one public grid."""
+    """One measurement per dataset, all on one public grid."""
 
     universe: Universe
     objective: Objective
@@ -33,7 +33,7 @@ class Measurements:
         return np.stack([measured.utilities for measured in self.each])
 
     def delta(self) -> Array:
-        """(datasets, t = 0 … T + 1, candidates); the flattened one where that is in use."""
+        """δ, shape (datasets, t = 0 … T + 1, candidates); the flattened δ in that mode."""
         return np.stack([self._rows(measured) for measured in self.each])
 
     def _rows(self, measured: Measurement) -> Array:
@@ -74,21 +74,21 @@ def measurements(
     return Measurements(universe, objective, sensitivity, grid, each)
 
 
-def certify(found: Measurements) -> None:
-    """All that makes an objective private, on one universe; scores on a coarse and a fine grid."""
-    pairs, grid = found.universe.pairs, found.grid
-    utilities = found.utilities()
+def certify(readings: Measurements) -> None:
+    """Check every condition for privacy on one universe, with coarse and with fine scores."""
+    pairs, grid = readings.universe.pairs, readings.grid
+    utilities = readings.utilities()
     assert np.abs(utilities).max() <= grid.largest
     assert checks.largest_change(utilities, pairs) <= grid.cap
-    if found.sensitivity is not Sensitivity.GLOBAL:
-        delta = found.delta()
+    if readings.sensitivity is not Sensitivity.GLOBAL:
+        delta = readings.delta()
         assert checks.admissibility_breach(utilities, delta, pairs) is None
         assert checks.shape_breach(delta, grid.cap, grid.horizon) is None
-        if found.sensitivity is not Sensitivity.FLATTENED:
-            short = np.stack([measured.delta.shortfall() for measured in found.each])
+        if readings.sensitivity is not Sensitivity.FLATTENED:
+            short = np.stack([measured.delta.shortfall() for measured in readings.each])
             assert (short == (grid.cap - delta[:, : grid.horizon]).sum(axis=1)).all()
     for score_bits in (0, 2, 20):
-        judged = found.scores(score_bits)
+        judged = readings.scores(score_bits)
         assert checks.largest_change(judged, pairs) <= 1 << score_bits
         assert np.abs(judged).max() <= score_bound(grid, score_bits)
 

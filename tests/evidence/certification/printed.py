@@ -1,4 +1,4 @@
-"""Formulas as the papers print them, for the checks to reject. Nothing here is ever served.
+"""Formulas as the papers print them, for the checks to reject. The service uses none of them.
 
 Values are rationals; ``tabulated`` puts them on a common integer grid for the checks.
 """
@@ -24,7 +24,7 @@ def steps(value: int) -> Fraction:
 
 
 def density_lemma_7_2(graph: Graph, v: int, t: int, max_degree: int) -> Fraction:  # noqa: ARG001
-    """PrivPareto, Lemma 7.2: 2/(d − t − 2) while that is positive, then 1: 2 at d − t = 3."""
+    """PrivPareto, Lemma 7.2: 2/(d − t − 2) while it is positive, then 1. It is 2 at d − t = 3."""
     room = graph[v].bit_count() - t - 2
     return Fraction(2, room) if room > 0 else Fraction(1)
 
@@ -34,7 +34,7 @@ def density_lemma_7_2_clamped(graph: Graph, v: int, t: int, max_degree: int) -> 
 
 
 def betweenness_lemma_5_2(max_degree: int) -> Fraction:
-    """Local Dampening, Lemma 5.2: Δ = max(D(D − 1)/4, D), though a full node cannot gain."""
+    """Local Dampening, Lemma 5.2: Δ = max(D(D − 1)/4, D), although a full node cannot gain."""
     return steps(max_degree)
 
 
@@ -44,7 +44,7 @@ def betweenness_definition_5_3(graph: Graph, v: int, t: int, max_degree: int) ->
 
 
 def betweenness_linear_half(graph: Graph, v: int, t: int, max_degree: int) -> Fraction:
-    """Not printed anywhere: the degree alone, without the quadratic half. It must fail too."""
+    """A variant that no paper prints: the degree without the quadratic half. It must fail too."""
     return Fraction(min(graph[v].bit_count() + t, max_degree - 1))
 
 
@@ -57,15 +57,15 @@ def betweenness_observed_degree(graph: Graph, v: int, t: int, max_degree: int) -
 def dampened_as_printed(utility: Fraction, delta: Sequence[Fraction]) -> Fraction:
     """Local Dampening, Definition 3.6, half-open intervals [b_i, b_{i+1}) mirrored around 0.
 
-    Where δ starts with k zeros the first interval that is not empty is the k-th: D = k at u = 0.
-    Beyond the sequence its last value goes on.
+    If δ starts with k zeros, the first non-empty interval is the k-th, so D = k at u = 0. Beyond
+    the sequence δ keeps its last value.
     """
     below, i = Fraction(0), 0
     while True:
         width = delta[min(i, len(delta) - 1)]
         if below <= abs(utility) < below + width:
-            found = i + (abs(utility) - below) / width
-            return -found if utility < 0 else found
+            score = i + (abs(utility) - below) / width
+            return -score if utility < 0 else score
         below, i = below + width, i + 1
 
 
@@ -77,8 +77,8 @@ def dampened_odd(utility: Fraction, delta: Sequence[Fraction]) -> Fraction:
     while below + delta[min(i, len(delta) - 1)] < abs(utility):
         below += delta[min(i, len(delta) - 1)]
         i += 1
-    found = i + (abs(utility) - below) / delta[min(i, len(delta) - 1)]
-    return -found if utility < 0 else found
+    score = i + (abs(utility) - below) / delta[min(i, len(delta) - 1)]
+    return -score if utility < 0 else score
 
 
 def tabulated(

@@ -1,6 +1,6 @@
 """Distances as the paper prints them and as its code has them, for the checks to reject.
 
-Nothing here is served. Entropies and scores are made of the same rounded Φ as the ones in use.
+The service uses none of them. Entropies and scores use the same rounded Φ as those in use.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def printed_entropy_sensitivity(rows: int) -> float:
 
 
 def printed_information_sensitivity(rows: int) -> float:
-    """Theorems 6 and 7: twice that."""
+    """Theorems 6 and 7: twice the sensitivity of Theorem 5."""
     return 2 * printed_entropy_sensitivity(rows)
 
 
 def context_with_exact_denominators(
     entropies: tuple[tuple[Fraction, Fraction], Fraction], p: Fraction
 ) -> Fraction:
-    """P(both attributes are the context) in the authors' code, where noise goes on H(X, Y) alone.
+    """P(both attributes are the context) in the authors' code, which adds noise only to H(X, Y).
 
     ``entropies`` are the exact H(X) of two attributes and H(Y), with H(X, Y) = max of them. An
     uncertainty over a denominator of 0 is 0, whatever the noise; else two discrete Laplace values
@@ -51,6 +51,6 @@ def observed_shape(records: TableRecords, first: str, second: str) -> tuple[int,
 
 
 def noised_clusters(records: TableRecords, encoding: Encoding, centres: Floats) -> tuple[int, ...]:
-    """Which clusters an iteration touches that skips empty ones: the others keep their centre."""
+    """The clusters that an iteration changes if it skips empty ones, which keep their centre."""
     sizes, _ = exact_sums(records, encoding, centres, Inline())
     return tuple(np.flatnonzero(sizes).tolist())

@@ -1,6 +1,6 @@
 """Scores and budgets of several objectives as the papers print them, for the checks to reject.
 
-Nothing here is ever served.
+The service uses none of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 
 Law = Callable[[Sequence[int], Fraction], Sequence[Fraction]]
-#: One row a member: its values, or its δ (taken as the same for all t), by candidate.
+#: One row per member: its values, or its δ (constant in t), by candidate.
 Rows = Sequence[Sequence[int]]
 
 
@@ -55,12 +55,12 @@ def definition_4_5(
 
 
 def algorithm_1(generations: int, selected: int, outputs: int) -> int:
-    """PrivPareto, Algorithm 1: how many draws it makes, each of them at the whole ε."""
+    """PrivPareto, Algorithm 1: the number of its draws, each of which spends the whole ε."""
     return generations * selected + outputs
 
 
 def algorithm_1_by_call(generations: int) -> int:
-    """The kinder reading, ε a call and shared by the draws inside: how many calls."""
+    """The number of calls, for the reading in which the draws of one call share ε."""
     return generations + 1
 
 

@@ -1,7 +1,7 @@
-"""Formulas of tables as the papers print them, for the checks to reject. Nothing here is served.
+"""Formulas of tables as the papers print them, for the checks to reject; the service uses none.
 
-Values of Algorithm 3 are whole numbers on the grid of 2³² steps a bit, made of the same rounded Ψ
-as the formula in use; values of rates are rationals.
+Values of Algorithm 3 are whole numbers on a grid of 2³² steps per bit, with the same rounded Ψ
+as the formula in use. Values of rates are rationals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def printed_cap(rows: int) -> int:
 def algorithm_3(counts: Counts, t: int, rows: int) -> int:
     """Local Dampening, Algorithm 3: a level grows only while it has fewer than all |T| records.
 
-    The guard ``a < τ`` takes τ = |T| from the records, so a level that holds them all stays.
+    The guard ``a < τ`` takes τ = |T| from the records, so a level with all records cannot grow.
     """
     total = sum(map(sum, counts))
     return _largest(counts, t, rows, total)
@@ -39,7 +39,7 @@ def algorithm_3_without_guard(counts: Counts, t: int, rows: int) -> int:
 
 
 def algorithm_3_capped_by_the_table(counts: Counts, t: int, rows: int) -> int:
-    """The exact value capped at ψ(|T| − 1), Δ for the size of the table itself."""
+    """The exact value capped at ψ(|T| − 1), which is Δ for the private size of the table."""
     total = sum(map(sum, counts))
     return min(_largest(counts, t, rows, rows * 10), psi(max(total - 1, 0)))
 
@@ -57,8 +57,10 @@ def _largest(counts: Counts, t: int, rows: int, limit: int) -> int:
 
 
 def rounded_without_slack(pair: tuple[int, int], t: int, rows: int, bits: int, allowed: int) -> int:
-    """The formula in use for one level and two classes, with ``allowed``·t + 1 for 2t + 1;
-    nothing at all where ``allowed`` is negative."""
+    """The formula in use for one level and two classes, with ``allowed``·t + 1 for 2t + 1.
+
+    A negative ``allowed`` leaves that term out.
+    """
     fewest = min(pair)
     others, rarest = max(pair), max(fewest, 1) - 1
     taken = min(t, rarest)
@@ -76,12 +78,14 @@ def equation_2(counts: Counts) -> int:
 
 
 def rate_section_6_2_3(hits: int, total: int, t: int, inclusive: bool) -> Fraction:
-    """PrivPareto, section 6.2.3: one branch by t < P − TP (``inclusive``: ≤, as in A.2), with
-    floors of 2 on TP′ and P′."""
-    left = max(total - t, 2)
+    """PrivPareto, section 6.2.3, with floors of 2 on TP′ and P′.
+
+    It branches at t < P − TP; with ``inclusive`` at ≤, as in appendix A.2.
+    """
+    remaining = max(total - t, 2)
     misses = total - hits
     if t < misses or (inclusive and t == misses):
-        kept = max(hits, 2)
-        return Fraction(max(left - kept, 0), left * (left - 1))
-    kept = max(hits - (t - misses), 2)
-    return Fraction(kept, left * (left - 1))
+        positives = max(hits, 2)
+        return Fraction(max(remaining - positives, 0), remaining * (remaining - 1))
+    positives = max(hits - (t - misses), 2)
+    return Fraction(positives, remaining * (remaining - 1))

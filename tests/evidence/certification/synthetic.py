@@ -1,8 +1,8 @@
-"""Made-up utilities on small neighbour graphs, with the smallest δ that is admissible.
+"""Synthetic utilities on small neighbour graphs, with the smallest admissible δ.
 
 A universe is a connected graph whose nodes are datasets; utilities are any whole numbers, and
-their δ is the local sensitivity at distance t, worked out by definition (floor of one step). What
-objectives make of these must hold for every δ: none is smaller.
+their δ is the local sensitivity at distance t, worked out by definition (floor of one step). This δ
+is the smallest one, so that an objective which is private with it is private with every other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class Points:
-    """So many candidates without a meaning."""
+    """A number of abstract candidates."""
 
     size: int
     kind: str = "points"
@@ -41,7 +41,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Number:
-    """Records that are one dataset of the universe, by its number."""
+    """One dataset of the universe, given by its number."""
 
     x: int
 
@@ -76,7 +76,7 @@ class Synthetic:
     values: Array
     edges: tuple[Edge, ...]
     name: str = "synthetic"
-    #: What ``Exclusive`` asks for.
+    #: Required by the protocol ``Exclusive``.
     part: tuple[str, str] | None = None
     title: str = "Synthetic"
     description: str = "A table of whole numbers."
@@ -166,7 +166,7 @@ def connected(size: int, rng: Random) -> tuple[Edge, ...]:
 
 
 def random_values(size: int, candidates: int, spread: int, jump: float, rng: Random) -> Array:
-    """A walk over the datasets in small steps, now and then anywhere: many ties, some cliffs."""
+    """Values of a random walk over the datasets, with rare large jumps: many ties, some cliffs."""
     rows = [[rng.randint(0, spread) for _ in range(candidates)]]
     for _ in range(size - 1):
         rows.append(

@@ -1,7 +1,7 @@
 """Tables of two attributes A and B and a class C, every one of few rows, measured from records.
 
 A size is (rows, levels of A, of B, of C). Under add/remove all tables of up to so many rows are
-members, under replace all of exactly so many.
+members, under replace all of exactly that many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAVES = ("0", "1")
 CANDIDATES: dict[str, Candidates] = {
     "attributes": Attributes(("A", "B"), "C"),
     "values": ValuesOf("A"),
-    # All ways to label the two sides of a test of A; "0" is the positive class.
+    # All labellings of the two sides of a test of A; "0" is the positive class.
     "trees": Trees(
         tuple(
             {"attribute": "A", "value": "0", "equal": {"label": yes}, "other": {"label": no}}
@@ -46,7 +46,7 @@ CANDIDATES: dict[str, Candidates] = {
 
 @dataclass(frozen=True)
 class Member:
-    """One table: how many rows each combination of levels has, in the order of ``product``."""
+    """One table: the number of rows of each combination of levels, in the order of ``product``."""
 
     table: tables.Table
     levels: tuple[int, int, int]

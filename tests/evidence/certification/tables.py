@@ -1,7 +1,7 @@
 """Small tables in plain Python: every multiset of cells, its neighbours, utilities by definition.
 
-A table is a tuple of counts, one a cell (a combination of levels). The definitions follow the
-formulas word by word in whole numbers and rationals; logarithms are taken to 60 digits.
+A table is a tuple of counts, one per cell (a combination of levels). The definitions follow the
+formulas literally in whole numbers and rationals; logarithms have 60 digits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def all_tables(cells: int, rows: int) -> Iterator[Table]:
 
 
 def members(relation: NeighbouringRelation, cells: int, rows: int) -> list[Table]:
-    """The universe: up to ``rows`` rows under add/remove, smaller ones first; else exactly."""
+    """All tables of up to ``rows`` rows under add/remove, smaller first; else of ``rows`` rows."""
     if relation is REPLACE:
         return list(all_tables(cells, rows))
     return [table for size in range(rows + 1) for table in all_tables(cells, size)]
@@ -109,7 +109,7 @@ def exact_gini(counts: Counts) -> Fraction:
 
 
 def gini(counts: Counts, bits: int) -> int:
-    """Each level is rounded down by itself."""
+    """The Gini utility, with each level rounded down separately."""
     return sum(
         ((Fraction(sum(c * c for c in level), sum(level)) - sum(level)) * 2**bits).__floor__()
         for level in counts

@@ -60,15 +60,15 @@ def test_utilities_follow_their_definition(
     grid = public_grid(name, universe, Sensitivity.GLOBAL, None)
     candidates = range(universe.candidates.count(universe.dataset))
     measured = tabulate(name, relation, size, Sensitivity.GLOBAL).utilities
-    for found, member in zip(measured.tolist(), universe.members, strict=True):
+    for utilities, member in zip(measured.tolist(), universe.members, strict=True):
         exact = [DEFINITIONS[name](member, r) * 2**grid.bits for r in candidates]
         if name in ROUNDED:
             steps, slack = ROUNDED[name]
-            assert found == [steps(member, r, grid.bits) for r in candidates]
+            assert utilities == [steps(member, r, grid.bits) for r in candidates]
             most = slack(universe.dataset)
-            assert all(abs(u - e) <= most for u, e in zip(found, exact, strict=True))
+            assert all(abs(u - e) <= most for u, e in zip(utilities, exact, strict=True))
         else:
-            assert found == [e // 1 for e in exact]
+            assert utilities == [e // 1 for e in exact]
 
 
 @every_sensitivity
@@ -116,9 +116,9 @@ def test_scores_of_neighbours_differ_by_one_unit_at_most(
     grid = public_grid(name, universe, sensitivity, None)
     directions = (1, -1) if sensitivity is Sensitivity.SHIFTED else (1,)
     for score_bits, direction in product((0, 1, 2, 20), directions):
-        found = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
-        assert checks.largest_change(found, universe.pairs) <= 1 << score_bits, score_bits
-        assert np.abs(found).max() <= score_bound(grid, score_bits), score_bits
+        score_rows = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
+        assert checks.largest_change(score_rows, universe.pairs) <= 1 << score_bits, score_bits
+        assert np.abs(score_rows).max() <= score_bound(grid, score_bits), score_bits
 
 
 @every_universe
@@ -127,8 +127,8 @@ def test_coarse_grids_keep_scores_within_one_unit(
 ) -> None:
     pairs = universe_of(name, relation, size).pairs
     for sensitivity, bits in product(Sensitivity, GRIDS):
-        found = tabulate_scores(name, relation, size, sensitivity, 4, 1, bits)
-        assert checks.largest_change(found, pairs) <= 1 << 4, (sensitivity, bits)
+        score_rows = tabulate_scores(name, relation, size, sensitivity, 4, 1, bits)
+        assert checks.largest_change(score_rows, pairs) <= 1 << 4, (sensitivity, bits)
 
 
 @every_universe
@@ -138,5 +138,5 @@ def test_local_with_the_constant_cap_is_global(
     table = tabulate(name, relation, size, Sensitivity.GLOBAL)
     for utilities in np.unique(table.utilities, axis=0):
         constant = ConstantSensitivity(table.cap, utilities.size, table.horizon)
-        wanted = global_scores(utilities, table.cap, 20)
-        assert (dampened_scores(utilities, constant, 20) == wanted).all()
+        expected = global_scores(utilities, table.cap, 20)
+        assert (dampened_scores(utilities, constant, 20) == expected).all()

@@ -50,33 +50,33 @@ CONTEXTS = ["max_relevance", "max_dependency"]
 P = [Fraction(1, 2), Fraction(9, 10)]
 
 
-def size_of(found: Universe, context: str) -> int:
+def size_of(space: Universe, context: str) -> int:
     """Sets of two where there are three to choose from."""
-    return 2 if context == "max_dependency" and len(found.levels) == 4 else 1
+    return 2 if context == "max_dependency" and len(space.levels) == 4 else 1
 
 
 every_universe = pytest.mark.parametrize("size", SIZES, ids=lambda s: "-".join(map(str, s)))
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=lambda s: s.name)
 
 
-def entropies(found: Universe) -> checks.Array:
+def entropies(space: Universe) -> checks.Array:
     """The 2m − 1 entropies of ``mean_su`` for every member, in steps."""
-    plan = plan_of(found, "mean_su", Sensitivity.GLOBAL)
-    return np.array([target_entropies(records, plan, Inline()) for records in found.records])
+    plan = plan_of(space, "mean_su", Sensitivity.GLOBAL)
+    return np.array([target_entropies(records, plan, Inline()) for records in space.records])
 
 
 @pytest.mark.parametrize("rows", range(1, 8))
 @pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE])
 def test_entropies_move_by_exactly_their_sensitivity(relation: str, rows: int) -> None:
     """Together too: all 2m − 1 of them at once move by 2m − 1 sensitivities."""
-    found = (
+    space = (
         universe(REPLACE, rows, 2, 1, 2)
         if relation is REPLACE
         else universe(ADD_REMOVE, rows + 1, 2, 1, 2, least=rows)
     )
-    listed = entropies(found)
-    moved = np.abs(listed[found.pairs[:, 0]] - listed[found.pairs[:, 1]])
-    bound = entropy_grid(found.dataset).sensitivity
+    listed = entropies(space)
+    moved = np.abs(listed[space.pairs[:, 0]] - listed[space.pairs[:, 1]])
+    bound = entropy_grid(space.dataset).sensitivity
     assert moved.max(initial=0) <= bound
     if rows > 1 or relation is ADD_REMOVE:
         # One step is lost where an entropy lies between two of them, one to the slack of Φ.
@@ -91,36 +91,36 @@ def test_entropies_move_by_exactly_their_sensitivity(relation: str, rows: int) -
 @every_universe
 def test_entropies_of_several_attributes(size: tuple[int, ...]) -> None:
     relation, rows, *levels = size
-    found = universe(relation, rows, *levels, least=min(rows, 1))  # type: ignore[arg-type]
-    listed = entropies(found)
-    moved = np.abs(listed[found.pairs[:, 0]] - listed[found.pairs[:, 1]])
-    assert moved.max(initial=0) <= entropy_grid(found.dataset).sensitivity
+    space = universe(relation, rows, *levels, least=min(rows, 1))  # type: ignore[arg-type]
+    listed = entropies(space)
+    moved = np.abs(listed[space.pairs[:, 0]] - listed[space.pairs[:, 1]])
+    assert moved.max(initial=0) <= entropy_grid(space.dataset).sensitivity
 
 
 @every_universe
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_global_scores_move_by_one_unit(size: tuple[int, ...], context: str) -> None:
     """Under add/remove one way only: a record that comes never raises any score."""
-    found = universe(*size)  # type: ignore[arg-type]
-    scores = context_scores(found, context, Sensitivity.GLOBAL, size_of(found, context), 8)
-    x, y = found.pairs.T
+    space = universe(*size)  # type: ignore[arg-type]
+    scores = context_scores(space, context, Sensitivity.GLOBAL, size_of(space, context), 8)
+    x, y = space.pairs.T
     moved = scores[y] - scores[x]
     assert np.abs(moved).max(initial=0) <= 1 << 8
-    if found.dataset.neighbouring is ADD_REMOVE:
-        more = np.where((found.sizes()[y] > found.sizes()[x])[:, None], moved, -moved)
+    if space.dataset.neighbouring is ADD_REMOVE:
+        more = np.where((space.sizes()[y] > space.sizes()[x])[:, None], moved, -moved)
         assert more.max(initial=0) <= 0
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE])
 def test_the_bound_on_information_is_attained(relation: str) -> None:
     """A set of attributes too: no more than one attribute alone."""
-    found = universe(relation, 4, 2, 2, 2)  # type: ignore[arg-type]
+    space = universe(relation, 4, 2, 2, 2)  # type: ignore[arg-type]
     cap = largest_change(4, InformationGain().table_grid(4))
     for context in CONTEXTS:
-        utilities = context_scores(found, context, Sensitivity.GLOBAL, size_of(found, context), 0)
+        utilities = context_scores(space, context, Sensitivity.GLOBAL, size_of(space, context), 0)
         assert np.unique(utilities).size > 1
-        scores = context_scores(found, context, Sensitivity.GLOBAL, size_of(found, context), 20)
-        assert checks.largest_change(scores, found.pairs) == 1 << 20
+        scores = context_scores(space, context, Sensitivity.GLOBAL, size_of(space, context), 20)
+        assert checks.largest_change(scores, space.pairs) == 1 << 20
     assert cap == round((8 - 3 * np.log2(3)) * 2**32)
 
 
@@ -128,32 +128,32 @@ def test_the_bound_on_information_is_attained(relation: str) -> None:
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_dampening_is_admissible(size: tuple[int, ...], context: str) -> None:
     """(A1) and (A2) for all neighbours, candidates and distances; D moves by one unit at most."""
-    found = universe(*size)  # type: ignore[arg-type]
+    space = universe(*size)  # type: ignore[arg-type]
     horizon = size[1] + 3
-    utilities, delta = dampening(found, context, size_of(found, context), horizon)
+    utilities, delta = dampening(space, context, size_of(space, context), horizon)
     together = np.broadcast_to(delta, (*delta.shape[:2], utilities.shape[1]))
-    assert checks.admissibility_breach(utilities, together, found.pairs) is None
+    assert checks.admissibility_breach(utilities, together, space.pairs) is None
     assert (delta >= 1).all()
     assert (np.diff(delta, axis=1) >= 0).all()
-    scores = context_scores(found, context, Sensitivity.LOCAL, size_of(found, context), 8)
-    assert checks.largest_change(scores, found.pairs) <= 1 << 8
+    scores = context_scores(space, context, Sensitivity.LOCAL, size_of(space, context), 8)
+    assert checks.largest_change(scores, space.pairs) <= 1 << 8
 
 
 @pytest.mark.parametrize("rows", [3, 5, 7])
 def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
     """Under add/remove: the most that q moves at once in any table t records away, of all tables
     of so few records. Rounding adds 2t + 1 steps and no more."""
-    found = universe(ADD_REMOVE, 7, 2, 2)
+    space = universe(ADD_REMOVE, 7, 2, 2)
     grid = InformationGain().table_grid(7)
-    public = plan_of(found, "max_relevance", Sensitivity.LOCAL, 1)
-    x, y = found.pairs.T
-    drawings = [ContextSampler(records, public, Inline()) for records in found.records]
+    public = plan_of(space, "max_relevance", Sensitivity.LOCAL, 1)
+    x, y = space.pairs.T
+    drawings = [ContextSampler(records, public, Inline()) for records in space.records]
     q = np.array([drawing.candidates(1)[1][0] for drawing in drawings])
     exact = np.zeros(len(q), np.int64)
     for one, other in ((x, y), (y, x)):
         np.maximum.at(exact, one, np.abs(q[one] - q[other]))
     for t in range(7 - rows):
-        for number in np.flatnonzero(found.sizes() == rows):
+        for number in np.flatnonzero(space.sizes() == rows):
             # Only δ of N·log₂|Y| apart: what is left is that of q.
             delta = replace(drawings[number].measured(1)[1], unit=0)
             bound = int(delta.at(np.array([t]))[0])
@@ -174,14 +174,14 @@ def test_the_law_of_contexts_is_private(
     size: tuple[int, ...], sensitivity: Sensitivity, bits: int, selector: Selector
 ) -> None:
     """P_x ≤ e^ε · P_y in rationals. Global scores under add/remove run at twice the rate."""
-    found = universe(*size)  # type: ignore[arg-type]
-    doubled = sensitivity is Sensitivity.GLOBAL and found.dataset.neighbouring is ADD_REMOVE
+    space = universe(*size)  # type: ignore[arg-type]
+    doubled = sensitivity is Sensitivity.GLOBAL and space.dataset.neighbouring is ADD_REMOVE
     steps = (1 if doubled else 2) << bits
     for context in CONTEXTS:
-        scores = context_scores(found, context, sensitivity, size_of(found, context), bits)
+        scores = context_scores(space, context, sensitivity, size_of(space, context), bits)
         for p in P:
             assert (
-                checks.privacy_breach(scores, found.pairs, selector.probabilities, p, steps) is None
+                checks.privacy_breach(scores, space.pairs, selector.probabilities, p, steps) is None
             )
 
 
@@ -190,12 +190,12 @@ def test_the_law_of_two_draws_is_private(selector: Selector) -> None:
     """Ordered answers, k = 2 in one shot: e^ε = p^(−2·2^b) one way, p^(−4·2^b) both ways."""
     cases = [(ADD_REMOVE, "global"), (ADD_REMOVE, "local"), (REPLACE, "global")]
     for relation, sensitivity in cases:
-        found = universe(relation, 2, 2, 2, 2, 2)
-        scores = context_scores(found, "max_relevance", Sensitivity(sensitivity), 2, 1)
+        space = universe(relation, 2, 2, 2, 2, 2)
+        scores = context_scores(space, "max_relevance", Sensitivity(sensitivity), 2, 1)
         one_way = sensitivity == "global" and relation is ADD_REMOVE
         steps = 2 * (1 if one_way else 2) << 1
         law = ordered(selector)
-        assert checks.privacy_breach(scores, found.pairs, law, Fraction(1, 2), steps) is None
+        assert checks.privacy_breach(scores, space.pairs, law, Fraction(1, 2), steps) is None
 
 
 def ordered(selector: Selector) -> Callable[[Sequence[int], Fraction], list[Fraction]]:
@@ -209,23 +209,23 @@ def ordered(selector: Selector) -> Callable[[Sequence[int], Fraction], list[Frac
 @every_universe
 def test_tables_move_by_what_their_noise_covers(size: tuple[int, ...]) -> None:
     """P tables together by P in L1 under add/remove and 2P under replace, and no less."""
-    found = universe(*size)  # type: ignore[arg-type]
-    listed = all_pairs(found)
-    plan = plan_of(found, "baseline", Sensitivity.GLOBAL)
-    count = len(list(combinations(found.levels, 2)))
+    space = universe(*size)  # type: ignore[arg-type]
+    listed = all_pairs(space)
+    plan = plan_of(space, "baseline", Sensitivity.GLOBAL)
+    count = len(list(combinations(space.levels, 2)))
     cells = np.array([np.concatenate([t.ravel() for t in p.tables.values()]) for p in listed])
     assert len(np.unique([[t.shape for t in p.tables.values()] for p in listed], axis=0)) == 1
-    moved = np.abs(cells[found.pairs[:, 0]] - cells[found.pairs[:, 1]]).sum(axis=1)
+    moved = np.abs(cells[space.pairs[:, 0]] - cells[space.pairs[:, 1]]).sum(axis=1)
     rate = plan.table_rate(PrivacyLoss(10**9), count).exponent()
     assert moved.max() * rate <= 1
-    if min(found.levels) > 1:
+    if min(space.levels) > 1:
         assert moved.max() * rate == 1
 
 
-def scattered(found: Universe) -> Encoding:
+def scattered(space: Universe) -> Encoding:
     """Coordinates of either sign and unequal length."""
     rng = np.random.default_rng(5)
-    attributes = plan_of(found, "baseline", Sensitivity.GLOBAL).attributes
+    attributes = plan_of(space, "baseline", Sensitivity.GLOBAL).attributes
     vectors = tuple(rng.integers(-60, 60, (len(a.levels), 2)) for a in attributes)
     return Encoding(attributes, vectors, 4)
 
@@ -237,18 +237,18 @@ def test_counts_and_sums_of_clusters_move_by_what_their_noise_covers(
     size: tuple[int, ...],
 ) -> None:
     """λ_counts·|Δcounts| + λ_sums·|Δsums| ≤ ε, empty clusters included; nearly attained."""
-    found = universe(*size)  # type: ignore[arg-type]
-    moves = 2 if found.dataset.neighbouring is REPLACE else 1
-    attributes = plan_of(found, "baseline", Sensitivity.GLOBAL).attributes
-    for encoding in (one_hot(attributes, 4), scattered(found)):
+    space = universe(*size)  # type: ignore[arg-type]
+    moves = 2 if space.dataset.neighbouring is REPLACE else 1
+    attributes = plan_of(space, "baseline", Sensitivity.GLOBAL).attributes
+    for encoding in (one_hot(attributes, 4), scattered(space)):
         low, high = encoding.box
         centres = np.stack([low, high, (low + high) / 2, high + 1])
-        released = [exact_sums(r, encoding, centres, Inline()) for r in found.records]
+        released = [exact_sums(r, encoding, centres, Inline()) for r in space.records]
         counts = np.array([sizes for sizes, _ in released])
         sums = np.array([sums.ravel() for _, sums in released])
         assert counts.shape[1] == 4
         rates = Rates.of(PrivacyLoss(10**9), encoding.reach, encoding.bits, moves)
-        x, y = found.pairs.T
+        x, y = space.pairs.T
         spent = np.abs(counts[x] - counts[y]).sum(axis=1) * float(rates.counts.exponent())
         spent += np.abs(sums[x] - sums[y]).sum(axis=1) * float(rates.sums.exponent())
         assert spent.max() <= 1 + 1e-12

@@ -97,8 +97,8 @@ def universe(nodes: int, degree: int) -> Universe:
     return Universe(members, pairs, dataset, measured)
 
 
-def plan_of(name: str, found: Universe) -> Plan:
-    return QUESTIONS[name].plan(found.dataset, NANO)
+def plan_of(name: str, space: Universe) -> Plan:
+    return QUESTIONS[name].plan(space.dataset, NANO)
 
 
 def bounds(found: list[Measurement], bound: str = "local") -> np.ndarray:
@@ -109,44 +109,44 @@ def bounds(found: list[Measurement], bound: str = "local") -> np.ndarray:
 
 
 def changes(values: list[int], pairs: list[tuple[int, int]]) -> list[int]:
-    found = [0] * len(values)
+    largest = [0] * len(values)
     for i, j in pairs:
         change = abs(values[i] - values[j])
-        found[i], found[j] = max(found[i], change), max(found[j], change)
-    return found
+        largest[i], largest[j] = max(largest[i], change), max(largest[j], change)
+    return largest
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize(("nodes", "degree"), SIZES)
 def test_bounds_are_admissible(nodes: int, degree: int, name: str) -> None:
-    found = universe(nodes, degree)
-    values = [DEFINITIONS[name](member) for member in found.members]
-    assert [measured.value for measured in found.measured[name]] == values
-    now, cap = np.array(changes(values, found.pairs)), plan_of(name, found).cap
+    space = universe(nodes, degree)
+    values = [DEFINITIONS[name](member) for member in space.members]
+    assert [measured.value for measured in space.measured[name]] == values
+    now, cap = np.array(changes(values, space.pairs)), plan_of(name, space).cap
     assert now.max() <= cap
-    both = [*found.pairs, *((j, i) for i, j in found.pairs)]
+    both = [*space.pairs, *((j, i) for i, j in space.pairs)]
     for bound in ("local", "levels"):
         if name.startswith("stars") and bound == "levels":
             continue
-        reach = bounds(found.measured[name], bound)
+        reach = bounds(space.measured[name], bound)
         assert (reach[:, 0] >= now).all()
         assert (np.diff(reach, axis=1) >= 0).all()
         assert (reach[:, -1] == cap).all()
         for i, j in both:
-            assert (reach[i, 1:] >= reach[j, :-1]).all(), (found.members[i], found.members[j])
+            assert (reach[i, 1:] >= reach[j, :-1]).all(), (space.members[i], space.members[j])
 
 
 @pytest.mark.parametrize("nodes", range(2, 6))
 def test_exact_local_sensitivities(nodes: int) -> None:
-    found = universe(nodes, nodes - 1)
+    space = universe(nodes, nodes - 1)
     for name in QUESTIONS:
-        values = [DEFINITIONS[name](member) for member in found.members]
-        exact, reach = changes(values, found.pairs), bounds(found.measured[name])
+        values = [DEFINITIONS[name](member) for member in space.members]
+        exact, reach = changes(values, space.pairs), bounds(space.measured[name])
         assert reach[:, 0].tolist() == exact, name
         for s in range(1, 6):
             # LS(s) is LS(s − 1) of the worst neighbour.
             exact = [
-                max([exact[i]] + [exact[j] for j in near]) for i, near in enumerate(_near(found))
+                max([exact[i]] + [exact[j] for j in near]) for i, near in enumerate(_near(space))
             ]
             if name.startswith("stars") or name == "edges":
                 assert reach[:, s].tolist() == exact, (name, s)
@@ -154,9 +154,9 @@ def test_exact_local_sensitivities(nodes: int) -> None:
                 assert (reach[:, s] >= exact).all()
 
 
-def _near(found: Universe) -> list[list[int]]:
-    near: list[list[int]] = [[] for _ in found.members]
-    for i, j in found.pairs:
+def _near(space: Universe) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in space.members]
+    for i, j in space.pairs:
         near[i].append(j)
         near[j].append(i)
     return near
@@ -176,16 +176,16 @@ def test_divergence_of_all_neighbours(mechanism: SmoothNoise, name: str) -> None
     if name.startswith("stars") and isinstance(mechanism, LargestLocalSensitivities):
         pytest.skip("the levels of stars are not known")
     for nodes, degree in ((3, 2), (4, 2), (4, 3), (5, 3), (5, 4)):
-        found, plan = universe(nodes, degree), plan_of(name, universe(nodes, degree))
+        space, plan = universe(nodes, degree), plan_of(name, universe(nodes, degree))
         if not plan.cap:
             continue
         for loss in LOSSES:
             worst = largest_divergence(
                 [
                     (measured.value, float(mechanism.rate(measured, plan, loss).exponent()))
-                    for measured in found.measured[name]
+                    for measured in space.measured[name]
                 ],
-                found.pairs,
+                space.pairs,
                 loss,
             )
             assert worst <= loss.delta_atto / 1e18 * (1 + 1e-9)
@@ -201,10 +201,10 @@ def largest_divergence(
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
-    found = universe(4, 3)
-    if not plan_of(name, found).cap:
+    space = universe(4, 3)
+    if not plan_of(name, space).cap:
         pytest.skip("a constant needs no noise")
-    ladders = [(m.value, rungs(m.local)) for m in found.measured[name]]  # type: ignore[arg-type]
+    ladders = [(m.value, rungs(m.local)) for m in space.measured[name]]  # type: ignore[arg-type]
     # All rungs take part in the race: there are few.
     assert max(len(widths) for _, widths in ladders) <= 2 * 4
     for epsilon in (0.3, 1.0, 4.0):
@@ -214,7 +214,7 @@ def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
                 for value, widths in ladders
             ]
         )
-        for i, j in found.pairs:
+        for i, j in space.pairs:
             ratio = laws[i] / laws[j]
             assert ratio.max() <= exp(epsilon) * (1 + 1e-9)
             assert ratio.min() >= exp(-epsilon) * (1 - 1e-9)
@@ -223,12 +223,12 @@ def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
 
 def test_a_ladder_without_its_tail_is_not_private() -> None:
     # The widths of the rungs are private: an answer beyond them gives the dataset away.
-    found = universe(4, 3)
-    widths = [rungs(m.local) for m in found.measured["triangles"]]  # type: ignore[arg-type]
+    space = universe(4, 3)
+    widths = [rungs(m.local) for m in space.measured["triangles"]]  # type: ignore[arg-type]
     reach = [
-        int(m.value + np.sum(w)) for m, w in zip(found.measured["triangles"], widths, strict=True)
+        int(m.value + np.sum(w)) for m, w in zip(space.measured["triangles"], widths, strict=True)
     ]
-    assert any(reach[i] != reach[j] for i, j in found.pairs)
+    assert any(reach[i] != reach[j] for i, j in space.pairs)
     assert all(weights(w)[0] == 1 for w in widths)
 
 
@@ -271,11 +271,11 @@ def test_the_printed_bound_of_two_triangles_fails() -> None:
 
 
 def test_smooth_scales_change_by_no_more_than_beta() -> None:
-    found, mechanism = universe(5, 4), SmoothSensitivity()
+    space, mechanism = universe(5, 4), SmoothSensitivity()
     loss = LOSSES[0]
     most = exp(largest_beta(loss.epsilon_nano, loss.delta_atto))
     for name in QUESTIONS:
-        plan = plan_of(name, found)
-        scales = [1 / mechanism.rate(m, plan, loss).exponent() for m in found.measured[name]]
-        for i, j in found.pairs:
+        plan = plan_of(name, space)
+        scales = [1 / mechanism.rate(m, plan, loss).exponent() for m in space.measured[name]]
+        for i, j in space.pairs:
             assert max(scales[i] / scales[j], scales[j] / scales[i]) <= most

@@ -143,9 +143,9 @@ def test_corrected_levels_of_the_breaches() -> None:
     }
     for universe, rates in expected.items():
         values, pairs = universe()
-        found = corrected_rates(local_sensitivity(values, pairs), pairs, GROWTH, EPSILON)
-        assert found == pytest.approx(rates, rel=1e-6)
-        assert breach(values, pairs, found, EPSILON) <= DELTA
+        levels = corrected_rates(local_sensitivity(values, pairs), pairs, GROWTH, EPSILON)
+        assert levels == pytest.approx(rates, rel=1e-6)
+        assert breach(values, pairs, levels, EPSILON) <= DELTA
 
 
 def test_rates_need_not_fall_as_local_sensitivities_rise() -> None:

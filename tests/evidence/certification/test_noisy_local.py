@@ -61,14 +61,14 @@ def test_states_of_larger_graphs(loss: PrivacyLoss) -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("nodes", [3, 4, 5])
 def test_all_small_graphs(nodes: int, loss: PrivacyLoss) -> None:
-    found = universe(nodes, nodes - 1)
+    space = universe(nodes, nodes - 1)
     states = [
         (measured.value, *measured.support)
-        for measured in found.measured["two_triangles"]
+        for measured in space.measured["two_triangles"]
         if measured.support is not None
     ]
-    assert len(states) == len(found.members)
-    pairs = {(states[i], states[j]) for i, j in found.pairs}
+    assert len(states) == len(space.members)
+    pairs = {(states[i], states[j]) for i, j in space.pairs}
     pairs |= {(q, p) for p, q in pairs}
     if nodes == 3:
         # No two-triangle fits: a constant, without noise.

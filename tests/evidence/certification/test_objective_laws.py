@@ -41,11 +41,11 @@ def made_up_objectives(seed: int) -> tuple[Universe, dict[str, Objective]]:
     }
 
 
-def judge(found: Measurements, selector: Selector, score_bits: int) -> None:
-    scores = found.scores(score_bits)
+def judge(readings: Measurements, selector: Selector, score_bits: int) -> None:
+    scores = readings.scores(score_bits)
     for p in P:
         law, steps = selector.probabilities, 2 << score_bits
-        assert checks.privacy_breach(scores, found.universe.pairs, law, p, steps) is None
+        assert checks.privacy_breach(scores, readings.universe.pairs, law, p, steps) is None
 
 
 @pytest.mark.parametrize("score_bits", [0, 1])
@@ -74,23 +74,23 @@ def test_selections_by_registered_utilities(
             judge(measurements(objective, universe, sensitivity), selector, 0)
 
 
-def ordered_law(found: Measurements, selector: Selector, p: Fraction) -> list[list[Fraction]]:
+def ordered_law(readings: Measurements, selector: Selector, p: Fraction) -> list[list[Fraction]]:
     """By dataset: the probability of every ordered pair, the second scored among the rest."""
-    laws: list[list[Fraction]] = [[] for _ in found.each]
-    firsts = [selector.probabilities(row, p) for row in found.scores(0).tolist()]
+    laws: list[list[Fraction]] = [[] for _ in readings.each]
+    firsts = [selector.probabilities(row, p) for row in readings.scores(0).tolist()]
     for place in range(len(firsts[0])):
-        rest = found.without(place).scores(0).tolist()
+        rest = readings.without(place).scores(0).tolist()
         for law, first, row in zip(laws, firsts, rest, strict=True):
             law.extend(first[place] * second for second in selector.probabilities(row, p))
     return laws
 
 
-def rescored_breach(found: Measurements, selector: Selector, p: Fraction, steps: int) -> bool:
-    laws = ordered_law(found, selector, p)
+def rescored_breach(readings: Measurements, selector: Selector, p: Fraction, steps: int) -> bool:
+    laws = ordered_law(readings, selector, p)
     assert all(sum(law) == 1 for law in laws)
     return any(
         left * p**steps > right or right * p**steps > left
-        for x, y in found.universe.pairs
+        for x, y in readings.universe.pairs
         for left, right in zip(laws[x], laws[y], strict=True)
     )
 
@@ -100,10 +100,10 @@ def rescored_breach(found: Measurements, selector: Selector, p: Fraction, steps:
 def test_two_draws_scored_anew_are_private(sensitivity: Sensitivity, selector: Selector) -> None:
     for seed in range(3000, 3010):
         universe, (first, second) = made_up(seed, 2)
-        found = measurements(pareto(first, second, horizon=3), universe, sensitivity)
+        readings = measurements(pareto(first, second, horizon=3), universe, sensitivity)
         for p in P:
             # Each draw at λ = (ε/2) / 2^{q + 1}, q = 0: e^ε = p^(−2 · 2).
-            assert not rescored_breach(found, selector, p, 4)
+            assert not rescored_breach(readings, selector, p, 4)
 
 
 def test_two_draws_scored_anew_cost_more_than_one() -> None:
@@ -111,6 +111,6 @@ def test_two_draws_scored_anew_cost_more_than_one() -> None:
     breaches = 0
     for seed in range(3000, 3010):
         universe, (first, second) = made_up(seed, 2)
-        found = measurements(pareto(first, second, horizon=3), universe, Sensitivity.LOCAL)
-        breaches += rescored_breach(found, SELECTORS["exponential"], Fraction(1, 1000), 2)
+        readings = measurements(pareto(first, second, horizon=3), universe, Sensitivity.LOCAL)
+        breaches += rescored_breach(readings, SELECTORS["exponential"], Fraction(1, 1000), 2)
     assert breaches

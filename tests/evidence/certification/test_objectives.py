@@ -117,14 +117,14 @@ def test_of_utilities_that_never_move_together_the_largest_counts(
     smaller = 0
     for seed in seeds:
         universe, utilities = exclusive(seed)
-        found = measurements(weighted((utilities[0], 2), (utilities[1], -3)), universe, sensitivity)
-        certify(found)
+        joint = measurements(weighted((utilities[0], 2), (utilities[1], -3)), universe, sensitivity)
+        certify(joint)
         plain = [Synthetic(u.values, u.edges) for u in utilities]
         summed = measurements(weighted((plain[0], 2), (plain[1], -3)), universe, sensitivity)
-        smaller += found.grid.cap < summed.grid.cap
+        smaller += joint.grid.cap < summed.grid.cap
         # The same member twice is one member: its weights add up inside its part.
         twice = weighted((utilities[0], 1), (utilities[1], -3), (utilities[0], 1))
-        assert twice.grid(universe.dataset, universe.candidates, sensitivity) == found.grid
+        assert twice.grid(universe.dataset, universe.candidates, sensitivity) == joint.grid
     assert smaller == len(seeds)
 
 
@@ -138,13 +138,13 @@ def test_the_largest_is_refused_where_both_move() -> None:
         certify(measurements(weighted((liars[0], 1), (liars[1], 1)), universe, Sensitivity.LOCAL))
 
 
-def certify_with_every_rest(found: Measurements) -> None:
+def certify_with_every_rest(readings: Measurements) -> None:
     """The Pareto score of all candidates, and of those left after one and after two draws."""
-    certify(found)
-    count = found.each[0].utilities.size
+    certify(readings)
+    count = readings.each[0].utilities.size
     for place in {0, count - 1}:
         if count > 1:
-            rest = found.without(place)
+            rest = readings.without(place)
             certify(rest)
             if count > 2:
                 certify(rest.without(0))

@@ -36,9 +36,9 @@ def first_breach(
 
 def test_density_lemma_7_2_is_not_monotone() -> None:
     """Erratum 9a: at d − t = 3 the value is 2, one change later it is 1."""
-    found = first_breach(graphs.egocentric_density, printed.density_lemma_7_2)
-    assert found is not None
-    (nodes, bound), breach = found
+    first = first_breach(graphs.egocentric_density, printed.density_lemma_7_2)
+    assert first is not None
+    (nodes, bound), breach = first
     assert (nodes, bound, breach.rule, breach.t) == (4, 3, "A2", 0)
     x, y = (list(graphs.all_graphs(nodes, bound))[i] for i in (breach.x, breach.y))
     delta = printed.density_lemma_7_2
@@ -82,10 +82,10 @@ def test_betweenness_definition_5_3_is_safe_but_never_reaches_the_true_cap() -> 
 
 def test_betweenness_with_the_observed_maximum_degree_is_rejected() -> None:
     """A bound taken from the records: one more edge at the hub, and δ of others jumps."""
-    found = first_breach(graphs.egocentric_betweenness, printed.betweenness_observed_degree)
-    assert found is not None
-    assert found[0] == (3, 2)
-    assert found[1].rule == "A1"
+    first = first_breach(graphs.egocentric_betweenness, printed.betweenness_observed_degree)
+    assert first is not None
+    assert first[0] == (3, 2)
+    assert first[1].rule == "A1"
 
 
 def test_betweenness_without_the_quadratic_half_needs_eight_nodes() -> None:
@@ -182,9 +182,9 @@ def test_without_a_common_cap_the_shifted_limit_forgets_the_utilities() -> None:
         ]
         assert all(abs(gap + s / 2) < 10 for gap, s in zip(gaps, (100, 1000, 10_000), strict=True))
     # A common cap from T on makes the same gap settle at the difference of the shifted scores.
-    left = [Fraction(1)] * 4 + [Fraction(2)]
+    delta = [Fraction(1)] * 4 + [Fraction(2)]
     settled = {
-        printed.dampened_odd(Fraction(3 - s), left)
+        printed.dampened_odd(Fraction(3 - s), delta)
         - printed.dampened_odd(Fraction(5 - s), [Fraction(2)])
         for s in (100, 1000, 10_000)
     }

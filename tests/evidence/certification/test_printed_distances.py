@@ -40,11 +40,11 @@ from tests.support.randomness import SeededRandomness
 def test_printed_sensitivities_are_rejected_as_not_attained(rows: int) -> None:
     """Theorems 5 to 7: no breach, but a mechanism that spends at most half of its loss. No table of
     so few rows moves by as much, while what is in use is reached to two steps of its grid."""
-    found = universe(REPLACE, rows, 2, 1, 2)
-    x, y = found.pairs.T
-    public = plan_of(found, "mean_su", Sensitivity.GLOBAL)
-    steps = np.array([target_entropies(records, public, Inline()) for records in found.records])
-    grid = entropy_grid(found.dataset)
+    space = universe(REPLACE, rows, 2, 1, 2)
+    x, y = space.pairs.T
+    public = plan_of(space, "mean_su", Sensitivity.GLOBAL)
+    steps = np.array([target_entropies(records, public, Inline()) for records in space.records])
+    grid = entropy_grid(space.dataset)
     entropy = ldexp(int(np.abs(steps[x] - steps[y]).max()), -grid.bits)
     printed = printed_distances.printed_entropy_sensitivity(rows)
     slack = ldexp(2, -grid.bits)
@@ -53,7 +53,7 @@ def test_printed_sensitivities_are_rejected_as_not_attained(rows: int) -> None:
     # The same of q = −N·H(Y | X), whose printed sensitivity is N times twice that.
     bits = InformationGain().table_grid(rows).bits
     cap = largest_change(rows, InformationGain().table_grid(rows))
-    score = context_scores(found, "max_relevance", Sensitivity.GLOBAL, 1, 20)
+    score = context_scores(space, "max_relevance", Sensitivity.GLOBAL, 1, 20)
     moved = ldexp(int(np.abs(score[x] - score[y]).max()) * cap, -20 - bits)
     assert ldexp(cap, -bits) == pytest.approx(moved)
     assert moved < rows * printed_distances.printed_information_sensitivity(rows) / 2
@@ -73,26 +73,26 @@ def test_the_factor_of_two_cannot_go_under_replace() -> None:
     does cutting a table off at N rows, where a record that comes pushes another one out."""
     law = SELECTORS["exponential"].probabilities
     for relation, rejected in ((REPLACE, True), (ADD_REMOVE, False)):
-        found = universe(relation, 4, 2, 2, 2)
-        scores = context_scores(found, "max_relevance", Sensitivity.GLOBAL, 1, 2)
-        breach = checks.privacy_breach(scores, found.pairs, law, Fraction(1, 1000), 1 << 2)
+        space = universe(relation, 4, 2, 2, 2)
+        scores = context_scores(space, "max_relevance", Sensitivity.GLOBAL, 1, 2)
+        breach = checks.privacy_breach(scores, space.pairs, law, Fraction(1, 1000), 1 << 2)
         assert (breach is not None) == rejected
 
 
 def test_dampened_scores_need_the_factor_of_two_under_add_remove() -> None:
     """u = N·(log₂|Y| − H) moves both ways, as the row count moves with it."""
-    found = universe(ADD_REMOVE, 4, 2, 2, 2)
-    scores = context_scores(found, "max_relevance", Sensitivity.LOCAL, 1, 2)
+    space = universe(ADD_REMOVE, 4, 2, 2, 2)
+    scores = context_scores(space, "max_relevance", Sensitivity.LOCAL, 1, 2)
     law = SELECTORS["exponential"].probabilities
-    assert checks.privacy_breach(scores, found.pairs, law, Fraction(1, 2), 1 << 2) is not None
+    assert checks.privacy_breach(scores, space.pairs, law, Fraction(1, 2), 1 << 2) is not None
 
 
 @pytest.mark.parametrize("rows", range(2, 8))
 def test_symmetric_uncertainty_moves_by_one(rows: int) -> None:
     """However many records: Laplace noise of any smaller scale on SU itself is a breach."""
-    found = universe(REPLACE, rows, 2, 1, 2)
-    uncertainty = np.array([[table_uncertainty(t.of(0, 2))] for t in all_pairs(found)])
-    x, y = found.pairs.T
+    space = universe(REPLACE, rows, 2, 1, 2)
+    uncertainty = np.array([[table_uncertainty(t.of(0, 2))] for t in all_pairs(space)])
+    x, y = space.pairs.T
     assert np.abs(uncertainty[x] - uncertainty[y]).max() == 1
 
 
@@ -100,11 +100,11 @@ def test_exact_denominators_are_rejected() -> None:
     """The authors' code: all records equal give the context {A, B} for sure, one that differs
     makes it an accident. At ε = 1 for each entropy the odds are far beyond e³."""
     rows = 7
-    found = universe(REPLACE, rows, 2, 2, 2)
-    grid = entropy_grid(found.dataset)
+    space = universe(REPLACE, rows, 2, 2, 2)
+    grid = entropy_grid(space.dataset)
     equal, differs = (rows, *[0] * 7), (rows - 1, *[0] * 6, 1)
-    pair = sorted(found.members.index(member) for member in (equal, differs))
-    assert pair in found.pairs.tolist()
+    pair = sorted(space.members.index(member) for member in (equal, differs))
+    assert pair in space.pairs.tolist()
     h = Fraction(grid.sensitivity)
     # λ a step so that one entropy costs ε = 1; p is rounded down, which helps the code.
     p = Fraction(float(np.exp(-1 / grid.sensitivity))).limit_denominator(10**6)
@@ -117,10 +117,10 @@ def test_exact_denominators_are_rejected() -> None:
 
 def test_shapes_from_observed_values_are_rejected() -> None:
     """The authors' cross tables: their size alone tells neighbours apart, for N = 2 already."""
-    found = universe(REPLACE, 2, 2, 2, 2)
-    observed = [printed_distances.observed_shape(r, "A", "C") for r in found.records]
-    assert any(observed[x] != observed[y] for x, y in found.pairs)
-    ours = {tables.of(0, 2).shape for tables in all_pairs(found)}
+    space = universe(REPLACE, 2, 2, 2, 2)
+    observed = [printed_distances.observed_shape(r, "A", "C") for r in space.records]
+    assert any(observed[x] != observed[y] for x, y in space.pairs)
+    ours = {tables.of(0, 2).shape for tables in all_pairs(space)}
     assert ours == {(2, 2)}
 
 

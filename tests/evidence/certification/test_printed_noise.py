@@ -110,7 +110,7 @@ def test_the_printed_ladder() -> None:
 @pytest.mark.parametrize(("shared", "scale"), [(2, 94.94), (1, 82.42)])
 def test_the_printed_noisy_scale_takes_noise(shared: int, scale: float) -> None:
     """LS = 7.5 and the two values that are printed of a_max; the 72 beside them is a draw."""
-    found = printed_noisy_scale(shared, 7.5, EPSILON, DELTA)
-    assert found == pytest.approx(scale, abs=5e-3)
+    noisy_scale = printed_noisy_scale(shared, 7.5, EPSILON, DELTA)
+    assert noisy_scale == pytest.approx(scale, abs=5e-3)
     # GS = 30 is a public bound on LS, which holds every scale at 18.
-    assert 3 * global_sensitivity(4) / EPSILON == 18 < 72 < found
+    assert 3 * global_sensitivity(4) / EPSILON == 18 < 72 < noisy_scale

@@ -57,29 +57,29 @@ def smallest_breach(
     for n in range(1, candidates + 1):
         for most in range(1, spread + 1):
             for x, y in product(product(range(most + 1), repeat=n), repeat=2):
-                found = score_breach(x, y, common=common, inclusive=inclusive, itself=itself)
-                if found is not None:
-                    left, right = (x, y) if found.x == 0 else (y, x)
-                    return found.rule, left, right
+                breach = score_breach(x, y, common=common, inclusive=inclusive, itself=itself)
+                if breach is not None:
+                    left, right = (x, y) if breach.x == 0 else (y, x)
+                    return breach.rule, left, right
     return None
 
 
 def test_definition_4_5_forgets_dominators_whose_boxes_touch() -> None:
     """Erratum 6a: a strict comparison in dom⁻. One change ties 0 and 1, yet nothing may be lost."""
-    found = smallest_breach(common=False, inclusive=False, itself=False)
-    assert found == ("A1", (0, 1), (0, 0))
+    breach = smallest_breach(common=False, inclusive=False, itself=False)
+    assert breach == ("A1", (0, 1), (0, 0))
     # With one δ for all, as degrees have.
-    found = smallest_breach(common=True, inclusive=False, itself=False)
-    assert found == ("A1", (0, 2), (1, 1))
+    breach = smallest_breach(common=True, inclusive=False, itself=False)
+    assert breach == ("A1", (0, 2), (1, 1))
     assert definition_4_5([(2, 0)], [(1, 1)], 0, 1, itself=False) == 0
     assert pareto_score([(2, 0)], 1) + 1 == pareto_score([(1, 1)], 1) == 0
 
 
 def test_counting_itself_hides_the_tie_until_three_candidates() -> None:
     """Errata 6a and 6b together: the candidate itself pays for one lost dominator, not for two."""
-    found = smallest_breach(common=True, inclusive=False, itself=True)
-    assert found is not None
-    rule, x, y = found
+    breach = smallest_breach(common=True, inclusive=False, itself=True)
+    assert breach is not None
+    rule, x, y = breach
     assert (rule, len(x)) == ("A1", 3)
     assert {x, y} == {(0, 2, 2), (1, 1, 1)}
 
@@ -146,9 +146,9 @@ def test_algorithm_1_spends_epsilon_once_a_draw() -> None:
     law = exponential_probabilities
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, law, p, 2) is None for p in P)
     # Two draws of one call, without any generation, are the first to lose more.
-    found = smallest_overspending()
-    assert found is not None
-    assert algorithm_1(*found) == 2
+    example = smallest_overspending()
+    assert example is not None
+    assert algorithm_1(*example) == 2
     # Nor is one generation of one draw, and one output, two calls, within ε.
     both = transcript_law(law, algorithm_1(1, 1, 1))
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, both, p, 2) is not None for p in P)

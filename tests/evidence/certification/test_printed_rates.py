@@ -48,10 +48,10 @@ def smallest_breach(
             deltas = deltas[:, :1]
         else:
             utilities = np.zeros_like(utilities)
-        found = checks.admissibility_breach(utilities, deltas, neighbour_pairs(relation, listed))
-        if found is not None:
-            assert found.rule == rule
-            return found.t, listed[found.x], listed[found.y]
+        breach = checks.admissibility_breach(utilities, deltas, neighbour_pairs(relation, listed))
+        if breach is not None:
+            assert breach.rule == rule
+            return breach.t, listed[breach.x], listed[breach.y]
     return None
 
 
@@ -100,7 +100,7 @@ def test_a_replacement_moves_the_rate_further(inclusive: bool, x: Table, y: Tabl
 
 
 @pytest.mark.parametrize(
-    "x, y, inclusive, wanted",
+    "x, y, inclusive, expected",
     [
         ((3, 9), (4, 10), True, 3.35),
         ((3, 9), (4, 10), False, 2.36),
@@ -109,7 +109,7 @@ def test_a_replacement_moves_the_rate_further(inclusive: bool, x: Table, y: Tabl
     ],
 )
 def test_the_printed_rate_moves_scores_by_many_units(
-    x: tuple[int, int], y: tuple[int, int], inclusive: bool, wanted: float
+    x: tuple[int, int], y: tuple[int, int], inclusive: bool, expected: float
 ) -> None:
     """What the four do to a score that may move by one; (hits, positives) of neighbours."""
 
@@ -117,4 +117,4 @@ def test_the_printed_rate_moves_scores_by_many_units(
         steps = [min(printed(hits, total, t, inclusive), Fraction(1)) for t in range(2 * total)]
         return dampened_odd(Fraction(hits, total), steps)
 
-    assert abs(abs(float(dampened(*x) - dampened(*y))) - wanted) < 0.006
+    assert abs(abs(float(dampened(*x) - dampened(*y))) - expected) < 0.006

@@ -52,11 +52,11 @@ def test_a_delta_held_between_some_t_is_rejected() -> None:
         edges = synthetic.path(6)
         utilities = [Synthetic(table, edges) for table in values]
         universe = synthetic.universe(6, edges, 4)
-        found = measurements(pareto(*utilities), universe, Sensitivity.LOCAL)
-        delta = found.delta()
-        held = delta[:, [0, 1, 2, 2, 4, 4, 4, 4]]
-        assert checks.admissibility_breach(found.utilities(), delta, universe.pairs) is None
-        breach = checks.admissibility_breach(found.utilities(), held, universe.pairs)
+        readings = measurements(pareto(*utilities), universe, Sensitivity.LOCAL)
+        delta = readings.delta()
+        plateau = delta[:, [0, 1, 2, 2, 4, 4, 4, 4]]
+        assert checks.admissibility_breach(readings.utilities(), delta, universe.pairs) is None
+        breach = checks.admissibility_breach(readings.utilities(), plateau, universe.pairs)
         if breach is not None:
             breaches.append(breach.rule)
     assert "A2" in breaches
@@ -106,10 +106,10 @@ def its_own_delta_each(weights: Sequence[int], delta: Delta, t: int, v: int) -> 
 def test_one_delta_for_every_term_is_rejected() -> None:
     """The published runs: δ of the density stands for the degree too, which moves by more."""
     density = partial(printed_sums.first_delta_in_step, first=1)
-    found = degree_plus_density(density, 5)
-    assert found is not None
-    assert (found[0], found[1].rule) == (4, "A1")
-    hub = list(graphs.all_graphs(4, 3))[found[1].x][found[1].candidate]
+    example = degree_plus_density(density, 5)
+    assert example is not None
+    assert (example[0], example[1].rule) == (4, "A1")
+    hub = list(graphs.all_graphs(4, 3))[example[1].x][example[1].candidate]
     assert hub.bit_count() == 3
     assert degree_plus_density(its_own_delta_each, 5) is None
 
@@ -120,9 +120,9 @@ def test_at_degree_1000_one_delta_for_every_term_is_a_fifth_of_an_edge() -> None
     def delta(i: int, r: int, t: int) -> int:  # noqa: ARG001
         return 2 * 10**9 // max(1000 - t, 2) if i else 10**9
 
-    found = printed_sums.first_delta_for_every_term((1, 100), delta, 0, 0, first=1)
-    assert found * 10**4 // 10**9 == 2022
-    assert found < delta(0, 0, 0)
+    one_delta = printed_sums.first_delta_for_every_term((1, 100), delta, 0, 0, first=1)
+    assert one_delta * 10**4 // 10**9 == 2022
+    assert one_delta < delta(0, 0, 0)
 
 
 class CarelessTruePositiveRate(TruePositiveRate):
@@ -144,8 +144,8 @@ def rates_breach(relation: NeighbouringRelation, weights: tuple[int, int]) -> ch
     family = FAMILIES["trees", relation]
     for size in family.sizes:
         universe = family.build(*size)
-        found = measurements(objective, universe, Sensitivity.LOCAL)
-        breach = checks.admissibility_breach(found.utilities(), found.delta(), universe.pairs)
+        readings = measurements(objective, universe, Sensitivity.LOCAL)
+        breach = checks.admissibility_breach(readings.utilities(), readings.delta(), universe.pairs)
         if breach is not None:
             return breach
     return None

@@ -38,24 +38,24 @@ def impurity_breach(
                 [[delta(c, t, rows) + slack * t + 1] for t in range(rows + 1)] for c in counts
             ]
             pairs = tables.neighbour_pairs(relation, listed)
-            found = checks.admissibility_breach(np.array(utilities), np.array(deltas), pairs)
-            if found is not None:
-                return rows, found.rule, found.t, listed[found.x], listed[found.y]
+            breach = checks.admissibility_breach(np.array(utilities), np.array(deltas), pairs)
+            if breach is not None:
+                return rows, breach.rule, breach.t, listed[breach.x], listed[breach.y]
     return None
 
 
 def test_algorithm_3_with_its_guard_is_rejected_under_add_remove() -> None:
     """Erratum 4b: an empty table would never move, one record later it moves by two bits."""
-    found = impurity_breach(printed_tables.algorithm_3, ADD_REMOVE)
-    assert found == (1, "A2", 0, (0, 0), (1, 0))
+    breach = impurity_breach(printed_tables.algorithm_3, ADD_REMOVE)
+    assert breach == (1, "A2", 0, (0, 0), (1, 0))
     guarded = printed_tables.algorithm_3
     assert [guarded([[0, 0]], t, 100) for t in (0, 1, 5)] == [0, 0, 0]
     assert guarded([[1, 0]], 0, 100) == psi(1) == 2 << 32
 
 
 def test_algorithm_3_with_its_guard_is_rejected_under_replace() -> None:
-    found = impurity_breach(printed_tables.algorithm_3, REPLACE)
-    assert found == (2, "A2", 0, (1, 1), (2, 0))
+    breach = impurity_breach(printed_tables.algorithm_3, REPLACE)
+    assert breach == (2, "A2", 0, (1, 1), (2, 0))
     # As the errata have it: 2 against ψ(2) = 2.754888 one replacement away.
     guarded = printed_tables.algorithm_3
     assert guarded([[1, 1]], 1, 2) == 2 << 32
@@ -66,21 +66,21 @@ def test_algorithm_3_without_its_guard_passes_under_add_remove() -> None:
     assert impurity_breach(printed_tables.algorithm_3_without_guard, ADD_REMOVE) is None
 
 
-@pytest.mark.parametrize("rows, wanted", [(100, 24.75), (1000, 175.3)])
-def test_the_guard_moves_shifted_scores_by_many_units(rows: int, wanted: float) -> None:
+@pytest.mark.parametrize("rows, expected", [(100, 24.75), (1000, 175.3)])
+def test_the_guard_moves_shifted_scores_by_many_units(rows: int, expected: float) -> None:
     """An empty node and a node of one record, S = (u − Σ(Δ − δ))/Δ; one unit is allowed."""
     cap = psi(rows - 1)
     scores = [
         -sum(cap - printed_tables.algorithm_3(counts, t, rows) for t in range(rows)) / cap
         for counts in ([[0, 0]], [[1, 0]])
     ]
-    assert scores[1] - scores[0] == pytest.approx(wanted, rel=1e-3)
+    assert scores[1] - scores[0] == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_cap_from_the_table_itself_is_rejected() -> None:
     """Erratum 4c: |T| is private under add/remove, so ψ(|T| − 1) is no bound."""
-    found = impurity_breach(printed_tables.algorithm_3_capped_by_the_table, ADD_REMOVE)
-    assert found == (2, "A2", 0, (1, 0), (2, 0))
+    breach = impurity_breach(printed_tables.algorithm_3_capped_by_the_table, ADD_REMOVE)
+    assert breach == (2, "A2", 0, (1, 0), (2, 0))
 
 
 def test_equation_2_prefers_the_attribute_that_says_nothing() -> None:
@@ -99,9 +99,9 @@ def rounding_breach(allowed: int, bits: int, largest: int) -> tuple[int, str, Ta
             [[bare((a, b), t, rows, bits, allowed)] for t in range(rows + 1)] for a, b in listed
         ]
         pairs = tables.neighbour_pairs(ADD_REMOVE, listed)
-        found = checks.admissibility_breach(np.array(utilities), np.array(deltas), pairs)
-        if found is not None:
-            return rows, found.rule, listed[found.x], listed[found.y]
+        breach = checks.admissibility_breach(np.array(utilities), np.array(deltas), pairs)
+        if breach is not None:
+            return rows, breach.rule, listed[breach.x], listed[breach.y]
     return None
 
 

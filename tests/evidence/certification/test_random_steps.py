@@ -33,18 +33,18 @@ EBC = UTILITIES["egocentric_betweenness"]
 def random_graph(rng: Random, bound: int) -> Graph:
     """A graph of bounded degree; about half of them have a second hub opposite the centre."""
     nodes = rng.randint(max(8, bound + 1), 13)
-    wanted = []
+    core = []
     if rng.random() < 0.5:
         shared = rng.sample(range(2, nodes), rng.randint(bound - 3, min(bound, nodes - 2)))
-        wanted += [(hub, v) for hub in (CENTRE, 1) for v in shared]
+        core += [(hub, v) for hub in (CENTRE, 1) for v in shared]
         density = rng.choice([0.0, 0.05, 0.2])
     else:
-        wanted += [(CENTRE, v) for v in rng.sample(range(1, nodes), bound)]
+        core += [(CENTRE, v) for v in rng.sample(range(1, nodes), bound)]
         density = rng.random()
     others = [pair for pair in combinations(range(nodes), 2) if rng.random() < density]
     rng.shuffle(others)
     graph = graph_of(nodes, [])
-    for a, b in wanted + others:
+    for a, b in core + others:
         if not graph[a] >> b & 1 and max(graph[a].bit_count(), graph[b].bit_count()) < bound:
             graph = flipped(graph, a, b)
     return graph
@@ -137,8 +137,8 @@ def test_scores_differ_by_one_unit_at_most(
     grid = EBC.grid(dataset, AllNodes(), sensitivity)
     everything = steps(bound)
     measured = EBC.measure(everything.records, dataset, AllNodes(), sensitivity, grid)
-    found = scores(measured, grid, sensitivity, score_bits, 1 if direction > 0 else -1)
-    assert checks.largest_change(found[:, None], everything.pairs) <= 1 << score_bits
+    column = scores(measured, grid, sensitivity, score_bits, 1 if direction > 0 else -1)
+    assert checks.largest_change(column[:, None], everything.pairs) <= 1 << score_bits
 
 
 def test_the_steps_reach_the_cap_and_catch_a_delta_without_its_quadratic_half() -> None:

@@ -23,13 +23,13 @@ from tests.evidence.certification.test_graph_statistics import (
 
 def test_the_second_order_bound_of_two_triangles() -> None:
     for nodes in (3, 4, 5):
-        found = universe(nodes, nodes - 1)
-        change = [flip_change(member, 2) for member in found.members]
-        support = [m.support for m in found.measured["two_triangles"]]
-        assert support == [(most_common(g), c) for g, c in zip(found.members, change, strict=True)]
-        most = most_second_order(found.dataset)
-        for i, j in [*found.pairs, *((j, i) for i, j in found.pairs)]:
-            a, b = most_common(found.members[i]), most_common(found.members[j])
+        space = universe(nodes, nodes - 1)
+        change = [flip_change(member, 2) for member in space.members]
+        support = [m.support for m in space.measured["two_triangles"]]
+        assert support == [(most_common(g), c) for g, c in zip(space.members, change, strict=True)]
+        most = most_second_order(space.dataset)
+        for i, j in [*space.pairs, *((j, i) for i, j in space.pairs)]:
+            a, b = most_common(space.members[i]), most_common(space.members[j])
             assert abs(a - b) <= 1
             assert abs(change[i] - change[j]) <= second_order(a, most)
 

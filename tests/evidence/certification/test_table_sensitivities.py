@@ -93,14 +93,14 @@ FORMULAS = {"information_gain": tables.information_gain, "gini": tables.gini}
 def test_delta_is_admissible(
     utility: InformationGain | Gini, relation: Relation, bits: int, shape: Shape
 ) -> None:
-    found = measures(utility, relation, shape, bits)
-    delta, grid = found.delta, found.grid
-    assert checks.admissibility_breach(found.utilities, delta, found.pairs) is None
+    readings = measures(utility, relation, shape, bits)
+    delta, grid = readings.delta, readings.grid
+    assert checks.admissibility_breach(readings.utilities, delta, readings.pairs) is None
     assert checks.shape_breach(delta[..., 0], grid.cap, grid.horizon) is None
     missing = (grid.cap - delta[:, : grid.horizon, 0]).sum(axis=1)
-    assert (found.measured.delta.shortfall() == missing).all()
-    assert np.abs(found.utilities).max() <= grid.largest
-    attained = checks.largest_change(found.utilities, found.pairs)
+    assert (readings.measured.delta.shortfall() == missing).all()
+    assert np.abs(readings.utilities).max() <= grid.largest
+    attained = checks.largest_change(readings.utilities, readings.pairs)
     if bits == 32:
         assert attained == grid.cap or (attained == 0 and grid.cap == 1)
     else:
@@ -114,8 +114,8 @@ def test_delta_is_admissible(
 def test_scores_move_by_one_unit_at_most(
     utility: InformationGain | Gini, relation: Relation, bits: int, shape: Shape
 ) -> None:
-    found = measures(utility, relation, shape, bits)
-    u, delta, grid = found.measured.utilities, found.measured.delta, found.grid
+    readings = measures(utility, relation, shape, bits)
+    u, delta, grid = readings.measured.utilities, readings.measured.delta, readings.grid
     for q in (0, 3, 20):
         for scores in (
             global_scores(u, grid.cap, q),
@@ -123,7 +123,7 @@ def test_scores_move_by_one_unit_at_most(
             shifted_scores(u, delta, q, 1),
             shifted_scores(u, delta, q, -1),
         ):
-            assert checks.largest_change(scores, found.pairs) <= 1 << q
+            assert checks.largest_change(scores, readings.pairs) <= 1 << q
 
 
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
@@ -134,12 +134,12 @@ def test_utilities_follow_their_definition(
 ) -> None:
     listed, _ = universe(relation, shape)
     for bits in (0, 3, 32):
-        found = measures(utility, relation, shape, bits).measured.utilities
-        wanted = [
+        utilities = measures(utility, relation, shape, bits).measured.utilities
+        expected = [
             FORMULAS[utility.name](np.array(table).reshape(shape[:2]).tolist(), bits)
             for table in listed
         ]
-        assert found.tolist() == wanted
+        assert utilities.tolist() == expected
 
 
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda u: u.name)
@@ -155,8 +155,8 @@ def test_a_node_of_a_tree_keeps_the_public_bound(
         grid = utility.table_grid(rows).coarser(bits)
         counts = [np.array(table).reshape(2, 2) for table in listed]
         measured = utility.of_tables(counts, dataset_of(relation, rows), Sensitivity.LOCAL, grid)
-        found = Measures(measured, grid, pairs)
-        assert checks.admissibility_breach(found.utilities, found.delta, pairs) is None
+        readings = Measures(measured, grid, pairs)
+        assert checks.admissibility_breach(readings.utilities, readings.delta, pairs) is None
 
 
 def exact_local_sensitivities(utilities: Array, pairs: Array, horizon: int) -> Array:
@@ -165,36 +165,36 @@ def exact_local_sensitivities(utilities: Array, pairs: Array, horizon: int) -> A
     change = np.abs(utilities[pairs[:, 0]] - utilities[pairs[:, 1]])
     for side in (0, 1):
         np.maximum.at(here, pairs[:, side], change)
-    found = [here]
+    layers = [here]
     for _ in range(horizon):
-        wider = found[-1].copy()
+        wider = layers[-1].copy()
         for a, b in ((0, 1), (1, 0)):
-            np.maximum.at(wider, pairs[:, a], found[-1][pairs[:, b]])
-        found.append(wider)
-    return np.stack(found, axis=1)
+            np.maximum.at(wider, pairs[:, a], layers[-1][pairs[:, b]])
+        layers.append(wider)
+    return np.stack(layers, axis=1)
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 16), (2, 2, 8), (1, 3, 9), (2, 3, 6)], ids=str)
 def test_information_gain_is_exact_under_add_remove(shape: Shape) -> None:
     """As long as the bound on rows is not in reach δ is the local sensitivity, up to rounding."""
-    found = measures(InformationGain(), ADD_REMOVE, shape, 32)
+    readings = measures(InformationGain(), ADD_REMOVE, shape, 32)
     listed, pairs = universe(ADD_REMOVE, shape)
     horizon = shape[2] - 2
-    exact = exact_local_sensitivities(found.measured.utilities, pairs, horizon)
+    exact = exact_local_sensitivities(readings.measured.utilities, pairs, horizon)
     rows = np.array([sum(table) for table in listed])
     for t in range(horizon):
         inside = rows + t < shape[2]
-        excess = found.delta[inside, t, 0] - exact[inside, t]
+        excess = readings.delta[inside, t, 0] - exact[inside, t]
         assert (excess >= 0).all()
         assert (excess <= 2 * t + 3).all()
 
 
 def test_gini_is_exact_at_distance_zero_for_two_classes() -> None:
-    found = measures(Gini(), ADD_REMOVE, (2, 2, 8), 32)
+    readings = measures(Gini(), ADD_REMOVE, (2, 2, 8), 32)
     listed, pairs = universe(ADD_REMOVE, (2, 2, 8))
-    exact = exact_local_sensitivities(found.measured.utilities, pairs, 0)[:, 0]
+    exact = exact_local_sensitivities(readings.measured.utilities, pairs, 0)[:, 0]
     inside = np.array([sum(table) < 8 for table in listed])
-    assert np.abs(found.delta[inside, 0, 0] - exact[inside]).max() <= 1
+    assert np.abs(readings.delta[inside, 0, 0] - exact[inside]).max() <= 1
 
 
 # Rates: a dataset is (hits, misses, others), others being the rest of the records.
@@ -224,38 +224,38 @@ def rate_measures(relation: Relation, rows: int, bits: int) -> RateMeasures:
 @every_grid
 @pytest.mark.parametrize("rows", [1, 2, 5, 16, pytest.param(40, marks=pytest.mark.slow)])
 def test_rates_are_admissible(relation: Relation, rows: int, bits: int) -> None:
-    found = rate_measures(relation, rows, bits)
-    delta, grid = found.delta, found.grid
-    assert checks.admissibility_breach(found.utilities, delta, found.pairs) is None
+    readings = rate_measures(relation, rows, bits)
+    delta, grid = readings.delta, readings.grid
+    assert checks.admissibility_breach(readings.utilities, delta, readings.pairs) is None
     assert checks.shape_breach(delta[..., 0], grid.cap, grid.horizon) is None
     missing = (grid.cap - delta[:, : grid.horizon, 0]).sum(axis=1)
-    assert (found.measured.delta.shortfall() == missing).all()
-    u = found.measured.utilities
-    assert u.tolist() == [tables.rate(h, h + m, bits) for h, m, _ in found.states.tolist()]
+    assert (readings.measured.delta.shortfall() == missing).all()
+    u = readings.measured.utilities
+    assert u.tolist() == [tables.rate(h, h + m, bits) for h, m, _ in readings.states.tolist()]
     if bits:
-        assert checks.largest_change(found.utilities, found.pairs) == grid.cap
+        assert checks.largest_change(readings.utilities, readings.pairs) == grid.cap
     for q in (0, 3, 20):
         for scores in (
             global_scores(u, grid.cap, q),
-            dampened_scores(u, found.measured.delta, q),
-            shifted_scores(u, found.measured.delta, q, 1),
-            shifted_scores(u, found.measured.delta, q, -1),
+            dampened_scores(u, readings.measured.delta, q),
+            shifted_scores(u, readings.measured.delta, q, 1),
+            shifted_scores(u, readings.measured.delta, q, -1),
         ):
-            assert checks.largest_change(scores, found.pairs) <= 1 << q
+            assert checks.largest_change(scores, readings.pairs) <= 1 << q
 
 
 @every_relation
 def test_rates_are_exact(relation: Relation) -> None:
     """δ is the local sensitivity at every distance; under replace but at an empty class."""
     rows, bits = 16, 32
-    found = rate_measures(relation, rows, bits)
-    exact = exact_local_sensitivities(found.measured.utilities, found.pairs, rows)
-    positives = found.states[:, :2].sum(axis=1)
-    full = found.states.sum(axis=1)
+    readings = rate_measures(relation, rows, bits)
+    exact = exact_local_sensitivities(readings.measured.utilities, readings.pairs, rows)
+    positives = readings.states[:, :2].sum(axis=1)
+    full = readings.states.sum(axis=1)
     for t in range(rows):
         # A table at its bound takes one change more; without positives the value is 1, not 1/2.
         inside = full + t < rows if relation is ADD_REMOVE else positives > 0
-        excess = found.delta[inside, t, 0] - exact[inside, t]
+        excess = readings.delta[inside, t, 0] - exact[inside, t]
         assert (np.abs(excess) <= 1).all()
 
 
@@ -270,13 +270,13 @@ class Plain:
 @every_relation
 @pytest.mark.parametrize("bits", [0, 2, 32])
 def test_walked_steps_are_those_of_delta(relation: Relation, bits: int) -> None:
-    found: list[Measurement] = [
+    measurements: list[Measurement] = [
         measures(utility, relation, shape, bits).measured
         for utility in UTILITIES
         for shape in [(1, 2, 1), (2, 2, 8), (1, 2, 45)]
     ]
-    found += [rate_measures(relation, rows, bits).measured for rows in (1, 5, 16)]
-    for measured in found:
+    measurements += [rate_measures(relation, rows, bits).measured for rows in (1, 5, 16)]
+    for measured in measurements:
         walked, plain = measured.delta, Plain(measured.delta)
         assert isinstance(walked, WalkedSensitivity)
         assert not isinstance(plain, WalkedSensitivity)

@@ -125,11 +125,11 @@ def test_smooth_bounds_are_those_of_the_definition(
         # Rows that come and go: LS(s) is exact while two may be left, and GS from there on.
         horizon = len(local) if relation is REPLACE else max(len(rows) - 1, 0)
         for beta in (0.1, 0.4, 1.0):
-            found = max([1.0] + [exp(-beta * s) * local[s][rows] for s in range(horizon)])
+            bound = max([1.0] + [exp(-beta * s) * local[s][rows] for s in range(horizon)])
             if relation is ADD_REMOVE:
-                found = max(found, exp(-beta * horizon) * HIGH)
+                bound = max(bound, exp(-beta * horizon) * HIGH)
             if relation is ADD_REMOVE or rows:
-                assert smooth(rows, share, relation, beta) == pytest.approx(found, rel=1e-9)
+                assert smooth(rows, share, relation, beta) == pytest.approx(bound, rel=1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

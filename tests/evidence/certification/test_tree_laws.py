@@ -49,12 +49,12 @@ def all_scores(criterion: str, sensitivity: Sensitivity) -> np.ndarray:
     """Scores of both attributes in every table, q = 0."""
     chosen = CRITERIA[criterion]
     grid = chosen.table_grid(ROWS)
-    found = []
+    rows = []
     for member in UNIVERSE.members:
         tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
         measured = chosen.of_tables(tables, UNIVERSE.dataset, sensitivity, grid)
-        found.append(scores(measured, grid, sensitivity, 0, chosen.direction))
-    return np.stack(found)
+        rows.append(scores(measured, grid, sensitivity, 0, chosen.direction))
+    return np.stack(rows)
 
 
 def laws(
@@ -62,19 +62,19 @@ def laws(
 ) -> list[dict[Outcome, Fraction]]:
     drawn = cache(lambda row: SELECTORS[selector].probabilities(row, p))
     whole = cache(lambda tables, row: depth_one_probabilities(tables, drawn(row), least, p**SHARE))
-    found = []
+    distributions = []
     for member, row in zip(UNIVERSE.members, all_scores(criterion, sensitivity), strict=True):
         tables = tuple(tuple(map(tuple, member.counts(v))) for v in range(2))
         low = int(row.min())
-        found.append(whole(tables, tuple(int(score) - low for score in row)))
-    return found
+        distributions.append(whole(tables, tuple(int(score) - low for score in row)))
+    return distributions
 
 
-def breach(found: list[dict[Outcome, Fraction]], bound: Fraction) -> tuple[int, int] | None:
+def breach(distributions: list[dict[Outcome, Fraction]], bound: Fraction) -> tuple[int, int] | None:
     """Neighbours with an outcome whose probabilities differ by more than 1 / bound."""
     for x, y in UNIVERSE.pairs:
-        for outcome, left in found[x].items():
-            right = found[y][outcome]
+        for outcome, left in distributions[x].items():
+            right = distributions[y][outcome]
             if left * bound > right or right * bound > left:
                 return int(x), int(y)
     return None
@@ -87,32 +87,32 @@ def breach(found: list[dict[Outcome, Fraction]], bound: Fraction) -> tuple[int, 
 def test_a_whole_tree_is_private(
     criterion: str, sensitivity: Sensitivity, selector: str, p: Fraction
 ) -> None:
-    found = laws(criterion, sensitivity, selector, 3, p)
-    assert all(sum(law.values()) == 1 for law in found[::50])
-    assert breach(found, p ** (3 * SHARE)) is None
+    distributions = laws(criterion, sensitivity, selector, 3, p)
+    assert all(sum(law.values()) == 1 for law in distributions[::50])
+    assert breach(distributions, p ** (3 * SHARE)) is None
 
 
 @pytest.mark.parametrize("least", [1, 2, 6])
 def test_wherever_the_stop_rule_lies(least: int) -> None:
-    found = laws("information_gain", Sensitivity.SHIFTED, "permute_and_flip", least, P[0])
-    assert breach(found, P[0] ** (3 * SHARE)) is None
+    distributions = laws("information_gain", Sensitivity.SHIFTED, "permute_and_flip", least, P[0])
+    assert breach(distributions, P[0] ** (3 * SHARE)) is None
 
 
 def test_less_than_is_spent_is_not_enough() -> None:
     """The judge has teeth: labels alone show more than one of the three shares."""
-    found = laws("max", Sensitivity.GLOBAL, "permute_and_flip", 3, P[0])
-    assert breach(found, P[0] ** SHARE) is not None
+    distributions = laws("max", Sensitivity.GLOBAL, "permute_and_flip", 3, P[0])
+    assert breach(distributions, P[0] ** SHARE) is not None
 
 
 def test_a_leaf_that_spends_more_than_is_left_is_caught() -> None:
     """Four shares on the class counts of a root that stops, in place of two."""
     p, r = P[0], P[0] ** SHARE
-    found = []
+    outcomes = []
     for member in UNIVERSE.members:
         totals = [sum(column) for column in zip(*member.counts(0), strict=True)]
         stops = 1 - at_least_probability(6 - sum(totals), r)
-        found.append({("leaf", 0): stops * difference_at_least(totals[1] - totals[0], r**4)})
-    assert breach(found, p ** (3 * SHARE)) is not None
+        outcomes.append({("leaf", 0): stops * difference_at_least(totals[1] - totals[0], r**4)})
+    assert breach(outcomes, p ** (3 * SHARE)) is not None
 
 
 @pytest.mark.parametrize("p", P)
@@ -144,10 +144,10 @@ def test_grown_trees_follow_the_law() -> None:
         [table.tolist() for table in tables], selection, least_count(share, 2, 2), p**SHARE
     )
     task = Task.of(UNIVERSE.dataset, ("A", "B"), "C")
-    asked = Id3(task, 1, "max", Sensitivity.GLOBAL, SELECTORS["permute_and_flip"], False)
+    id3 = Id3(task, 1, "max", Sensitivity.GLOBAL, SELECTORS["permute_and_flip"], False)
     randomness, seen = SeededRandomness(11), Counter[Outcome]()
     for _ in range(4000):
-        tree = grow(records, UNIVERSE.dataset, asked, PrivacyLoss(3 * share), randomness, Inline())
+        tree = grow(records, UNIVERSE.dataset, id3, PrivacyLoss(3 * share), randomness, Inline())
         if "label" in tree:
             seen["leaf", int(tree["label"])] += 1
         else:

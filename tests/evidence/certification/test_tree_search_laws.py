@@ -47,7 +47,7 @@ def scores(
     """Scores of four trees that the search may propose, and of one of them twice."""
     fitness = Fitness(objective, WEIGHTS, sensitivity)
     pool = [0, 1, 2, 3, 1]
-    found = []
+    rows = []
     for member in universe.members:
         counted = [[hits(member, tree, side) for tree in pool] for side in (True, False)]
         counts = Confusion(
@@ -56,8 +56,8 @@ def scores(
             counted[0][0][1],
             counted[1][0][1],
         )
-        found.append(fitness.scores(counts, universe.dataset, score_bits, Inline()))
-    return np.stack(found)
+        rows.append(fitness.scores(counts, universe.dataset, score_bits, Inline()))
+    return np.stack(rows)
 
 
 @every_relation
@@ -69,8 +69,8 @@ def test_scores_move_by_one_step_of_the_sensitivity(
 ) -> None:
     universe = table_universe("trees", relation, rows, 2, 1, 2)
     for score_bits in (0, 2, 20):
-        found = scores(universe, objective, sensitivity, score_bits)
-        assert checks.largest_change(found, universe.pairs) <= 1 << score_bits
+        score_rows = scores(universe, objective, sensitivity, score_bits)
+        assert checks.largest_change(score_rows, universe.pairs) <= 1 << score_bits
 
 
 @every_relation
@@ -81,7 +81,7 @@ def test_the_draws_of_a_generation_are_private(
     relation: NeighbouringRelation, objective: Objective, sensitivity: Sensitivity, selector: str
 ) -> None:
     universe = table_universe("trees", relation, 4, 2, 1, 2)
-    found = scores(universe, objective, sensitivity, 0)
+    rows = scores(universe, objective, sensitivity, 0)
 
     def law(row: Sequence[int], p: Fraction) -> list[Fraction]:
         answers = SELECTORS[selector].ordered_probabilities(row, p, 2, "peeled")
@@ -89,15 +89,15 @@ def test_the_draws_of_a_generation_are_private(
 
     for p in P:
         # Each of two draws has its own share: e^ε of both is p^(−2 · 2).
-        assert checks.privacy_breach(found, universe.pairs, law, p, 4) is None
+        assert checks.privacy_breach(rows, universe.pairs, law, p, 4) is None
 
 
 def test_borrowed_sensitivity_is_caught() -> None:
     """Scores of three times the sensitivity must not pass: the judge has teeth."""
     universe = table_universe("trees", ADD_REMOVE, 4, 2, 1, 2)
-    found = scores(universe, "weighted_sum", Sensitivity.LOCAL, 0)
+    rows = scores(universe, "weighted_sum", Sensitivity.LOCAL, 0)
     law = SELECTORS["exponential"].probabilities
-    assert checks.privacy_breach(3 * found, universe.pairs, law, Fraction(1, 10), 2) is not None
+    assert checks.privacy_breach(3 * rows, universe.pairs, law, Fraction(1, 10), 2) is not None
 
 
 def test_the_trees_of_the_universe_are_what_the_search_counts() -> None:
@@ -106,10 +106,10 @@ def test_the_trees_of_the_universe_are_what_the_search_counts() -> None:
     trees = [((0, 0), yes == "0", no == "0") for yes, no in product("01", repeat=2)]
     forest = flattened(trees, questions, 0)
     for member, records in zip(universe.members[::20], universe.records[::20], strict=True):
-        found = confusion(records, forest)  # type: ignore[arg-type]
+        counts = confusion(records, forest)  # type: ignore[arg-type]
         for tree in range(4):
-            assert (int(found.true_positives[tree]), found.positives) == hits(member, tree, True)
-            assert (int(found.true_negatives[tree]), found.negatives) == hits(member, tree, False)
+            assert (int(counts.true_positives[tree]), counts.positives) == hits(member, tree, True)
+            assert (int(counts.true_negatives[tree]), counts.negatives) == hits(member, tree, False)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_printed_budget_would_be_spent_many_times(
 ) -> None:
     """As printed every draw, or every call, has all of ε; here all of them together have it."""
     universe = table_universe("trees", ADD_REMOVE, 2, 2, 1, 2)
-    asked = Search(
+    options = Search(
         task=Task.of(universe.dataset, ("A",), "C"),
         fitness=Fitness("pareto", WEIGHTS, Sensitivity.LOCAL),
         selector=SELECTORS["permute_and_flip"],
@@ -133,7 +133,7 @@ def test_the_printed_budget_would_be_spent_many_times(
         max_depth=1,
     )
     loss = PrivacyLoss(10**9 + 7)
-    assert (sum(asked.draws), len(asked.losses(loss))) == (draws, calls)
-    assert sum(asked.losses(loss), PrivacyLoss(0)) == loss
-    printed = [loss * drawn for drawn in asked.draws]
+    assert (sum(options.draws), len(options.losses(loss))) == (draws, calls)
+    assert sum(options.losses(loss), PrivacyLoss(0)) == loss
+    printed = [loss * drawn for drawn in options.draws]
     assert sum(printed, PrivacyLoss(0)) == loss * draws

@@ -37,7 +37,7 @@ def floors(values: list[Fraction], bits: int = 20) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "utility, delta, wanted",
+    "utility, delta, expected",
     [
         ("13/2", (3, 5, 5), "17/10"),
         ("3", (1, 2, 3), "2"),
@@ -46,11 +46,11 @@ def floors(values: list[Fraction], bits: int = 20) -> list[int]:
         ("13", (6, 10, 12), "17/10"),
     ],
 )
-def test_dampening(utility: str, delta: tuple[int, ...], wanted: str) -> None:
+def test_dampening(utility: str, delta: tuple[int, ...], expected: str) -> None:
     doubled = Sequences([[2 * step for step in delta]], cap=2 * delta[-1])
-    found = dampened_scores(np.array([int(2 * Fraction(utility))]), doubled, 20)
-    assert found.tolist() == floors([Fraction(wanted)])
-    assert printed.dampened_odd(Fraction(utility), list(map(Fraction, delta))) == Fraction(wanted)
+    scores = dampened_scores(np.array([int(2 * Fraction(utility))]), doubled, 20)
+    assert scores.tolist() == floors([Fraction(expected)])
+    assert printed.dampened_odd(Fraction(utility), list(map(Fraction, delta))) == Fraction(expected)
 
 
 def test_dampening_at_zero_ignores_leading_zeros() -> None:
@@ -84,8 +84,8 @@ def test_the_shifted_score_is_the_dampened_one_of_a_far_shift() -> None:
         far = printed.dampened_odd(
             Fraction(utility - shift), [*map(Fraction, row), Fraction(cap)]
         ) + Fraction(shift, cap)
-        found = shifted_scores(np.array([utility]), Sequences([row], cap), 20, 1)
-        assert found.tolist() == floors([far])
+        score = shifted_scores(np.array([utility]), Sequences([row], cap), 20, 1)
+        assert score.tolist() == floors([far])
 
 
 def test_local_sensitivities_of_the_example_graph() -> None:
@@ -131,8 +131,8 @@ def test_egocentric_betweenness_of_the_example_graph() -> None:
     assert sequence(Sensitivity.LOCAL, V0) == [2, 3, 4, 5, 6, *[cap] * 2]
 
     by_degree = measured(Sensitivity.SHIFTED)
-    found = scores(by_degree, grid, Sensitivity.SHIFTED, 20, 1)[[A, V0]]
-    assert found.tolist() == floors([Fraction(8, 15), Fraction(-32, 15)])
+    pair = scores(by_degree, grid, Sensitivity.SHIFTED, 20, 1)[[A, V0]]
+    assert pair.tolist() == floors([Fraction(8, 15), Fraction(-32, 15)])
     assert dampened_scores(*vars(by_degree).values(), 20)[A] == floors([Fraction(6, 5)])[0]
     by_co_degree = scores(measured(Sensitivity.LOCAL), grid, Sensitivity.LOCAL, 20, 1)
     assert by_co_degree[A] == floors([1 + Fraction(3, 2) / 6])[0]
@@ -146,7 +146,7 @@ def test_the_global_sensitivity_of_egocentric_betweenness(bound: int, delta: int
 
 
 @pytest.mark.parametrize(
-    "degree, wanted",
+    "degree, expected",
     [
         (0, ["0", "1", "1"]),
         (1, ["1", "1", "1"]),
@@ -155,12 +155,12 @@ def test_the_global_sensitivity_of_egocentric_betweenness(bound: int, delta: int
         (5, ["2/5", "1/2", "2/3"]),
     ],
 )
-def test_the_sensitivity_of_egocentric_density(degree: int, wanted: list[str]) -> None:
+def test_the_sensitivity_of_egocentric_density(degree: int, expected: list[str]) -> None:
     dataset = dataset_of(9, 8)
     grid = UTILITIES["egocentric_density"].grid(dataset, AllNodes(), Sensitivity.LOCAL)
     assert grid.bits == 32
     delta = DensitySensitivity.of(np.array([degree]), dataset, grid)
-    exact = [-(-(Fraction(value) * 2**32) // 1) for value in wanted]
+    exact = [-(-(Fraction(value) * 2**32) // 1) for value in expected]
     assert [int(delta.at(t, np.array([0]))[0]) for t in range(3)] == [max(1, e) for e in exact]
 
 

@@ -1,4 +1,4 @@
-"""Every dataset of a small universe with its neighbours, and what a utility makes of them."""
+"""Every dataset of a small universe with its neighbours, and the values of a utility on them."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ DEFINITIONS: dict[str, Callable[[Any, int], Fraction]] = {
     **table_universes.DEFINITIONS,
 }
 
-#: Utilities whose terms are rounded one by one: the whole steps of a candidate on a grid of so
-#: many bits, and how far they may be from the definition. All others are rounded down once.
+#: Utilities whose terms are rounded separately: the steps of a candidate on a grid of that many
+#: bits, and their largest error. All other utilities are rounded down once.
 ROUNDED: dict[str, tuple[Callable[[Any, int, int], int], Callable[[Dataset], Fraction]]] = {
     "egocentric_betweenness": (graphs.stored_betweenness, graphs.most_rounding),
     **table_universes.ROUNDED,
@@ -91,7 +91,7 @@ def tabulate(
     sensitivity: Sensitivity,
     bits: int | None = None,
 ) -> Table:
-    """What the utility says about every dataset, on its own grid or a coarser one."""
+    """The utility and its δ on every dataset, on its own grid or a coarser one."""
     universe = universe_of(name, relation, size)
     grid = public_grid(name, universe, sensitivity, bits)
     everyone = np.arange(universe.candidates.count(universe.dataset))

@@ -1,4 +1,4 @@
-"""The fixtures of a whole service in this process, and of people who use it."""
+"""The fixtures of a whole service in this process, and of its users."""
 
 from tests.support.service import application, begun, client, people, service, settings
 

@@ -37,7 +37,7 @@ ROWS, MARKED = 3119, 1283
 #: A cell that is clamped when it is read, and cells that are refused. All are so long that no
 #: hash, id or time of a run holds one by chance: that of the shortest, 11 letters, is below 10⁻⁹.
 CELL, REFUSED_CELL, REFUSED_NODE = "48213577125046.4821935", "CANARY-cell", "CANARY-node"
-#: Characters of a text that is looked for wherever it stands.
+#: A text of at least this many characters is searched for anywhere.
 LONG_ENOUGH = 11
 
 
@@ -82,7 +82,7 @@ QUERIES = {"ring": NODE_QUERY, "people": VALUE_QUERY}
 
 
 def canaries() -> dict[str, re.Pattern[str]]:
-    """Name → what would betray it; a number counts as one when it stands by itself."""
+    """Name → pattern of the canary; a number matches only as a whole number."""
     numbers = {"degree": HUB, "edges": EDGES, "rows": ROWS, "marked": MARKED}
     numbers |= {"unmarked": ROWS - MARKED, "nodes met": HUB + 1}
     for name, content in FILES.items():
@@ -104,7 +104,7 @@ CANARIES = canaries()
 
 
 def sung(text: str) -> set[str]:
-    """The canaries in a text."""
+    """Returns the canaries that a text contains."""
     return {name for name, pattern in CANARIES.items() if pattern.search(text)}
 
 
@@ -113,11 +113,11 @@ Shown = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def settings(settings: Settings, capsys: Shown) -> Settings:
-    del capsys  # what is logged goes where standard error is when the service starts
+    del capsys  # the log goes to the standard error of the moment when the service starts
     return settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
 
 
-Told = dict[str, str]
+Outputs = dict[str, str]
 
 
 @pytest.fixture
@@ -133,26 +133,26 @@ def planted(people: Service) -> Service:
         else:
             people.dataset("olga", FILES[name], **changes)
         people.grant("olga", name, "ana", "2")
-        assert asked(people, name).status_code == 201
+        assert ask(people, name).status_code == 201
     return people
 
 
-def asked(people: Service, name: str) -> Any:
+def ask(people: Service, name: str) -> Any:
     body = {"dataset": name, "epsilon": "0.5", "query": QUERIES[name]}
     return people("ana", "POST", "/v1/queries", json=body)
 
 
 def everything_told(
     people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
-) -> Told:
-    """Whatever anybody can be told: where → text."""
-    told: Told = {}
+) -> Outputs:
+    """Every reply, page, metric and log line that a user or operator can read, by source."""
+    outputs: Outputs = {}
     logs.configure()  # pytest gives a test another standard error than its fixtures
 
     def note(where: str, reply: Any) -> None:
         head = "\n".join(f"{k}: {v}" for k, v in reply.headers.items() if k != "content-length")
-        assert f"{where} {reply.status_code}" not in told
-        told[f"{where} {reply.status_code}"] = f"{head}\n\n{reply.text}"
+        assert f"{where} {reply.status_code}" not in outputs
+        outputs[f"{where} {reply.status_code}"] = f"{head}\n\n{reply.text}"
 
     for name, content in (
         ("ring", f"source,target\nn0001,{REFUSED_NODE}\n".encode()),
@@ -171,7 +171,7 @@ def everything_told(
         note(f"too dear {name}", people("ana", "POST", "/v1/queries", json=body | {"epsilon": "9"}))
         with monkeypatch.context() as patch:
             fail_in_a_query(patch)
-            failed = asked(people, name)
+            failed = ask(people, name)
             assert failed.status_code == 500
             note(f"failed {name}", failed)
 
@@ -207,8 +207,8 @@ def everything_told(
                         note(where, people(who, "GET", path + query))
     note("/metrics", people.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}))
     logged = "".join(capsys.readouterr())
-    told |= {f"log {number}": line for number, line in enumerate(logged.splitlines())}
-    return told
+    outputs |= {f"log {number}": line for number, line in enumerate(logged.splitlines())}
+    return outputs
 
 
 def failing(*_: Any, **__: Any) -> Any:
@@ -227,21 +227,21 @@ def variants(route: Any) -> list[str]:
 
 
 def fail_in_a_query(patch: pytest.MonkeyPatch) -> None:
-    """The arrays are open, and something goes wrong that quotes a record."""
+    """An exception while the arrays are open, whose text quotes a record."""
     patch.setattr(Selection, "compute", failing)
 
 
 def test_no_canary_is_told(
     planted: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
-    told = everything_told(planted, application, monkeypatch, capsys)
-    assert {where: sung(text) for where, text in told.items() if sung(text)} == {}
-    # It was a walk: every role saw pages and replies, and lines were written.
+    outputs = everything_told(planted, application, monkeypatch, capsys)
+    assert {where: sung(text) for where, text in outputs.items() if sung(text)} == {}
+    # The search covered something: every role read pages and replies, and the log has lines.
     for who in PEOPLE:
-        assert sum(f" {who} 200" in where for where in told) > 10, who
-    assert sum(where.startswith("log") for where in told) > 100
-    assert "privypurse_requests_total" in told["/metrics 200"]
-    assert any('"error": "LookupError"' in text for text in told.values())
+        assert sum(f" {who} 200" in where for where in outputs) > 10, who
+    assert sum(where.startswith("log") for where in outputs) > 100
+    assert "privypurse_requests_total" in outputs["/metrics 200"]
+    assert any('"error": "LookupError"' in text for text in outputs.values())
 
 
 def in_a_description(people: Service, _: pytest.MonkeyPatch) -> None:
@@ -268,10 +268,10 @@ def in_a_failure(_: Service, patch: pytest.MonkeyPatch) -> None:
 
 
 def in_a_quote(_: Service, patch: pytest.MonkeyPatch) -> None:
-    made = QuoteOut.__init__
+    constructor = QuoteOut.__init__
 
     def counting(self: Any, **fields: Any) -> None:
-        made(self, **{**fields, "accuracy": {"rows": ROWS}})
+        constructor(self, **{**fields, "accuracy": {"rows": ROWS}})
 
     patch.setattr(QuoteOut, "__init__", counting)
 
@@ -288,8 +288,8 @@ def test_a_seeded_leak_is_heard(
     seed: Callable[[Service, pytest.MonkeyPatch], None],
 ) -> None:
     seed(planted, monkeypatch)
-    told = everything_told(planted, application, monkeypatch, capsys)
-    assert any(sung(text) for text in told.values())
+    outputs = everything_told(planted, application, monkeypatch, capsys)
+    assert any(sung(text) for text in outputs.values())
 
 
 def test_a_cell_is_heard_however_it_is_written() -> None:

@@ -32,9 +32,9 @@ from storage.ledger.requests import Reservation
 from storage.queries import history
 from tests.support.virtual_time import VirtualTime
 
-#: Seconds: the interval of the clock, what every answer takes, and what some take longer.
+#: Seconds: the interval of the clock, the work of every answer, and the extra work of some.
 INTERVAL, WORK, MORE = 40.0, 10.0, 5.0
-#: Seconds between two looks at a query.
+#: Seconds between two polls of a query.
 GAP = 0.5
 ALL = CHANNELS.keys() | ALONE.keys()
 
@@ -44,21 +44,21 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture
 def virtual(monkeypatch: Patch) -> VirtualTime:
     """Virtual time, in which the table with an odd number of rows takes longer."""
-    made = VirtualTime(monkeypatch)
+    clock = VirtualTime(monkeypatch)
     compute = StatisticQuery.compute
 
     def planted(query: StatisticQuery, records: Any, *rest: Any) -> Any:
         rows = len(next(iter(records.codes.values())))
-        made.sleep(WORK + MORE * (rows % 2))
+        clock.sleep(WORK + MORE * (rows % 2))
         return compute(query, records, *rest)
 
     monkeypatch.setattr(StatisticQuery, "compute", planted)
-    return made
+    return clock
 
 
 async def differences(folder: Path, interval: float, watched: Collection[str]) -> dict[str, float]:
-    """By channel: seconds by which the longer table is seen later than the shorter."""
-    found = {}
+    """Channel → seconds by which the longer table is observed later than the shorter one."""
+    gaps = {}
     for places, in_flight, all_channels in SETTINGS:
         channels = {name: channel for name, channel in all_channels.items() if name in watched}
         if not channels:
@@ -85,10 +85,10 @@ async def differences(folder: Path, interval: float, watched: Collection[str]) -
                 seen = {}
                 for table in ("shorter", "longer"):
                     seen[table] = await channel(lane, table)
-                    # A broken clock may leave something in flight.
+                    # A broken clock may leave a query in flight.
                     await asyncio.sleep(2 * INTERVAL)
-                found[name] = seen["longer"] - seen["shorter"]
-    return found
+                gaps[name] = seen["longer"] - seen["shorter"]
+    return gaps
 
 
 def told_apart(
@@ -97,10 +97,10 @@ def told_apart(
     interval: float = INTERVAL,
     watched: Collection[str] = ALL,
 ) -> set[str]:
-    """The channels that tell the tables apart, of those that are watched."""
-    found = virtual.run(differences(folder, interval, watched))
-    assert found.keys() == set(watched)
-    return {name for name, seconds in found.items() if abs(seconds) > MORE / 2}
+    """Those of the watched channels that distinguish the two tables."""
+    gaps = virtual.run(differences(folder, interval, watched))
+    assert gaps.keys() == set(watched)
+    return {name for name, seconds in gaps.items() if abs(seconds) > MORE / 2}
 
 
 def test_with_the_clock_no_channel_tells_the_tables_apart(
@@ -114,11 +114,11 @@ def test_without_it_every_channel_does(virtual: VirtualTime, tmp_path: Path) -> 
 
 
 def _answers_leave_early(patch: Patch) -> None:
-    """Instants are stored and shown, but the reply goes out when it is there."""
+    """Instants are stored and reported, but the reply leaves as soon as it is ready."""
 
     async def at_once(*_: Any) -> None: ...
 
-    patch.setattr(Answering, "_keep_all", at_once)  # which sleeps, too
+    patch.setattr(Answering, "_keep_all", at_once)  # It sleeps, too.
     patch.setattr(answering, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": at_once}))
 
 

@@ -44,16 +44,16 @@ class Served:
 def served(data: Path, _work: float, _more: float, settings: Mapping[str, str]) -> Iterator[Served]:
     """A service of this process, on a port of its own."""
     values = {name.removeprefix("PURSE_").lower(): value for name, value in settings.items()}
-    made = Settings(data=data, database_url=None, workers=2, **values)  # type: ignore[arg-type]
+    own = Settings(data=data, database_url=None, workers=2, **values)  # type: ignore[arg-type]
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(create_app(made), log_config=None, lifespan="on"))
+        server = uvicorn.Server(uvicorn.Config(create_app(own), log_config=None, lifespan="on"))
         run = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         run.start()
         while not server.started:
             time.sleep(0.02)
         try:
             port = listening.getsockname()[1]
-            yield Served(f"http://127.0.0.1:{port}", made.bootstrap_key_file.read_text().strip())
+            yield Served(f"http://127.0.0.1:{port}", own.bootstrap_key_file.read_text().strip())
         finally:
             server.should_exit = True
             run.join(60)

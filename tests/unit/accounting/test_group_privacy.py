@@ -1,4 +1,4 @@
-"""Shares of a group hold its bound, by rational arithmetic that shares nothing with the code."""
+"""Shares of a group keep its bound, checked by rational arithmetic independent of the code."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_group_loses_no_more_than_it_was_granted(group: PrivacyLoss, members: 
     low, high = sum_bounds(one.epsilon_nano, members)
     assert one.epsilon_nano * members <= group.epsilon_nano
     assert one.delta_atto * high <= group.delta_atto
-    # And not a unit is left lying that every member could have had.
+    # No unit remains that would have sufficed for every member.
     assert (one.epsilon_nano + 1) * members > group.epsilon_nano
     assert (one.delta_atto + 1) * low > group.delta_atto
 

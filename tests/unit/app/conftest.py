@@ -1,4 +1,4 @@
-"""The fixtures of a whole service in this process, and of people who use it."""
+"""The fixtures of a whole service in this process, and of its users."""
 
 import pytest
 

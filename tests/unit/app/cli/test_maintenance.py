@@ -1,4 +1,4 @@
-"""What the operator runs, over the folder of a service, beside it or after it."""
+"""The operator's commands on the folder of a service, while it runs or after it stopped."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def run(*arguments: object) -> tuple[int, str, str]:
 
 
 def logged_as(line: str) -> str:
-    """The line of the log that the page about restoring names."""
+    """The log line that the page about restoring quotes."""
     page = " ".join((ROOT / "docs/backup.md").read_text("utf-8").split())
-    found = re.search(f"`({line})`", page)
-    assert found is not None
-    return found[1]
+    match = re.search(f"`({line})`", page)
+    assert match is not None
+    return match[1]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
     data = settings.data
     shop.dataset("olga", name="quiet")
     assert shop("ada", "PUT", "/v1/users/ana/budget", json={"epsilon": "5"}).is_success
-    kept = ask(shop, "triangle", epsilon="0.2").json()
+    query = ask(shop, "triangle", epsilon="0.2").json()
     status, out, _ = run("backup", tmp_path / "backup", "--data", data)
     assert status == 0
     assert "starts frozen" in out
@@ -124,12 +124,12 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
         assert (said["level"], said["event"]) == ("error", logged_as(r"accounts are frozen: [^`]*"))
         frozen = ask(again, "triangle")
         assert (frozen.status_code, frozen.json()["type"]) == (503, "/problems/frozen")
-        # What was answered is answered still.
-        found = again("ana", "GET", f"/v1/queries/{kept['id']}").json()
-        assert found["answer"] == kept["answer"]
+        # Answers from before the restore are still served.
+        entry = again("ana", "GET", f"/v1/queries/{query['id']}").json()
+        assert entry["answer"] == query["answer"]
         status, out, _ = run("accept-rollback", "--data", restored)
         assert status == 0
-        # Four accounts: nothing was charged to the cap of the other dataset.
+        # Four accounts: the cap of the other dataset has no charge.
         again_charged = "charged epsilon 0.5, delta 0 again"
         assert out.splitlines() == [
             f"ana, dataset triangle: {again_charged}",

@@ -1,4 +1,4 @@
-"""Kernels on a cluster: the same bytes whoever is lost, and nothing private with the scheduler."""
+"""Kernels on a cluster: the same bytes after losses, and no records in the scheduler."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rows() -> tuple[Any, Any]:
 
 
 def table(folder: Path) -> TableRecords:
-    """A table as the store opens it: its columns are mapped from below the root."""
+    """A table as the store opens it, with memory-mapped columns."""
     random = np.random.default_rng(5)
     if not folder.exists():
         columns = {name: random.integers(0, 2, ROWS).astype(np.uint8) for name in "abcd"}
@@ -73,18 +73,18 @@ def prepared(rows: tuple[Any, Any], executor: Executor) -> dict[str, bytes]:
     }
 
 
-def asked(records: TableRecords, executor: Executor) -> list[Any]:
-    """What a tree search and a choice of contexts count."""
+def results(records: TableRecords, executor: Executor) -> list[Any]:
+    """The counts of a tree search and of a choice of contexts."""
     domain = TableDomain(
         tuple(CategoricalAttribute(name, LEVELS) for name in "abcd"), "d", max_rows=ROWS
     )
-    found = confusion(records, forest([TREE], domain, "d", "yes"), executor, ROWS)
+    counts = confusion(records, forest([TREE], domain, "d", "yes"), executor, ROWS)
     codes = stacked([(records.codes[name], 2) for name in "abc"])
     levels, subsets = np.full(3, 2, np.int64), np.array([[0, 1], [0, 2], [1, 2]])
     sums = np.arange(ROWS + 1, dtype=np.int64) ** 2
     return [
-        found.true_positives.tolist(),
-        found.true_negatives.tolist(),
+        counts.true_positives.tolist(),
+        counts.true_negatives.tolist(),
         subset_sums(codes, levels, subsets, sums, executor).tolist(),
         purest_levels(codes, levels, 0, subsets[2:], executor, ROWS).tolist(),
     ]
@@ -94,8 +94,8 @@ def test_the_bytes_are_those_of_one_machine(processes: Processes, rows: tuple[An
     records = table(processes.data / "table")
     with processes.executor() as executor:
         assert prepared(rows, executor) == prepared(rows, Inline())
-        assert asked(records, executor) == asked(records, Inline())
-    # Jobs go with their end, copies with their arrays.
+        assert results(records, executor) == results(records, Inline())
+    # Jobs are deleted when they end, copies with their arrays.
     assert list((processes.data / "cluster").iterdir()) == []
 
 
@@ -123,7 +123,7 @@ def test_what_fails_on_a_worker_fails_without_a_word(processes: Processes) -> No
     with processes.executor() as executor:
         with pytest.raises(ClusterFailed, match="could not do its part"):
             executor.spread(_quoting, {"a": np.array([987654321])}, lambda _: [0], work=1)
-        with pytest.raises(ZeroDivisionError):  # As the owner of a preparation stops it.
+        with pytest.raises(ZeroDivisionError):  # This is how the owner of a preparation stops it.
             executor.spread(_total, {}, lambda _: [0, 0], work=1, done=lambda _: 1 // 0)
     for process in ("scheduler", "worker"):
         assert not re.search("987654321|ValueError", processes.log(process))
@@ -143,7 +143,7 @@ def test_a_role_is_that_of_its_certificate(processes: Processes) -> None:
     with processes.executor("worker", patience=2) as executor:
 
         def refused() -> bool:
-            # On a busy machine it may not come as far as that within its patience.
+            # A busy machine may not reach this point within the timeout.
             with pytest.raises(ClusterFailed):
                 executor.spread(_total, {}, lambda _: [0], work=1)
             said = "refused: register-client is not for a worker to say"
@@ -204,29 +204,29 @@ def test_the_scheduler_never_holds_what_records_are(processes: Processes) -> Non
             for canary in canaries:
                 assert canary.tobytes() not in memory
                 assert not any(str(number).encode() in memory for number in canary)
-            held = b"".join(process_memory(worker.pid) for worker in processes.workers)
-            # The same look finds it where it has to be.
-            assert canaries[0].tobytes() in held
+            content = b"".join(process_memory(worker.pid) for worker in processes.workers)
+            # The same search finds the canary in the worker, where it must be.
+            assert canaries[0].tobytes() in content
 
         parts = [canaries[1], canaries[1]]
-        found = executor.spread(_with_part, {"a": stored}, lambda _: parts, work=1, done=look)
-        assert found[0][0][:4].tolist() == (canaries[0] ^ canaries[1]).tolist()
+        outcome = executor.spread(_with_part, {"a": stored}, lambda _: parts, work=1, done=look)
+        assert outcome[0][0][:4].tolist() == (canaries[0] ^ canaries[1]).tolist()
     for process in ("scheduler", "worker"):
         for canary in canaries:
             assert not any(str(number) in processes.log(process) for number in canary)
 
 
 def process_memory(pid: int) -> bytes:
-    """All that a process has written, may write, or maps from data: not its libraries."""
-    found = []
+    """The memory of a process, except its libraries: written, writable and mapped from data."""
+    chunks = []
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
             bounds, permissions, *_ = line.split()
             if "w" in permissions or ".npy" in line:
                 first, last = (int(bound, 16) for bound in bounds.split("-"))
                 memory.seek(first)
-                found.append(memory.read(last - first))
-    return b"".join(found)
+                chunks.append(memory.read(last - first))
+    return b"".join(chunks)
 
 
 def _total(arrays: Arrays, part: int) -> PartResult:
@@ -253,7 +253,7 @@ def _with_part(arrays: Arrays, part: Any) -> PartResult:
 
 
 def test_an_executor_is_needed_for_nothing_small() -> None:
-    """Without work nobody asks for the cluster: a service starts without it."""
+    """A service starts without its cluster; small work never uses it."""
     executor = ClusterExecutor(Inline(), "tcp://127.0.0.1:1", None, _nowhere(), worth=1)
     assert executor.spread(_total, {}, lambda _: [3], work=0)[0][0][0] == 3
 
@@ -263,7 +263,7 @@ def _nowhere() -> Any:
 
 
 class Silent:
-    """A scheduler's address that takes connections and never says a word, as a stopped one does."""
+    """Accepts connections and never replies, like a scheduler that is suspended."""
 
     def __enter__(self) -> str:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -274,7 +274,7 @@ class Silent:
 
 
 def test_all_who_wait_for_a_silent_scheduler_fail_together() -> None:
-    """Eight queries at once take the one attempt that there is, not one after the other."""
+    """Eight concurrent queries share one attempt to connect instead of making eight in a row."""
     attempts: list[object] = []
 
     class Counting(ClusterExecutor):
@@ -299,7 +299,7 @@ def test_all_who_wait_for_a_silent_scheduler_fail_together() -> None:
 def test_a_stopped_scheduler_fails_what_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It keeps its connections, so nothing tells but that it does not answer."""
+    """It keeps its connections open, so only missing replies reveal that it is stopped."""
     monkeypatch.setattr("app.cluster.executor.BEAT", 0.5)
     with cluster(tmp_path, workers=1) as processes, processes.executor() as executor:
         assert executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7

@@ -1,4 +1,4 @@
-"""Descriptions become domains; every combination that means nothing is refused."""
+"""Descriptions become domains; invalid combinations are refused."""
 
 from __future__ import annotations
 

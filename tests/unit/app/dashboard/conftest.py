@@ -1,4 +1,4 @@
-"""The fixture of people with a browser."""
+"""The fixture of users with a browser."""
 
 from tests.support.browser import sign_in
 

@@ -1,4 +1,4 @@
-"""Who may see which page: every role on every page, by walking the routes of the application."""
+"""Access to every page by every role, tested over all routes of the application."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.browser import SignIn
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
-#: Method and path → who may use it; "session" is anybody signed in, "" is everybody.
+#: Method and path → allowed roles; "session" is every signed-in user, "" is everybody.
 CONTRACT = {
     "GET /ui": "session",
     "GET /ui/": "",
@@ -61,7 +61,7 @@ CONTRACT = {
     "GET /ui/{path:path}": "",
 }
 
-#: Pages that others lead to.
+#: Pages that only other pages link to.
 BEHIND = {
     "/ui",
     "/ui/",
@@ -138,11 +138,11 @@ def test_hostile_names_are_pages_that_do_not_exist(
 @pytest.mark.parametrize("query", ["dataset=%00", "dataset=a%20b", "cursor=%00", "kind=%00"])
 def test_hostile_filters_are_pages_too(application: FastAPI, sign_in: SignIn, query: str) -> None:
     browsers = {PEOPLE[who]: sign_in(who) for who in PEOPLE}
-    asked = query.partition("=")[0]
+    filter_name = query.partition("=")[0]
     filtered = [
         (page, route)
         for page, route in pages(application).items()
-        if asked in {parameter.name for parameter in route.dependant.query_params}
+        if filter_name in {parameter.name for parameter in route.dependant.query_params}
         and not route.param_convertors
     ]
     assert filtered
@@ -158,6 +158,6 @@ def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) ->
     assert {link.path: link.access for link in links} == {
         link.path: served[f"GET {link.path}"].access for link in links
     }
-    # Every page without a name in its path can be reached, but for those behind another one.
+    # The navigation links to every page without a name in its path, except those.
     reached = {link.path for link in LINKS} | BEHIND
     assert {n.split()[1] for n in CONTRACT if n.startswith("GET") and "{" not in n} == reached

@@ -1,4 +1,4 @@
-"""What an admin does with people, keys and limits, and what they see of the service."""
+"""The pages of an admin: users, keys, limits and the state of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an analyst sees of budgets, ledger and queries, and that nobody else does."""
+"""The pages of an analyst: budgets, ledger and queries, and that other users cannot see them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_how_a_budget_went_is_the_series_of_the_api(shop: Service, sign_in: Sign
 
 
 def test_the_series_by_mechanism(shop: Service) -> None:
-    """A mechanism that was left open is the one that answered."""
+    """An unspecified mechanism appears as the one that was used."""
     ask(shop, "one")
     edges = {"kind": "statistic", "statistic": "edges"}
     top = {"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}], "sensitivity": "global"}

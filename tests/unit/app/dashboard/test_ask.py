@@ -1,4 +1,4 @@
-"""From the form to the answer, for every kind in every form, by sending what the page holds."""
+"""Every kind of query from the form to the answer, by submitting the forms of the pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PREFIX = {
     "public_values": [0, 10, 20, 50],
     "cap": {"epsilon": "100000"},
 }
-#: What no form can know: needed fields that have no default.
+#: Required fields without a default.
 FILLED = {"k": "2", "clusters": "2", "quantile": "0.25", "candidates.trees": json.dumps(
     [{"label": "a"}, {"attribute": "sky", "value": "sun", "equal": {"label": "b"},
                       "other": {"label": "a"}}])}  # fmt: skip
@@ -66,7 +66,7 @@ def offered(people: Service) -> Service:
 
 
 def send(browser: Browser, form: PageForm, **headers: str) -> Any:
-    """Send a form as it stands on the page."""
+    """Submit a form with the values of the page."""
     headers["Origin"] = HOME
     return browser.client.request(
         form.method, form.action, data=form.fields, headers=headers, follow_redirects=True
@@ -83,14 +83,14 @@ def every_form(browser: Browser, dataset: str) -> Iterator[tuple[str, str, PageF
 
 
 def lines(page: str, program: str) -> str:
-    """What the page shows for one program."""
-    found = re.search(rf"<summary>{program}</summary><pre[^>]*>(.*?)</pre>", page, re.S)
-    assert found is not None
-    return html.unescape(found[1])
+    """The lines of the page for one program."""
+    match = re.search(rf"<summary>{program}</summary><pre[^>]*>(.*?)</pre>", page, re.S)
+    assert match is not None
+    return html.unescape(match[1])
 
 
 def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lines as they stand, over the connection of the test."""
+    """Run the lines unchanged, over the connection of the test."""
     transport = service.client._transport
 
     def connected(url: str, key: str, patience: float, **_: Any) -> Connection:
@@ -103,7 +103,7 @@ def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run_curl(service: Service, page: str) -> Any:
-    """What the line sends, and the query that it leads to."""
+    """Send the request of the line; return its body and the query that it created."""
     words = shlex.split(lines(page, "curl"))
     assert words[:3] == ["curl", "-sS", f"{HOME}/v1/queries"]
     body = words[words.index("-d") + 1]
@@ -118,7 +118,7 @@ def run_curl(service: Service, page: str) -> Any:
 def test_every_kind_is_quoted_and_answered_as_its_form_stands(
     offered: Service, sign_in: SignIn, dataset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the page, and by the lines for programs that the page shows."""
+    """By the page itself, and by the lines for programs on the page."""
     browser, tried = sign_in("ana"), set()
     for kind, form, question in every_form(browser, dataset):
         for name, text in FILLED.items():
@@ -145,22 +145,22 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
             stored = offered("ana", "GET", path, headers=WAIT).json()
             answer = browser.get(answer.url.path)
         assert stored["charge"]["epsilon"] == "7.5", (kind, form)
-        shown = words(answer.text)
-        assert "Answer" in shown
+        visible = words(answer.text)
+        assert "Answer" in visible
         if "selected" in stored["answer"]:
             selected = stored["answer"]["selected"]
             for one in selected if isinstance(selected, list) else [selected]:
-                assert str(one) in shown
+                assert str(one) in visible
         if "value" in stored["answer"]:
-            assert str(stored["answer"]["value"]) in shown
-        # The button was first: the lines ask nothing new.
+            assert str(stored["answer"]["value"]) in visible
+        # The button came first: the lines replay its answer.
         run_python(offered, page.text, monkeypatch)
         assert run_curl(offered, page.text) == (body, stored)
         (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]
         assert latest["id"] == stored["id"]
         tried.add(kind)
-    wanted = {"web": {"selection", "top_k", "statistic"}, "weather": set(QUERY_KINDS)}
-    assert tried == wanted[dataset]
+    expected = {"web": {"selection", "top_k", "statistic"}, "weather": set(QUERY_KINDS)}
+    assert tried == expected[dataset]
 
 
 def test_a_tree_is_drawn_and_its_words_stay_words(offered: Service, sign_in: SignIn) -> None:
@@ -285,10 +285,10 @@ def test_a_wrong_field_is_named_and_costs_nothing(
     assert page.status_code == 422
     assert said.lower() in words(page.text).lower()
     assert "POST /ui/ask" not in forms(page.text)
-    # What was typed is still there, but for a choice that there is not.
-    kept = forms(page.text)["POST /ui/ask/quote"].fields.get(field, [text])
-    assert kept == [text] or text == "nonsense"
-    # A part of a page that is replaced while one types is no failure.
+    # The form keeps the typed values, except for a choice that does not exist.
+    values = forms(page.text)["POST /ui/ask/quote"].fields.get(field, [text])
+    assert values == [text] or text == "nonsense"
+    # A partial update during typing gets status 200, even for a wrong field.
     assert send(browser, question, **{"HX-Request": "true"}).status_code == 200
     assert offered("ana", "GET", "/v1/queries").json()["items"] == []
 
@@ -301,8 +301,8 @@ def test_a_target_finds_its_epsilon(offered: Service, sign_in: SignIn) -> None:
     question.put("target", "error")
     question.put("target.value", "12")
     body = json.loads(forms(send(browser, question).text)["POST /ui/ask"].fields["request"][0])
-    wanted = {"dataset": "weather", "target": {"error": 12}, "query": body["query"]}
-    quoted = offered("ana", "POST", "/v1/quotes", json=wanted).json()
+    request = {"dataset": "weather", "target": {"error": 12}, "query": body["query"]}
+    quoted = offered("ana", "POST", "/v1/quotes", json=request).json()
     assert body["epsilon"] == quoted["charge"]["epsilon"]
 
 
@@ -317,8 +317,8 @@ def test_a_condition_is_put_together(sign_in: SignIn) -> None:
             question.put(f"where.{name}", *([value] if isinstance(value, str) else value))
         page = send(browser, question)
         assert page.status_code == 200, words(page.text)
-        found = forms(page.text)["POST /ui/ask"].fields["request"][0]
-        return json.loads(found)["query"].get("where")
+        request = forms(page.text)["POST /ui/ask"].fields["request"][0]
+        return json.loads(request)["query"].get("where")
 
     assert where() is None
     sky = {"attribute": "sky", "in": ["sun", "fog"]}
@@ -354,7 +354,7 @@ def test_only_what_can_be_asked_is_offered(offered: Service, sign_in: SignIn) ->
     offered.grant("olga", "steps", "ana", "1")
     page = sign_in("ana").get("/ui/ask").text
     assert re.findall(r"<option[^>]*>(web|weather|steps)</option>", page) == ["weather", "web"]
-    # Whoever is an admin too knows the names of all datasets, and asks none without an account.
+    # An admin sees the names of all datasets, but cannot query one without an account.
     offered.user("adam", "admin", "analyst")
     offered.dataset("olga", name="own")
     offered.grant("olga", "own", "adam", "1")

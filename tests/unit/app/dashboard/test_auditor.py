@@ -1,4 +1,4 @@
-"""What an auditor sees: whether the ledger holds, who was refused how often, who changed what."""
+"""The pages of an auditor: verification of the ledger, refusals and the audit trail."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def test_the_check_is_that_of_the_api(shop: Service, sign_in: SignIn) -> None:
         browser = sign_in(who)
         assert "The ledger is valid" not in browser.text("/ui/verification")
         page = words(browser.post("/ui/verification").text)
-        found = shop(who, "GET", "/v1/ledger/verification").json()
+        verification = shop(who, "GET", "/v1/ledger/verification").json()
         assert "The ledger is valid" in page
-        assert f"Entries {found['entries']} Head {found['head']}" in page
+        assert f"Entries {verification['entries']} Head {verification['head']}" in page
 
 
 def test_tampering_is_found_and_books_disagree(shop: Service, sign_in: SignIn) -> None:

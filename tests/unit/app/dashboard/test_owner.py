@@ -1,4 +1,4 @@
-"""What an owner does: register, upload, grant; and that records stay where they belong."""
+"""The pages of an owner: register, upload, grant; and no page shows a record."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_without_a_dataset_the_pages_say_what_to_do(sign_in: SignIn) -> None:
 def test_no_page_of_anybody_shows_a_record(
     people: Service, sign_in: SignIn, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A number that stands in one record and nowhere else."""
+    """Searches all pages for a number that occurs in one record only."""
     body = {**TABLE, "attributes": [*TABLE["attributes"]]}
     body["attributes"][3] = {"name": "heat", "kind": "numeric", "bounds": [0, 987654321], "bins": 4}
     assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
@@ -276,11 +276,11 @@ def test_no_page_of_anybody_shows_a_record(
     assert people.upload("olga", "weather", rows.encode()).status_code == 201
     people.grant("olga", "weather", "ana", "50")
     query = {"kind": "tree", "max_depth": 1}
-    asked = {"dataset": "weather", "epsilon": "5", "query": query}
-    found = people("ana", "POST", "/v1/queries", json=asked).json()
+    request = {"dataset": "weather", "epsilon": "5", "query": query}
+    reply = people("ana", "POST", "/v1/queries", json=request).json()
     seen = ""
     paths = ["/ui/budgets", "/ui/budgets/weather", "/ui/datasets", "/ui/datasets/weather",
-             "/ui/ledger", "/ui/ledger.csv", "/ui/queries", f"/ui/queries/{found['id']}",
+             "/ui/ledger", "/ui/ledger.csv", "/ui/queries", f"/ui/queries/{reply['id']}",
              "/ui/grants", "/ui/ask?dataset=weather&kind=tree", "/ui/keys"]  # fmt: skip
     for who in ("ana", "olga", "otto", "ada"):
         browser = sign_in(who)

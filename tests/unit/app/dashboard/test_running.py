@@ -1,4 +1,4 @@
-"""A query that runs is shown with the time it took and the time it may take, until its instant."""
+"""The page of a running query shows its time so far and its next instant, until it is released."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 def go_on(people: Service, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Until it is set no query ends, however slow the machine is."""
+    """An event; no query settles before it is set, however slow the machine is."""
     ledger, go_on = people.client.app.state.services.ledger, threading.Event()  # type: ignore[attr-defined]
     settle = ledger.settle_async
 
-    async def held(*reservation: Any, **reply: Any) -> bool:
+    async def settle_later(*reservation: Any, **reply: Any) -> bool:
         assert await asyncio.to_thread(go_on.wait, PATIENCE)
         return bool(await settle(*reservation, **reply))
 
-    monkeypatch.setattr(ledger, "settle_async", held)
+    monkeypatch.setattr(ledger, "settle_async", settle_later)
     return go_on
 
 
@@ -44,10 +44,10 @@ def test_it_runs_for_everybody_until_its_instant(
     browser, owner = sign_in("ana"), sign_in("olga")
     query = {"kind": "statistic", "statistic": "edges"}
     body = {"dataset": "web", "epsilon": "0.5", "query": query}
-    asked = people(
+    running = people(
         "ana", "POST", "/v1/queries", json=body, headers={"Prefer": "respond-async"}
     ).json()
-    path = f"/ui/queries/{asked['id']}"
+    path = f"/ui/queries/{running['id']}"
     for text in (
         browser.text("/ui/queries"),
         browser.text("/ui/queries/running"),
@@ -55,15 +55,15 @@ def test_it_runs_for_everybody_until_its_instant(
         owner.text("/ui/queries"),
         owner.text(path),
     ):
-        # The next of its instants: the interval times a power of two.
-        shown = re.search(r"\d\.\d s so far(?:, may|; it may) end at (\d+)\.0 s", text)
-        assert shown, text
-        assert int(shown[1]).bit_count() == 1
+        # The next instant is the interval times a power of two.
+        match = re.search(r"\d\.\d s so far(?:, may|; it may) end at (\d+)\.0 s", text)
+        assert match, text
+        assert int(match[1]).bit_count() == 1
     assert "Cancel, if it has not begun" in browser.text(path)
     assert "Cancel" not in owner.text(path)
     assert "Answer " not in browser.text(path)
     go_on.set()
-    people("ana", "GET", f"/v1/queries/{asked['id']}", headers=WAIT)
+    people("ana", "GET", f"/v1/queries/{running['id']}", headers=WAIT)
     part = browser.client.get("/ui/queries/running", headers={"HX-Request": "true"})
     assert (part.status_code, part.headers["hx-refresh"]) == (204, "true")
     part = browser.client.get(path, headers={"HX-Request": "true"})

@@ -1,4 +1,4 @@
-"""Signing in and out, and what a cookie is good for: its own pages and nothing else."""
+"""Signing in and out; a cookie is valid for pages and forms only, not for the API."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_pages_take_no_key(people: Service, sign_in: SignIn) -> None:
 
 
 class TestForms:
-    """Every form that changes something, refused unless it comes from a page of this session."""
+    """A form that changes state is refused unless it comes from a page of the session."""
 
     @pytest.mark.parametrize(
         "origin",
@@ -138,7 +138,7 @@ class TestForms:
         assert browser.post("/ui/keys").status_code == 200
 
     def test_by_every_form_there_is(self, application: FastAPI, sign_in: SignIn) -> None:
-        """Walks the routes, so that no later form is forgotten."""
+        """Tests all routes, so that new forms are included."""
         for who in ("ada", "olga", "ana", "otto"):
             browser = sign_in(who)
             for route in routes_of(application):
@@ -169,7 +169,7 @@ class TestForms:
 
 
 class TestPlainHttp:
-    """Without TLS only a browser on this machine may sign in, with a cookie of another name."""
+    """Without TLS only a browser on this machine can sign in, with another cookie name."""
 
     def sign_in(self, application: FastAPI, key: str, base: str) -> TestClient:
         browser = TestClient(application, base_url=base, follow_redirects=False)
@@ -187,7 +187,7 @@ class TestPlainHttp:
         token = cookie.partition("=")[2].partition(";")[0]
         headers = {"Cookie": f"{LOOPBACK_COOKIE}={token}"}
         assert browser.get("/ui/keys", headers=headers).status_code == 200
-        # The same token under the same name is nothing to a browser that came another way.
+        # The same cookie is not accepted over any other address.
         for base in (HOME, "http://purse.example", f"https://{host}"):
             other = TestClient(application, base_url=base, follow_redirects=False)
             assert other.get("/ui/keys", headers=headers).status_code == 303
@@ -203,14 +203,14 @@ class TestPlainHttp:
     def test_behind_a_proxy_that_hides_the_name(
         self, people: Service, application: FastAPI
     ) -> None:
-        """It would make a public session look like one on this machine: nobody signs in."""
+        """A public session would look like one on this machine, so that nobody can sign in."""
         browser = TestClient(application, base_url="http://127.0.0.1:8000", follow_redirects=False)
         sent = {"key": people.keys["ana"]}
         reply = browser.post("/ui/sign-in", data=sent, headers={"Origin": HOME})
         assert (reply.status_code, "set-cookie" in reply.headers) == (403, False)
 
     def test_behind_a_proxy_that_ends_tls(self, people: Service, application: FastAPI) -> None:
-        """The service sees plain HTTP from this machine; the browser says where it really is."""
+        """The service receives plain HTTP from this machine; Origin has the real address."""
         browser = TestClient(application, base_url="http://purse.example", follow_redirects=False)
         sent = {"key": people.keys["ana"]}
         reply = browser.post("/ui/sign-in", data=sent, headers={"Origin": HOME})

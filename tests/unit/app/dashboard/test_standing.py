@@ -1,4 +1,4 @@
-"""What a person is told of an account: shares, answers left, and when it will be gone."""
+"""The display of an account: shares, remaining answers, and when it will be exhausted."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:
     st.integers(1000, 10**15),
     st.integers(0, 10**15),
 )
-def test_a_habit_fits_what_remains(queries: int, charged: int, left: int) -> None:
+def test_a_habit_fits_what_remains(queries: int, charged: int, remaining: int) -> None:
     points = [Point(label="x", queries=queries, charged=PrivacyLoss(charged))]
-    found = habit(points, PrivacyLoss(left))
-    usual = PrivacyLoss.parse(found.epsilon).epsilon_nano
+    typical = habit(points, PrivacyLoss(remaining))
+    usual = PrivacyLoss.parse(typical.epsilon).epsilon_nano
     assert usual >= 1
-    assert usual * found.answers <= left
+    assert usual * typical.answers <= remaining
     if charged // queries:
         assert charged // queries * 999 // 1000 <= usual <= max(charged // queries, 1)
 
@@ -76,7 +76,7 @@ def test_days_go_down_from_the_allowance() -> None:
 
 def test_the_projected_day() -> None:
     days = burn_down([point("2026-03-01", 2, "1")], PrivacyLoss.parse("2"))
-    # One ε in ten days, today included: one more takes ten more.
+    # One ε was spent in ten days, today included: another one lasts ten more.
     assert exhaustion(days, TODAY) == TODAY + timedelta(days=10)
     assert exhaustion(days, TODAY + timedelta(days=60)) is None
     assert exhaustion([], TODAY) is None

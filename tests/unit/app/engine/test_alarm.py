@@ -1,4 +1,4 @@
-"""A constraint that fired is said aloud, and the published heads know of the freeze."""
+"""A violated constraint is logged as an alarm, and the published heads record the freeze."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:
     heads = HeadsLog(tmp_path / "heads.log")
     with capture_logs() as logs:
         alarmed(heads, [3, 4], 1234)
-        alarmed(heads, [], 5678)  # none could be frozen: nothing to end, and all the more to say
+        alarmed(heads, [], 5678)  # no account could be frozen
     assert [(line["log_level"], line["accounts"]) for line in logs] == [
         ("critical", 2),
         ("critical", 0),
@@ -24,7 +24,7 @@ def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:
 
 
 def test_an_alarm_that_cannot_be_marked_stops_nothing(tmp_path: Path) -> None:
-    """It rings between the commit of a batch and the replies to those who were charged in it."""
+    """The alarm comes between the commit of a batch and the replies to its charged queries."""
     (tmp_path / "file").write_bytes(b"")
     with capture_logs() as logs:
         alarmed(HeadsLog(tmp_path / "file" / "heads.log"), [3], 1234)

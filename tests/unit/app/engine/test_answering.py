@@ -19,13 +19,13 @@ from tests.support.patience import PATIENCE, WAIT, until
 from tests.support.service import Service
 
 INTERVAL = 0.4
-#: The instants that a reply may leave at; on a busy machine work misses the first ones.
+#: The instants at which a reply may leave; on a busy machine work misses the first ones.
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
 QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
 BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
 
 
-#: Where several requests must come before the first instant, also on a busy machine.
+#: For tests in which several requests must arrive before the first instant.
 LONG = 6.0
 long_interval = pytest.mark.parametrize("settings", [LONG], indirect=True)
 
@@ -51,8 +51,8 @@ def ask(service: Service, prefer: str | None = None, key: str | None = None) -> 
 
 
 def services(service: Service) -> Services:
-    found: Services = service.client.app.state.services  # type: ignore[attr-defined]
-    return found
+    state: Services = service.client.app.state.services  # type: ignore[attr-defined]
+    return state
 
 
 def spent(service: Service) -> str:
@@ -74,12 +74,12 @@ def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
 
 
 def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
         until(lambda: shop("ana", "GET", "/v1/queries").json()["items"])
         time.sleep(INTERVAL * 1.2)
-        held.set()
+        gate.set()
         assert reply.result().status_code == 201
     assert released_after(shop) in POWERS[1:]
 
@@ -93,12 +93,12 @@ def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
     body = reply.json()
     assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
     assert 0 <= body["elapsed"] < body["expected"]
-    # The work takes milliseconds, so what follows is after its end and before its instant.
+    # The work takes milliseconds: the next requests come after its end, before its instant.
     time.sleep(INTERVAL / 2)
-    shown = shop("ana", "GET", path).json()
-    assert (shown["status"], shown["released"]) == ("running", None)
-    assert "answer" not in shown
-    assert shown["expected"] == LONG
+    query = shop("ana", "GET", path).json()
+    assert (query["status"], query["released"]) == ("running", None)
+    assert "answer" not in query
+    assert query["expected"] == LONG
     assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
     assert ask(shop, key="k").json()["type"].endswith("still-running")
     assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
@@ -110,20 +110,20 @@ def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
 
 
 def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     reply = ask(shop, "wait=0")
     assert reply.status_code == 202
-    held.set()
+    gate.set()
     path = reply.headers["Location"]
     assert status(shop, path, headers=WAIT) == "answered"
 
 
 def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     path = ask(shop, "respond-async", "k").headers["Location"]
     assert spent(shop) == "0.1"
     assert shop("ana", "DELETE", path).status_code == 204
-    held.set()
+    gate.set()
     assert spent(shop) == "0"
     assert status(shop, path, headers=WAIT) == "cancelled"
     again = ask(shop, key="k")
@@ -134,14 +134,14 @@ def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
 
 
 def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
         items: list[dict[str, Any]] = []
         while not items:
             items = shop("ana", "GET", "/v1/queries").json()["items"]
         assert shop("ana", "DELETE", f"/v1/queries/{items[0]['id']}").status_code == 204
-        held.set()
+        gate.set()
         assert reply.result().status_code == 409
         assert reply.result().json()["type"].endswith("query-released")
     assert spent(shop) == "0"
@@ -149,15 +149,15 @@ def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
 
 @long_interval
 def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
-    """Whether a query can be cancelled tells nothing of when the work before it ended."""
+    """Whether a query can be cancelled must not reveal when the work before it ended."""
     ask(shop, "respond-async", "first")
     second = ask(shop, "respond-async", "k").headers["Location"]
-    time.sleep(INTERVAL / 4)  # the first was computed long ago
+    time.sleep(INTERVAL / 4)  # The work of the first query ended long ago.
     assert shop("ana", "DELETE", second).status_code == 204
     third = ask(shop, "respond-async").headers["Location"]
     waited = shop("ana", "GET", third, headers=WAIT).json()
     assert waited["status"] == "answered"
-    # It began at an instant of the first, and left at one of its own.
+    # It began at an instant of the first query, and its reply left at its own instant.
     assert released_after(shop, LONG) in POWERS[1:]
     assert shop("ana", "DELETE", third).json()["type"].endswith("too-late")
 
@@ -165,7 +165,7 @@ def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
 def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit that misses its instant must not show when it ended."""
+    """A commit that misses its instant must not reveal when it ended."""
     ledger = services(shop).ledger
     settle, stored, go = ledger.settle_async, threading.Event(), threading.Event()
 
@@ -179,8 +179,8 @@ def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
     path = ask(shop, "respond-async", "k").headers["Location"]
     assert stored.wait(PATIENCE)
     try:
-        shown = shop("ana", "GET", path).json()
-        assert (shown["status"], shown["released"]) == ("running", None)
+        query = shop("ana", "GET", path).json()
+        assert (query["status"], query["released"]) == ("running", None)
         assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
         assert ask(shop, key="k").json()["type"].endswith("still-running")
         assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
@@ -193,7 +193,7 @@ def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
 def test_an_attempt_that_lost_replies_with_the_stored_answer(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another attempt settles first: its answer is the only one that leaves."""
+    """Another attempt settles first: only its answer leaves the service."""
     ledger = services(shop).ledger
     settle = ledger.settle_async
     stored = b'{"status":"answered","answer":{"selected":"of the other attempt"}}'
@@ -212,7 +212,7 @@ def test_an_attempt_that_lost_replies_with_the_stored_answer(
 def test_an_answer_that_cannot_be_stored_is_refused_at_a_release_instant(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the database was away at the end must not show when the end was."""
+    """If the database fails at the end of the work, the error must not reveal that time."""
 
     async def away(_reservation: Any, **_reply: Any) -> bool:
         raise Busy("the database cannot answer now")
@@ -243,7 +243,7 @@ def released_after(service: Service, interval: float = INTERVAL) -> float:
 
 
 class Held:
-    """A place that another query has, until it is ``set`` free."""
+    """A slot that another query holds until ``set`` is called."""
 
     def __init__(self, service: Service) -> None:
         self._places = services(service).answering._places

@@ -1,4 +1,4 @@
-"""Release instants: the first interval · 2^j behind the work, and nothing in between."""
+"""Release instants: the first interval · 2^j after the work, and no other time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_instant_that_is_met_exactly_is_not_missed(power: int) -> None:
 def test_how_long_the_machine_has_run_moves_no_instant(
     started: float, interval: float, power: int
 ) -> None:
-    """The rounding of ``started + seconds`` depends on both, so it must not matter."""
+    """Both terms change how ``started + seconds`` is rounded; instants must not depend on it."""
     seconds = interval * 2.0**power
     assert next_from(started, started + seconds, interval) == seconds
     later = next_from(started, started + seconds + interval / 1000, interval)

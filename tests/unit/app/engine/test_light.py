@@ -1,4 +1,4 @@
-"""Light queries are computed where they were received, and which are light is public."""
+"""Light queries run on the event loop, and public facts decide which queries are light."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_first_may_compile_and_gets_a_thread(
 def test_records_that_are_not_open_are_opened_in_a_thread(
     people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store elsewhere may be slow: the loop that everybody waits for opens nothing."""
+    """A remote store may be slow, so the event loop must not open records itself."""
     datasets = application.state.services.datasets
     records, threads = datasets.records, []
 
@@ -84,7 +84,7 @@ def test_records_that_are_not_open_are_opened_in_a_thread(
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
     for number in range(3):
-        if number == 2:  # the kind is warm by now, and the version no longer open
+        if number == 2:  # The kernels of the kind are compiled and its version is closed.
             datasets._open.forget(datasets.find("t").id, 1)
         body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201

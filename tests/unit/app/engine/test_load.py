@@ -1,4 +1,4 @@
-"""What is let in: queries in flight, requests of one key, slow bodies, and queries without end."""
+"""Limits on load: queries in flight, requests per key, slow bodies, and endless queries."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def later(shop: Service, who: str = "ana") -> httpx.Response:
 
 @configured(in_flight_per_analyst=2, in_flight_total=3)
 def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     assert [later(shop).status_code for _ in range(2)] == [202, 202]
     refused = later(shop)
     assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
     assert refused.headers["Retry-After"] == "1"
-    # Nobody learns from a refusal for load what their account would have said.
+    # A refusal for load must not reveal whether the budget would have sufficed.
     assert ask(shop, "triangle", epsilon="50").status_code == 429
-    # What can be told without the load comes before it.
+    # Errors of the request itself come before the check of the load.
     assert ask(shop, "nowhere").status_code == 404
     assert later(shop, "ben").status_code == 202
     full = later(shop, "ben")
     assert (full.status_code, full.json()["type"]) == (503, "/problems/busy")
     assert full.headers["Retry-After"] == "1"
-    held.set()
+    gate.set()
     (one,) = shop("ben", "GET", "/v1/queries").json()["items"]
     shop("ben", "GET", f"/v1/queries/{one['id']}", headers=WAIT)
     assert later(shop, "ben").status_code == 202
@@ -74,7 +74,7 @@ def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Se
 def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
     started = time.monotonic()
     assert later(shop).status_code == 202
-    time.sleep(0.2)  # it was computed long ago
+    time.sleep(0.2)  # Its work ended long ago.
     while later(shop).status_code == 429:
         time.sleep(0.02)
     assert time.monotonic() - started >= 2.0
@@ -82,13 +82,13 @@ def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
 
 @configured(in_flight_per_analyst=1)
 def test_a_cancelled_query_gives_its_place_in_flight_back_at_once(shop: Service) -> None:
-    held = hold(shop)
+    gate = hold(shop)
     for _ in range(3):
         waiting = later(shop)
         assert waiting.status_code == 202
         assert later(shop).status_code == 429
         assert shop("ana", "DELETE", waiting.headers["Location"]).status_code == 204
-    held.set()
+    gate.set()
     assert ask(shop, "triangle").status_code == 201
 
 
@@ -118,7 +118,7 @@ def test_each_key_has_a_rate_of_its_own(shop: Service) -> None:
     assert statuses == [200] * 5 + [429]
     refused = shop("ben", "GET", "/v1/me")
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
-    # Of a query the contract lets other checks come first.
+    # For queries the contract allows other checks to come first.
     assert ask(shop, "nowhere", "ben").status_code == 404
     assert ask(shop, "triangle", "ben").status_code == 429
     assert shop("ana", "GET", "/v1/me").status_code == 200
@@ -155,7 +155,7 @@ def test_a_rate_may_be_left_out() -> None:
 def test_a_query_beyond_the_limit_fails_for_good(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Charged, replayed as itself, and what its kernel finds later is thrown away."""
+    """It is charged, its failure is replayed, and the late result of its kernel is discarded."""
     compute, go_on, finished = Selection.compute, threading.Event(), threading.Event()
 
     def slow(*args: Any, **kwargs: Any) -> Any:
@@ -172,7 +172,7 @@ def test_a_query_beyond_the_limit_fails_for_good(
     assert time.monotonic() - started >= 0.3
     assert not finished.is_set()
     assert (reply.status_code, reply.json()["type"]) == (500, "/problems/query-failed")
-    # Whoever is still waiting for the thread by then has not been charged.
+    # A query that still waits for a thread by then has not been charged.
     released = ask(shop, "triangle")
     assert released.json()["type"].endswith("query-released")
     go_on.set()
@@ -202,8 +202,8 @@ def test_a_body_that_does_not_come_is_given_up(
             root = settings.bootstrap_key_file.read_text()
             roles = ["owner", "analyst"]
             headers = {"Authorization": f"Bearer {root}"}
-            made = client.post("/v1/users", json={"name": "x", "roles": roles}, headers=headers)
-            key = made.json()["key"]
+            created = client.post("/v1/users", json={"name": "x", "roles": roles}, headers=headers)
+            key = created.json()["key"]
             graph = {
                 "name": "triangle",
                 "kind": "graph",

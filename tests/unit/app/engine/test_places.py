@@ -1,4 +1,4 @@
-"""Places: who begins when follows from instants, whatever the work in between took."""
+"""Slots: the order in which queries begin follows from instants, not from run times."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pytest
 from app.engine.places import Places
 
 INTERVAL = 0.2
-#: The instants there are; on a busy machine the first ones are missed.
+#: The possible instants; on a busy machine the first ones are missed.
 POWERS = tuple(2**power for power in range(10))
 
 
 def run(story: Callable[[Places], Coroutine[Any, Any, None]], count: int, interval: float) -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         await story(Places(count, interval))
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def powers(begun: float, instant: float) -> float:
-    """How many intervals lie between; a power of two when nothing else shows."""
+    """The number of intervals between; a power of two if nothing else is revealed."""
     return round((instant - begun) / INTERVAL, 6)
 
 
@@ -38,7 +38,7 @@ def test_a_place_passes_on_at_an_instant_of_its_query(work: float) -> None:
         instant = places.leave(now)
         assert powers(now, instant) in POWERS
         assert not second.done()
-        # When the event loop came to it, or when the work ended, does not show.
+        # Neither delays of the event loop nor the end of the work are observable.
         assert await second == instant
         assert time.monotonic() >= instant - 0.005
 

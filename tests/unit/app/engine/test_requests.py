@@ -1,4 +1,4 @@
-"""What a request means for a dataset is worked out once, and its reply is plain compact JSON."""
+"""A request is interpreted once per dataset, and its reply is compact JSON."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def people() -> Dataset:
 
 def test_a_reply_is_compact_json() -> None:
     request = QueryRequest.model_validate_json(json.dumps(REQUEST))
-    id, left = UUID(int=7), PrivacyLoss(10**8, 3)
-    reservation = Reservation(id, 1, 4, 0, bytes(range(32)), left)
+    id, remaining = UUID(int=7), PrivacyLoss(10**8, 3)
+    reservation = Reservation(id, 1, 4, 0, bytes(range(32)), remaining)
     reply = request.priced(people()).reply(reservation, {"value": -3, "noise_scale": 4.0})
     assert list(json.loads(reply).items()) == [
         ("id", str(id)),

@@ -1,4 +1,4 @@
-"""What happens to an upload when it is not alone, or not allowed to end."""
+"""Uploads that run concurrently, are stopped, fail or are interrupted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.support.service import EDGES, Service
 from tests.unit.app.routes.test_datasets import problem
 
 
-class Held:
-    """A preparation that waits, and reports, until it is let go."""
+class Gate:
+    """A preparation that reports progress until ``go`` is set, and then runs."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -36,8 +36,8 @@ class Held:
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    preparation = Held()
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    preparation = Gate()
     monkeypatch.setattr(uploads, "prepare_upload", preparation)
     yield preparation
     preparation.go.set()
@@ -48,50 +48,50 @@ def leftovers(settings: Settings) -> list[str]:
     return [path.name for path in folders]
 
 
-def test_one_upload_at_a_time_to_one_dataset(people: Service, held: Held) -> None:
+def test_one_upload_at_a_time_to_one_dataset(people: Service, gate: Gate) -> None:
     name = people.dataset("olga", records=None)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(people.upload, "olga", name, EDGES)
-        assert held.begun.wait(60)
+        assert gate.begun.wait(60)
         assert people("olga", "GET", f"/v1/datasets/{name}").json()["status"] == "preparing"
         assert people("otto", "GET", f"/v1/datasets/{name}").json()["status"] == "empty"
         second = people.upload("olga", name, EDGES)
         assert problem(second) == (409, "upload-running")
         assert int(second.headers["retry-after"]) > 0
-        held.go.set()
+        gate.go.set()
         assert first.result().json()["version"] == 1
     assert leftovers(people.settings) == []
 
 
-def test_a_withdrawal_stops_what_is_being_prepared(people: Service, held: Held) -> None:
+def test_a_withdrawal_stops_what_is_being_prepared(people: Service, gate: Gate) -> None:
     name = people.dataset("olga", records=None)
     with ThreadPoolExecutor(1) as pool:
         upload = pool.submit(people.upload, "olga", name, EDGES)
-        assert held.begun.wait(60)
+        assert gate.begun.wait(60)
         assert people("olga", "DELETE", f"/v1/datasets/{name}/records").status_code == 204
-        held.go.set()
+        gate.go.set()
         assert problem(upload.result()) == (409, "no-records")
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert (shown["status"], shown["version"]) == ("refused", 0)
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (dataset["status"], dataset["version"]) == ("refused", 0)
     assert leftovers(people.settings) == []
 
 
-def test_a_stopped_service_gives_its_uploads_up_and_says_so(settings: Settings, held: Held) -> None:
+def test_a_stopped_service_gives_its_uploads_up_and_says_so(settings: Settings, gate: Gate) -> None:
     impatient = settings.model_copy(update={"upload_wait": 0})
     with TestClient(create_app(impatient)) as client:
         service = Service(client, impatient)
         service.user("olga", "owner")
         name = service.dataset("olga", records=None)
         assert service.upload("olga", name, EDGES).status_code == 202
-        assert held.begun.wait(60)
+        assert gate.begun.wait(60)
         keys = service.keys
     assert leftovers(settings) == []
     with TestClient(create_app(impatient)) as client:
         service = Service(client, impatient)
         service.keys = keys
-        shown = service("olga", "GET", f"/v1/datasets/{name}").json()
-    assert (shown["status"], shown["version"]) == ("refused", 0)
-    assert shown["upload"]["errors"][0]["type"] == "stopped"
+        dataset = service("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (dataset["status"], dataset["version"]) == ("refused", 0)
+    assert dataset["upload"]["errors"][0]["type"] == "stopped"
 
 
 def test_a_failure_of_the_service_is_no_fault_of_the_records(
@@ -104,9 +104,9 @@ def test_a_failure_of_the_service_is_no_fault_of_the_records(
     monkeypatch.setattr(uploads, "prepare_upload", broken)
     reply = people.upload("olga", name, EDGES)
     assert problem(reply) == (500, "internal-error")
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert shown["upload"]["errors"][0]["type"] == "internal-error"
-    assert "secret" not in reply.text + str(shown["upload"])
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert dataset["upload"]["errors"][0]["type"] == "internal-error"
+    assert "secret" not in reply.text + str(dataset["upload"])
     assert leftovers(people.settings) == []
 
 
@@ -145,9 +145,9 @@ def test_a_client_that_goes_away_leaves_nothing(people: Service) -> None:
 
 def test_head_is_get_without_content(people: Service) -> None:
     for path in ("/healthz", "/v1/me"):
-        got, asked = (people("olga", method, path) for method in ("GET", "HEAD"))
-        assert asked.status_code == got.status_code == 200
-        assert asked.headers["content-length"] == got.headers["content-length"]
+        got, head = (people("olga", method, path) for method in ("GET", "HEAD"))
+        assert head.status_code == got.status_code == 200
+        assert head.headers["content-length"] == got.headers["content-length"]
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int:
-    """An upload as a process leaves it that dies while it prepares."""
+    """The state of an upload whose process died during the preparation."""
     services = people.client.app.state.services  # type: ignore[attr-defined]
     owner = services.users.find("olga")
     file = people.settings.data / "incoming" / ("0" * 32)
@@ -192,7 +192,7 @@ def test_a_ticket_that_nobody_can_read_is_given_up_and_the_next_one_is_not(
 def test_a_sign_of_life_that_fails_is_given_again(
     monkeypatch: pytest.MonkeyPatch, people: Service
 ) -> None:
-    services, given, go_on = people.client.app.state.services, [], threading.Event()  # type: ignore[attr-defined]
+    services, renewals, go_on = people.client.app.state.services, [], threading.Event()  # type: ignore[attr-defined]
     prepare = uploads.prepare_upload
 
     def slow(*arguments: Any, **options: Any) -> Any:
@@ -200,8 +200,8 @@ def test_a_sign_of_life_that_fails_is_given_again(
         return prepare(*arguments, **options)
 
     def busy(*_: Any) -> None:
-        given.append(1)
-        if len(given) == 3:
+        renewals.append(1)
+        if len(renewals) == 3:
             go_on.set()
         raise Busy("the database is away")
 
@@ -210,7 +210,7 @@ def test_a_sign_of_life_that_fails_is_given_again(
     monkeypatch.setattr(uploads, "prepare_upload", slow)
     monkeypatch.setattr(services.datasets, "keep_upload", busy)
     assert people.upload("olga", name, EDGES).status_code == 201
-    assert len(given) >= 3
+    assert len(renewals) >= 3
 
 
 def test_an_upload_of_a_dead_process_is_finished_by_another(
@@ -219,8 +219,8 @@ def test_an_upload_of_a_dead_process_is_finished_by_another(
 ) -> None:
     name = people.dataset("olga", records=None)
     left_by_a_dead_process(people, name)
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert (shown["status"], shown["version"]) == ("ready", 1)
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (dataset["status"], dataset["version"]) == ("ready", 1)
     assert leftovers(people.settings) == []
 
 
@@ -239,7 +239,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
     quick: None,  # noqa: ARG001 - before the service starts
     people: Service,
 ) -> None:
-    """A query may have been open when its version was withdrawn, or the disk away."""
+    """Deletion fails if a query had the version open, or the disk was unavailable."""
     services = people.client.app.state.services  # type: ignore[attr-defined]
     name = people.dataset("olga")
     stored, owner = services.datasets.find(name), services.users.find("olga")
@@ -263,7 +263,7 @@ def test_an_upload_that_cannot_be_left_for_others_is_refused_at_once(
     with monkeypatch.context() as patch:
         patch.setattr(services.files.tickets, "leave", full)
         assert people.upload("olga", name, EDGES).status_code == 500
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert shown["status"] == "refused"
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert dataset["status"] == "refused"
     assert leftovers(people.settings) == []
     assert people.upload("olga", name, EDGES).status_code == 201

@@ -1,4 +1,4 @@
-"""Who may call what: every role on every route, by walking the routes of the application."""
+"""Access to every route by every role, tested over all routes of the application."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.service import Service
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
-#: The contract: method and path → who may use it; "key" is any key, "" nobody needs one.
+#: The contract: method and path → allowed roles; "key" is any valid key, "" needs no key.
 CONTRACT = {
     "GET /healthz": "",
     "GET /readyz": "",
@@ -66,7 +66,7 @@ def routes(application: FastAPI) -> dict[str, Route]:
 
 
 def path_of(route: Route) -> str:
-    """A path of the route that names nothing there is."""
+    """A path of the route with names of absent objects."""
     values = {"query_id": "00000000-0000-0000-0000-000000000000"}
     names = {name: values.get(name, "absent") for name in route.param_convertors}
     return route.path.format(**names)
@@ -79,8 +79,8 @@ def test_the_routes_are_those_of_the_contract(application: FastAPI) -> None:
         else ("key" if route.access.roles == ROLES else " ".join(sorted(route.access.roles)))
         for name, route in routes(application).items()
     }
-    wanted = {name: " ".join(sorted(who.split())) for name, who in CONTRACT.items()}
-    assert served == wanted
+    expected = {name: " ".join(sorted(who.split())) for name, who in CONTRACT.items()}
+    assert served == expected
 
 
 def test_every_role_on_every_route(people: Service, application: FastAPI) -> None:
@@ -134,8 +134,8 @@ def test_every_problem_has_its_shape_and_an_explanation(
 
 
 def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
-    """Whatever else is wrong with a request, its role aside, a parameter that is none is told."""
-    told = 0
+    """An unknown parameter is reported before all other errors except a wrong role."""
+    count = 0
     for name, route in routes(application).items():
         if route.access.public:
             continue
@@ -145,10 +145,10 @@ def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
         errors = people(who, method, f"{path}?limits=1&x%00=2", **sent).json().get("errors", [])
         loc = [error["loc"] for error in errors]
         if loc and loc[0][0] == "body":
-            continue  # which is looked at before
+            continue  # The role is checked before.
         assert loc == [["query", "limits"], ["query", "x?"]], name
-        told += 1
-    assert told > 15
+        count += 1
+    assert count > 15
 
 
 def test_allow_lists_every_method_of_a_path(people: Service) -> None:

@@ -1,4 +1,4 @@
-"""Bodies made to break things, on every route that reads JSON: a 4xx each, and free."""
+"""Malicious bodies on every route that reads JSON: each gets a 4xx and no charge."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_hostile_names_in_paths_are_not_found(
     for route in routes_of(application):
         if route.access.public or not route.param_convertors or route.body_field is not None:
             continue
-        if isinstance(route, Page):  # They want a session: tests/unit/app/dashboard/test_access.py.
+        if isinstance(route, Page):  # need a session: tests/unit/app/dashboard/test_access.py
             continue
         path = route.path.format(**dict.fromkeys(route.param_convertors, name))
         headers = {"Content-Type": "text/csv"}
@@ -129,11 +129,11 @@ def test_hostile_names_in_paths_are_not_found(
 def test_hostile_filters_of_lists_are_a_422(
     people: Service, application: FastAPI, query: str
 ) -> None:
-    asked = query.partition("=")[0]
+    filter_name = query.partition("=")[0]
     lists = [
         route
         for route in routes_of(application)
-        if asked in {parameter.name for parameter in route.dependant.query_params}
+        if filter_name in {parameter.name for parameter in route.dependant.query_params}
         and not route.param_convertors
         and not isinstance(route, Page)  # tests/unit/app/dashboard/test_access.py
     ]

@@ -32,8 +32,8 @@ def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def document(client: TestClient) -> dict[str, Any]:
     reply = client.get("/openapi.json")
     assert reply.status_code == 200
-    made: dict[str, Any] = reply.json()
-    return made
+    schema: dict[str, Any] = reply.json()
+    return schema
 
 
 def test_it_is_openapi_3_1_and_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -79,8 +79,8 @@ def test_protected_operations_say_so_and_declare_their_refusals(
 
 def examples(operation: dict[str, Any]) -> list[Any]:
     body = operation["requestBody"]["content"].get("application/json", {})
-    shown = [example["value"] for example in body.get("examples", {}).values()]
-    return shown + ([body["example"]] if "example" in body else [])
+    values = [example["value"] for example in body.get("examples", {}).values()]
+    return values + ([body["example"]] if "example" in body else [])
 
 
 def test_every_json_body_has_examples_that_fit_their_schema(document: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ def test_every_json_body_has_examples_that_fit_their_schema(document: dict[str, 
 
 
 def test_records_are_described_as_they_are_taken(people: Service, document: dict[str, Any]) -> None:
-    """By media type, and of each kind an example that fits that of its registration."""
+    """Every media type has an example that matches the example of the registration."""
     paths = document["paths"]
     assert paths["/v1/datasets/{name}/nodes"]["put"]["requestBody"]["content"]["text/csv"][
         "example"
@@ -118,9 +118,9 @@ def test_records_are_described_as_they_are_taken(people: Service, document: dict
         if kind != "table":
             named = ", ".join(f"`{name}`" for name in header.split(","))
             assert described[kind] == named
-    for media_type, shown in body["content"].items():
-        if "example" in shown:
-            content = shown["example"]
+    for media_type, media in body["content"].items():
+        if "example" in media:
+            content = media["example"]
             text = content if isinstance(content, str) else json.dumps(content)
             reply = people.upload(
                 "olga", kinds["graph"]["value"]["name"], text.encode(), media_type
@@ -144,7 +144,7 @@ def test_the_models_of_the_service_take_every_example(
         who = callers.get(path, "ada" if "users" in path else "olga")
         for example in examples(operation):
             reply = people(who, verb, re.sub(r"{\w+}", "absent", path), json=example)
-            # What it names may be absent or taken here; its form is right.
+            # Named objects may be absent or taken; the form of the example must be valid.
             assert reply.status_code in (201, 404, 409), (name, reply.text)
 
 
@@ -180,7 +180,7 @@ def test_every_reply_carries_the_security_headers(client: TestClient) -> None:
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        # What a browser may show as a page loads from here alone, and JSON nothing at all.
+        # A page may load resources only from this origin, and JSON none at all.
         page = path in ("/docs", "/static/docs.js")
         assert ("script-src 'self'" in policy) == page
         assert ("cross-origin-opener-policy" in headers) == page

@@ -148,8 +148,8 @@ def test_an_unexpected_failure_is_one_fixed_reply_and_no_text_in_the_log(
     reply = client.get("/v1/boom")
     assert reply.status_code == 500
     assert reply.json()["type"] == "/problems/internal-error"
-    shown = capsys.readouterr()
-    assert "secret" not in reply.text + shown.out + shown.err + caplog.text
+    output = capsys.readouterr()
+    assert "secret" not in reply.text + output.out + output.err + caplog.text
 
 
 @pytest.mark.parametrize(

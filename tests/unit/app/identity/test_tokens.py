@@ -1,4 +1,4 @@
-"""Tokens of an OpenID provider: the good ones are people, all others are refused alike."""
+"""Tokens of an OpenID provider: valid ones identify users, all others get one same refusal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def pem(algorithm: str) -> bytes:
 
 
 def hmac_token(provider: Provider, secret: bytes, algorithm: str = "HS256") -> str:
-    """As jwt.encode makes it, which itself refuses a public key as the secret."""
+    """Like jwt.encode, which refuses to use a public key as the secret."""
     head = part({"alg": algorithm, "kid": "rs256", "typ": "JWT"})
     signed = f"{head}.{part(provider.claims())}"
     mac = hmac.new(secret, signed.encode(), "sha256").digest()
@@ -79,7 +79,7 @@ def now() -> int:
     return int(time.time())
 
 
-#: What strangers and broken providers might send; each is one change away from a good token.
+#: Invalid tokens of strangers and broken providers; each differs in one point from a valid one.
 FORGED: dict[str, Forge] = {
     "none": lambda p: without_signature(p, alg="none", kid="rs256"),
     "none with a signature": lambda p: without_signature(p, alg="none", kid="rs256") + "AAAA",
@@ -158,14 +158,14 @@ def test_forged_tokens_are_refused_alike(service: Service, provider: Provider) -
     for name, forge in FORGED.items():
         reply = me(service, forge(provider))
         assert reply.status_code == 401, name
-        told, expected = reply.json(), nothing.json()
-        assert told | {"request_id": ""} == expected | {"request_id": ""}, name
-        kept = {"x-request-id", "date"}
-        assert {k: v for k, v in reply.headers.items() if k not in kept} == {
-            k: v for k, v in nothing.headers.items() if k not in kept
+        problem, expected = reply.json(), nothing.json()
+        assert problem | {"request_id": ""} == expected | {"request_id": ""}, name
+        per_request = {"x-request-id", "date"}
+        assert {k: v for k, v in reply.headers.items() if k not in per_request} == {
+            k: v for k, v in nothing.headers.items() if k not in per_request
         }, name
     assert service("root", "GET", "/v1/users").json() == before
-    # The first good token fetched; of all others none sent the service anywhere else, or again.
+    # Only the first valid token made the service fetch keys; the others caused no request.
     assert provider.paths == ["/.well-known/openid-configuration", "/keys"]
 
 
@@ -198,12 +198,12 @@ def test_a_query_is_paid_and_answered(service: Service, provider: Provider) -> N
         },
     }
     ask = {"method": "POST", "path": "/v1/queries", "json": body}
-    assert me(service, provider.token(), **ask).status_code == 404  # not theirs yet
+    assert me(service, provider.token(), **ask).status_code == 404  # not granted yet
     assert service.grant("olga", "triangle", name).status_code == 200
     reply = me(service, provider.token(), **ask)
     assert reply.status_code == 201, reply.text
     assert reply.json()["remaining"] == {"epsilon": "0.5", "delta": "0"}
-    # Another subject, or the same of another issuer, is somebody else.
+    # Another subject, or the same subject of another issuer, is another user.
     other = me(service, provider.token(sub="auth0|bo"), "/v1/queries")
     assert other.json()["items"] == []
 
@@ -216,17 +216,17 @@ def test_roles_are_those_of_the_token(service: Service, provider: Provider) -> N
     assert me(service, provider.token(iat=then), "/v1/audit").status_code == 403
     assert me(service, both, "/v1/audit").status_code == 200
 
-    def kept() -> Any:
+    def stored_roles() -> Any:
         users = service("root", "GET", "/v1/users").json()["items"]
         return next(user["roles"] for user in users if user["name"] == name)
 
-    # What is kept is the latest token's, in whatever order they are used.
-    assert kept() == ["auditor", "owner"]
+    # The roles of the latest issued token count, in whatever order tokens are used.
+    assert stored_roles() == ["auditor", "owner"]
     for others in ([], ["analyst", "admin", "Privypurse-Admin", 7, None]):
         assert me(service, provider.token(roles=others)).status_code == 401
-    assert kept() == []
+    assert stored_roles() == []
     assert me(service, both).status_code == 200
-    assert kept() == []
+    assert stored_roles() == []
 
 
 def test_who_is_disabled_is_refused(service: Service, provider: Provider) -> None:
@@ -254,7 +254,7 @@ def test_the_provider_alone_gives_roles_and_there_are_no_keys(
         me(service, token, f"/v1/users/{name}/keys", method="POST"),
     ):
         assert (reply.status_code, reply.json()["type"]) == (409, "/problems/managed-elsewhere")
-    # An admin by token is none to rely on: the last one with a key stays.
+    # An admin by token does not count: the last admin with a key cannot be removed.
     last = me(service, token, "/v1/users/admin", method="PATCH", json={"disabled": True})
     assert (last.status_code, last.json()["type"]) == (409, "/problems/last-admin")
 
@@ -315,7 +315,7 @@ def test_keys_come_and_go(service: Service, provider: Provider, clock: Clock) ->
     assert me(service, provider.token()).status_code == 401  # within the minute
     clock.now += 2
     assert me(service, provider.token()).status_code == 200
-    # A key that was withdrawn is not known for ever.
+    # A withdrawn key is dropped from the cache.
     assert me(service, provider.token("ES256")).status_code == 401
     provider.keys = old
     clock.now += signing_keys.FRESH + 1
@@ -351,7 +351,7 @@ def test_a_broken_provider_is_a_refusal(
     vars(provider).update(status=200, keys=good)
     clock.now += signing_keys.BETWEEN + 1
     assert me(service, provider.token()).status_code == 200
-    # What was known is believed for a while when the provider is away, and then no longer.
+    # While the provider is down, cached keys are trusted for a limited time.
     vars(provider).update(status=500)
     clock.now += signing_keys.FRESH + 1
     with capture_logs() as lines:
@@ -379,10 +379,10 @@ def test_a_slow_provider_holds_nobody_else_up(
 def test_the_description_must_be_the_issuers_own(
     service: Service, provider: Provider, clock: Clock
 ) -> None:
-    told, provider.issuer = provider.issuer, "https://evil.example"
-    token = provider.token(iss=told)
+    issuer, provider.issuer = provider.issuer, "https://evil.example"
+    token = provider.token(iss=issuer)
     assert me(service, token).status_code == 401
-    provider.issuer, good = told, provider.jwks_url
+    provider.issuer, good = issuer, provider.jwks_url
     for bad in ("http://keys.example/", "file:///etc/passwd", "", "http://[", None):
         clock.now += signing_keys.BETWEEN + 1
         provider.jwks_url = bad  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""From the charge to the loss a mechanism runs at: steps that add up, and shares that hold."""
+"""From the charge to the loss of a mechanism: exact sums of steps, and sound shares."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_steps_add_up_to_the_charge_and_the_share_holds_it(
     try:
         native = as_add_remove(dataset, charge)
     except UnsupportedQuery:
-        # Only a δ may be too small here; without one the same ε is converted.
+        # Only δ can be too small here; with δ = 0 the same ε is converted.
         assert charge.delta_atto
         charge = PrivacyLoss(charge.epsilon_nano)
         native = as_add_remove(dataset, charge)
@@ -93,7 +93,7 @@ def test_what_leaves_nothing_is_refused_with_what_would_do() -> None:
 
 
 def refusal(dataset: Dataset, charge: PrivacyLoss) -> str | None:
-    """What would do instead of the δ of the charge, where that is lost."""
+    """The δ that the refusal suggests instead of the one of the charge."""
     try:
         as_add_remove(dataset, charge)
     except UnsupportedQuery as refused:
@@ -106,7 +106,7 @@ def test_a_delta_that_is_lost_is_refused_with_the_least_that_is_not(
     epsilon: int, relation: NeighbouringRelation, people: int
 ) -> None:
     dataset, delta = table(relation, people), 1
-    # Shared by people and then halved: each says what it takes.
+    # The charge is divided by the records of a person and then halved; both need δ.
     while least := refusal(dataset, PrivacyLoss(epsilon, delta)):
         assert parse_units(least.removeprefix("at least "), 18) > delta
         delta = parse_units(least.removeprefix("at least "), 18)

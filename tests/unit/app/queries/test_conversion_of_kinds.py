@@ -1,6 +1,6 @@
-"""Every query kind: the ledger is charged what was asked, its mechanism runs at the converted part.
+"""Every query kind charges the requested loss and runs its mechanism at the converted share.
 
-``app.queries.conversion`` is the one place for that; a new kind that goes round it fails here.
+Only ``app.queries.conversion`` converts; a new kind that bypasses it fails here.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ def query_of(body: dict[str, Any]) -> Query:
 
 
 class Entered(Exception):
-    """What a mechanism was given."""
+    """Raised on entry of a mechanism, with the dataset and the loss that it received."""
 
     def __init__(self, dataset: Dataset, loss: PrivacyLoss) -> None:
         self.dataset, self.loss = dataset, loss
 
 
 def spied(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the mechanism say what it is given in place of running."""
+    """Make the mechanism report its arguments instead of running."""
 
-    def spy(*given: Any, **named: Any) -> Never:
-        values = [*given, *named.values()]
+    def spy(*args: Any, **named: Any) -> Never:
+        values = [*args, *named.values()]
         (loss,) = (value for value in values if isinstance(value, PrivacyLoss))
         datasets = [value for value in values if isinstance(value, Dataset)]
         datasets += [value.dataset for value in values if hasattr(value, "dataset")]
@@ -159,7 +159,7 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
 
 
 def test_nobody_else_converts() -> None:
-    """Group privacy is imported by the conversion alone, and the conversion by every kind."""
+    """Only the conversion imports group privacy, and every kind imports the conversion."""
     importing: dict[str, set[str]] = {}
     for path in [*APP.rglob("*.py"), *(APP.parent / "mechanisms").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -191,7 +191,7 @@ RECORDS = "sky,coat,kind,heat\n" + "".join(
 
 
 def taken(step: dict[str, Any], part: str) -> Decimal:
-    """What a step adds to the charge: parallel releases touch different records."""
+    """The charge of a step; parallel releases touch different records and count once."""
     return Decimal(step[part]) * (step["times"] if step["composition"] == "sequential" else 1)
 
 
@@ -203,7 +203,7 @@ def test_the_ledger_is_charged_what_was_asked_by_every_kind(people: Service) -> 
         "joined": {"kind": "graph", "neighbouring": "edge", "nodes": {"count": 6}, "max_degree": 5}
         | {"cap": TABLE["cap"], "records_per_person": 3},
     }
-    asked = {name: [Decimal(0), Decimal(0)] for name in registered}
+    expected = {name: [Decimal(0), Decimal(0)] for name in registered}
     for name, body in registered.items():
         assert people("olga", "POST", "/v1/datasets", json={"name": name, **body}).is_success
         records = "source,target\n0,1\n1,2\n2,0\n" if name == "joined" else RECORDS
@@ -227,12 +227,12 @@ def test_the_ledger_is_charged_what_was_asked_by_every_kind(people: Service) -> 
                     for step in body["steps"]
                 )
                 assert spent == Decimal(body["charge"][part]), (name, kind)
-                asked[name][i] += spent
+                expected[name][i] += spent
     for account in people("ana", "GET", "/v1/budgets").json()["items"]:
         charged = [Decimal(account["spent"][part]) for part in ("epsilon", "delta")]
-        assert charged == asked[account["dataset"]]
+        assert charged == expected[account["dataset"]]
     caps = people("otto", "GET", "/v1/ledger?limit=100").json()["items"]
-    for name, amounts in asked.items():
+    for name, amounts in expected.items():
         entries = [
             e for e in caps if (e["account"], e["dataset"], e["kind"]) == ("cap", name, "charge")
         ]

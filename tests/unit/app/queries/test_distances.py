@@ -1,4 +1,4 @@
-"""Distances and clusterings over HTTP: every way to learn them, odd data, and what is refused."""
+"""Distances and clusterings over HTTP: every method, degenerate data, and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RELATIONS: dict[str, dict[str, Any]] = {
 
 
 def rows(count: int) -> bytes:
-    """Coats go with rain, nobody is ever in the fog, the class is that of the mood."""
+    """Rows in which the coat depends on the sky, fog never occurs, and mood gives the class."""
     lines = ["sky,coat,mood,heat,same,kind"]
     for i in range(count):
         wet, low = i % 2, i % 3 == 0
@@ -72,7 +72,7 @@ def ask(service: Service, epsilon: Any = 100, **query: Any) -> httpx.Response:
 
 
 def answer(reply: httpx.Response) -> Any:
-    """The answer of a reply whose steps add up to its charge to the last digit."""
+    """Returns the answer; checks that the steps add up exactly to the charge."""
     assert reply.status_code == 201, reply.text
     body = reply.json()
     total = sum(Decimal(step["epsilon"]) * step["times"] for step in body["steps"])
@@ -83,15 +83,15 @@ def answer(reply: httpx.Response) -> Any:
 def checked(distances: dict[str, Any], targets: list[str]) -> None:
     """Matrices are symmetric, with a zero diagonal, in [0, 1]; contexts are not empty."""
     assert list(distances) == targets
-    for name, found in distances.items():
-        matrix = np.array(found["matrix"])
-        assert matrix.shape == (len(found["values"]),) * 2
+    for name, distance in distances.items():
+        matrix = np.array(distance["matrix"])
+        assert matrix.shape == (len(distance["values"]),) * 2
         assert (matrix == matrix.T).all()
         assert (matrix.diagonal() == 0).all()
         assert ((matrix >= 0) & (matrix <= 1)).all()
-        assert found["context"]
-        assert name not in found["context"]
-        assert len(set(found["context"])) == len(found["context"])
+        assert distance["context"]
+        assert name not in distance["context"]
+        assert len(set(distance["context"])) == len(distance["context"])
 
 
 CONTEXTS = [
@@ -110,9 +110,9 @@ def test_every_way_to_learn(table: Service, context: Any) -> None:
         ("global", "local"), (None, "sky", "kind"), (("permute_and_flip", 0.1), ("exponential", 99))
     ):
         query = {**context, "sensitivity": sensitivity, "target": target, "embedding": True}
-        found = answer(ask(table, epsilon, **query, selector=selector))["distances"]
-        checked(found, TAKING_PART if target is None else [target])
-        for one in found.values():
+        distances = answer(ask(table, epsilon, **query, selector=selector))["distances"]
+        checked(distances, TAKING_PART if target is None else [target])
+        for one in distances.values():
             points = np.array(one["embedding"])
             apart = np.linalg.norm(points[:, None] - points, axis=2)
             assert np.allclose(apart, one["matrix"], atol=1e-12)
@@ -123,30 +123,30 @@ def test_every_way_to_learn(table: Service, context: Any) -> None:
 def test_with_much_epsilon_the_truth_comes_back(
     table: Service, context: Any, sensitivity: str
 ) -> None:
-    """Coats tell rain from sun for sure, so they are in the context and the distance is large."""
+    """The coat determines rain or sun, so it is in the context and the distance is large."""
     reply = ask(table, 10**6, target="sky", sensitivity=sensitivity, **context)
-    found = answer(reply)["distances"]["sky"]
-    assert "coat" in found["context"]
-    assert found["values"] == LEVELS["sky"]
-    matrix = np.array(found["matrix"])
+    distance = answer(reply)["distances"]["sky"]
+    assert "coat" in distance["context"]
+    assert distance["values"] == LEVELS["sky"]
+    matrix = np.array(distance["matrix"])
     assert matrix[0, 1] > 0.4
     sizes = {"sky": 3, "coat": 2, "mood": 2, "heat": 5, "same": 1}
     # Two levels of the coat differ by 1 each; nothing else differs by as much.
-    assert matrix[0, 1] >= math.sqrt(2 / sum(sizes[name] for name in found["context"])) - 0.01
+    assert matrix[0, 1] >= math.sqrt(2 / sum(sizes[name] for name in distance["context"])) - 0.01
 
 
 def test_who_takes_part(table: Service) -> None:
-    found = answer(ask(table, attributes=["sky", "kind", "mood"], context_size=1))["distances"]
-    checked(found, ["sky", "mood", "kind"])
-    found = answer(ask(table, attributes=["sky", "mood"], target="kind"))["distances"]
-    assert set(found["kind"]["context"]) <= {"sky", "mood"}
+    distances = answer(ask(table, attributes=["sky", "kind", "mood"], context_size=1))["distances"]
+    checked(distances, ["sky", "mood", "kind"])
+    distances = answer(ask(table, attributes=["sky", "mood"], target="kind"))["distances"]
+    assert set(distances["kind"]["context"]) <= {"sky", "mood"}
 
 
 def test_a_context_of_all_others_is_not_paid_for(table: Service) -> None:
     for context in ("max_relevance", "max_dependency"):
         reply = ask(table, 1, target="sky", context=context, context_size=4)
-        found = answer(reply)["distances"]["sky"]
-        assert found["context"] == ["coat", "mood", "heat", "same"]
+        distance = answer(reply)["distances"]["sky"]
+        assert distance["context"] == ["coat", "mood", "heat", "same"]
         assert len(reply.json()["steps"]) == 1
 
 
@@ -215,21 +215,21 @@ def test_no_record_at_all(people: Service) -> None:
 
 @pytest.mark.parametrize("least", [{}, {"min_rows": 0}, {"min_rows": 1}])
 def test_mean_su_needs_a_public_lower_bound_on_rows(people: Service, least: dict[str, int]) -> None:
-    """For one target, for all where the baseline stands in, and for a clustering."""
+    """For one target, for all targets with the baseline, and for a clustering."""
     relation = {"neighbouring": "add_remove", "max_rows": 1000, "min_rows": None, **least}
     table = register(people, "add_remove", 20, **relation)
-    wanted = 201 if least.get("min_rows") else 422
+    status = 201 if least.get("min_rows") else 422
     for query in ({"target": "sky"}, {"target": None}, {"attributes": ["sky", "mood"]}):
         reply = ask(table, 1, context="mean_su", **query)
-        assert reply.status_code == wanted, reply.text
-        if wanted == 422:
+        assert reply.status_code == status, reply.text
+        if status == 422:
             assert reply.json()["type"].endswith("unsupported-query")
             assert "min_rows" in reply.text
-    assert cluster(table, clusters=2, distance={"context": "mean_su"}).status_code == wanted
+    assert cluster(table, clusters=2, distance={"context": "mean_su"}).status_code == status
     # The rule of the same name reads noisy tables, which need no such bound.
     assert ask(table, 1, context="baseline", selection_rule="mean_su").status_code == 201
     spent = table("ana", "GET", "/v1/budgets").json()["items"][0]["spent"]["epsilon"]
-    assert spent == ("14" if wanted == 201 else "1")
+    assert spent == ("14" if status == 201 else "1")
 
 
 @pytest.mark.parametrize(
@@ -325,11 +325,11 @@ def test_clusters_come_with_what_assigns_records(table: Service, encoding: str) 
     reply = cluster(
         table, 10**5, clusters=2, encoding=encoding, iterations=10, initial_centres=initial
     )
-    found = answer(reply)
-    assert found["encoding"]["kind"] == encoding
-    attributes = found["encoding"]["attributes"]
+    result = answer(reply)
+    assert result["encoding"]["kind"] == encoding
+    attributes = result["encoding"]["attributes"]
     assert [a["name"] for a in attributes] == TAKING_PART
-    centres = np.array(found["centres"])
+    centres = np.array(result["centres"])
     assert centres.shape == (2, sum(len(a["vectors"][0]) for a in attributes))
 
     def nearest(**record: str) -> int:

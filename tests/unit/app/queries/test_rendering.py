@@ -1,4 +1,4 @@
-"""Released trees as text, Graphviz and SVG: all that is in them, and nothing that breaks out."""
+"""Released trees as text, Graphviz and SVG: complete, with every text escaped."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_text_has_one_line_a_branch_whatever_the_names() -> None:
 def test_graphviz_has_every_node_and_edge(trees: list[Any]) -> None:
     written = FORMATS["dot"].write(trees)
     strings = r'"(?:[^"\\]|\\.)*"'
-    # With texts taken out, what is left is the plain grammar.
+    # Without its quoted texts the output follows a plain grammar.
     for line in re.sub(strings, '""', written).splitlines():
         assert re.fullmatch(
             r"digraph trees \{|\}|  (node|edge) \[.*\];"
@@ -86,7 +86,7 @@ def test_a_drawing_is_plain_svg_inside_its_frame(trees: list[Any]) -> None:
     root = ElementTree.fromstring(written)
     names = {element.tag.partition("}")[2] for element in root.iter()}
     assert names <= {"svg", "title", "rect", "path", "text"}
-    # Under the service's content security policy: no style, no script, no address.
+    # The content security policy of the service allows no style, script or address.
     attributes = {name for element in root.iter() for name in element.attrib}
     assert not attributes & {"style", "class", "href"}
     assert not any(name.startswith("on") for name in attributes)

@@ -1,4 +1,4 @@
-"""Every kind of candidates and every objective over HTTP, and what is refused of them."""
+"""Every kind of candidates and every objective over HTTP, and their refusals."""
 
 from __future__ import annotations
 

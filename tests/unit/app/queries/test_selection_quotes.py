@@ -1,4 +1,4 @@
-"""What quotes predict of selections, from public facts alone, and the ε for a wanted error."""
+"""The predictions of quotes for selections, from public facts, and the ε for a target error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED: list[tuple[str, list[dict[str, Any]], float | None]] = [
     ("weighted_sum", SUM, None),
     ("pareto", PAIR, None),
 ]
-#: How many of the k drawn candidates may go wrong, in candidates: ``_misses`` of both selectors.
+#: Selector → the number of candidates that can be drawn wrongly, as in ``_misses``.
 MISSES = {"exponential": 1.0, "permute_and_flip": 0.5}
 
 
@@ -54,15 +54,15 @@ def test_it_is_in_units_of_the_score(graph: Service) -> None:
         query = {"kind": "top_k", "k": 3, "utilities": utilities, "objective": objective,
                  "sensitivity": sensitivity, "selector": selector}  # fmt: skip
         variants = [query, {**query, "rescore": True}] if objective == "pareto" else [query]
-        wanted = log(3 * 4 * MISSES[selector] / (1 - CONFIDENCE))
+        expected = log(3 * 4 * MISSES[selector] / (1 - CONFIDENCE))
         for variant in variants:
-            found = quote(graph, epsilon=6, query=variant)["accuracy"]
-            assert found["confidence"] == CONFIDENCE
-            assert found["score_below_best"] == pytest.approx(wanted, rel=1e-3)
+            accuracy = quote(graph, epsilon=6, query=variant)["accuracy"]
+            assert accuracy["confidence"] == CONFIDENCE
+            assert accuracy["score_below_best"] == pytest.approx(expected, rel=1e-3)
             if unit is not None and sensitivity is Sensitivity.GLOBAL:
-                assert found["utility_below_best"] == pytest.approx(unit * wanted, rel=1e-3)
+                assert accuracy["utility_below_best"] == pytest.approx(unit * expected, rel=1e-3)
             else:
-                assert "utility_below_best" not in found
+                assert "utility_below_best" not in accuracy
 
 
 def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
@@ -71,7 +71,7 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
         query = {**kind, "utilities": utilities, "objective": objective}
         for error in (0.5, 3.0):
             reached = quote(graph, target={"score_below_best": error}, query=query)
-            # Predictions are shown with four digits.
+            # Predictions have four digits.
             assert reached["accuracy"]["score_below_best"] == pytest.approx(error, rel=1e-3)
             direct = quote(graph, epsilon=reached["charge"]["epsilon"], query=query)
             assert direct == reached
@@ -83,7 +83,7 @@ DATASET: Dataset = dataset_of(7, 6)
 
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
 @pytest.mark.parametrize(
-    ("objective", "utilities"), [asked[:2] for asked in ASKED], ids=[asked[0] for asked in ASKED]
+    ("objective", "utilities"), [case[:2] for case in ASKED], ids=[case[0] for case in ASKED]
 )
 def test_answers_keep_what_the_quote_says(
     objective: str, utilities: list[dict[str, Any]], sensitivity: Sensitivity
@@ -97,10 +97,10 @@ def test_answers_keep_what_the_quote_says(
     public = query._plan(DATASET)
     ranked = query._objective()
     measured = ranked.measure(RECORDS, DATASET, AllNodes(), sensitivity, public.grid)
-    found = scores(measured, public.grid, sensitivity, public.score_bits, ranked.direction)
+    score_row = scores(measured, public.grid, sensitivity, public.score_bits, ranked.direction)
     randomness = SeededRandomness(5)
     fell = [
-        (found.max() - found[drawn(query, loss, randomness)]) / 2**public.score_bits
+        (score_row.max() - score_row[drawn(query, loss, randomness)]) / 2**public.score_bits
         for _ in range(300)
     ]
     assert (np.array(fell) > bound).sum() <= 30

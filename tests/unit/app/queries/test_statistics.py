@@ -1,4 +1,4 @@
-"""Every statistic by every mechanism over HTTP, with exact charges; what is refused is free."""
+"""Every statistic by every mechanism over HTTP, with exact charges and free refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GRAPH: dict[str, Any] = {
     "max_degree": 8,
     "cap": {"epsilon": "100000000", "delta": "0.9"},
 }
-#: Which dataset has a relation, and what a statistic is asked about there.
+#: Relation → its dataset, and the options of each statistic on it.
 NAMES = {"edge": "clique", "prefix": "list", "add_remove": "staff", "replace": "replaced"}
 FIELDS: dict[str, dict[str, Any]] = {
     "count": {"where": {"attribute": "age", "from": 50, "to": 60}},
@@ -56,7 +56,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "quantile": {"attribute": "pay", "quantile": 0.25},
     "stars": {"k": 3},
 }
-#: The true values, and how far noise at ε = 100 000 may be from them.
+#: The true values, and the largest noise to expect at ε = 100 000.
 EXACT: dict[str, tuple[float, float]] = {
     "count": (40, 1),
     "sum": (198_000, 1),
@@ -109,8 +109,8 @@ def answering(people: Service) -> Service:
 def spent(service: Service, name: str) -> dict[str, str]:
     items = service("ana", "GET", "/v1/budgets").json()["items"]
     (account,) = [item for item in items if item["dataset"] == name]
-    found: dict[str, str] = account["spent"]
-    return found
+    amounts: dict[str, str] = account["spent"]
+    return amounts
 
 
 def test_every_valid_combination_answers_at_its_exact_price(answering: Service) -> None:
@@ -145,11 +145,11 @@ def test_quotes_tell_what_is_public(answering: Service) -> None:
         assert reply.status_code == 200, (row, reply.text)
         accuracy = reply.json()["accuracy"]
         assert accuracy["confidence"] == 0.95
-        told = {
+        fields = {
             "laplace": {"error", "noise_scale"} if row.statistic != "mean" else set(),
             "exponential": {"rank_error"},
         }.get(row.mechanism, {"error_at_most"})
-        assert told <= set(accuracy), (row, accuracy)
+        assert fields <= set(accuracy), (row, accuracy)
         assert "depend" in accuracy["explanation"]
 
 
@@ -263,8 +263,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 def test_bad_questions_are_refused_for_free(answering: Service) -> None:
     for name, query in BAD:
         for path in ("/v1/queries", "/v1/quotes"):
-            asked = {"kind": "statistic", **query}
-            reply = send(answering, path, dataset=name, epsilon=1, query=asked)
+            question = {"kind": "statistic", **query}
+            reply = send(answering, path, dataset=name, epsilon=1, query=question)
             assert reply.status_code == 422, (query, reply.text)
     assert {spent(answering, name)["epsilon"] for name in NAMES.values()} == {"0"}
 
@@ -321,7 +321,7 @@ def test_the_smallest_and_the_largest_epsilon(answering: Service) -> None:
 
 
 def test_people_with_several_records_are_protected_as_a_group(people: Service) -> None:
-    """Three records a person: ε/3 on one record, and δ / (1 + e^(ε/3) + e^(2ε/3))."""
+    """Three records per person: ε/3 per record, and δ / (1 + e^(ε/3) + e^(2ε/3))."""
     body = {**TABLE, "records_per_person": 3}
     assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
     assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
@@ -346,16 +346,16 @@ def test_people_with_several_records_are_protected_as_a_group(people: Service) -
     assert Decimal(own["epsilon"]) + Decimal(rest["epsilon"]) == 3
     assert Decimal(own["delta"]) + Decimal(rest["delta"]) == Decimal("0.01")
     assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
-    # A δ of which no unit of 10⁻¹⁸ is left for one record is refused, free.
+    # A δ whose share per record is below a unit of 10⁻¹⁸ is refused without charge.
     reply = send(people, dataset="staff", epsilon=3, query={**median, "delta": "1e-18"})
     assert reply.status_code == 422
-    # 1 + e + e² = 11.1: so many units of 10⁻¹⁸ leave one.
+    # 1 + e + e² = 11.1: 12 units of 10⁻¹⁸ leave one per record.
     assert reply.json()["supported"] == {"delta": "at least 0.000000000000000012"}
     assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
 
 
 def test_a_table_of_one_row_and_a_list_without_a_cut_off_answer(people: Service) -> None:
-    # A table whose rows are replaced has one at least.
+    # Under replacement a table has at least one row.
     single = {**TABLE, "neighbouring": "replace", "name": "replaced"}
     del single["max_rows"]
     for body, records in ((single, b"town,age,pay\na,none,3\n"), (PREFIX, b"cutoff\n0\n")):

@@ -1,4 +1,4 @@
-"""``?format=``: an answered tree as people read it, for its analyst alone."""
+"""``?format=``: an answered tree as text or picture, for its analyst only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPES = {
 
 
 @pytest.fixture
-def asked(people: Service) -> tuple[Service, dict[str, Any]]:
+def stored_tree(people: Service) -> tuple[Service, dict[str, Any]]:
     registered(people, "add_remove")
     reply = ask(people, **ID3, max_depth=2)
     assert reply.status_code == 201, reply.text
@@ -26,8 +26,8 @@ def asked(people: Service) -> tuple[Service, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_analyst_reads_the_tree(asked: tuple[Service, dict[str, Any]], name: str) -> None:
-    service, answer = asked
+def test_the_analyst_reads_the_tree(stored_tree: tuple[Service, dict[str, Any]], name: str) -> None:
+    service, answer = stored_tree
     path = f"/v1/queries/{answer['id']}"
     for headers in ({}, {"Accept": TYPES[name].partition(";")[0]}, {"Accept": "*/*"}):
         reply = service("ana", "GET", f"{path}?format={name}", headers=headers)
@@ -49,8 +49,8 @@ def test_trees_of_the_search_are_written_too(people: Service) -> None:
     assert "tree 2\n" in written
 
 
-def test_others_have_no_answer_to_look_at(asked: tuple[Service, dict[str, Any]]) -> None:
-    service, answer = asked
+def test_others_have_no_answer_to_look_at(stored_tree: tuple[Service, dict[str, Any]]) -> None:
+    service, answer = stored_tree
     path = f"/v1/queries/{answer['id']}?format=text"
     for who in ("olga", "otto"):
         reply = service(who, "GET", path)
@@ -60,8 +60,8 @@ def test_others_have_no_answer_to_look_at(asked: tuple[Service, dict[str, Any]])
     assert service("ben", "GET", path).status_code == 404
 
 
-def test_what_is_no_tree_is_unsupported(asked: tuple[Service, dict[str, Any]]) -> None:
-    service, _ = asked
+def test_what_is_no_tree_is_unsupported(stored_tree: tuple[Service, dict[str, Any]]) -> None:
+    service, _ = stored_tree
     query = {
         "kind": "selection",
         "candidates": {"values_of": "town"},
@@ -74,8 +74,8 @@ def test_what_is_no_tree_is_unsupported(asked: tuple[Service, dict[str, Any]]) -
     assert reply.json()["supported"] == {"format": ["json"]}
 
 
-def test_formats_are_those_of_the_contract(asked: tuple[Service, dict[str, Any]]) -> None:
-    service, answer = asked
+def test_formats_are_those_of_the_contract(stored_tree: tuple[Service, dict[str, Any]]) -> None:
+    service, answer = stored_tree
     path = f"/v1/queries/{answer['id']}"
     assert service("ana", "GET", f"{path}?format=png").status_code == 422
     for format_, accept in (("svg", "application/json"), ("json", "image/svg+xml"), ("", "text/*")):

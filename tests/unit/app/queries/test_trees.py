@@ -83,7 +83,7 @@ def trees_of(reply: httpx.Response) -> list[dict[str, Any]]:
 
 
 def predict(tree: dict[str, Any], row: dict[str, Any]) -> str:
-    """As the documentation does it, for numbers that are bins of 25."""
+    """Predicts as the documentation does, for numbers in bins of 25."""
     while "label" not in tree:
         value = row[tree["attribute"]]
         if "branches" in tree:
@@ -215,7 +215,7 @@ def test_a_replace_dataset_runs_id3_at_half_and_says_why(people: Service) -> Non
     assert why["composition"] == "sequential"
     assert "replacement" in why["what"]
     assert spent(body["steps"][:-1]) == Decimal("0.5")
-    # The search is private under both relations as it is.
+    # The search has the same privacy under both relations.
     body = quote(people, epsilon="1", query=SEARCH).json()
     assert not any("replacement" in step["what"] for step in body["steps"])
 
@@ -239,16 +239,16 @@ def test_steps_show_siblings_in_parallel(added: Service) -> None:
 
 def test_the_quote_tells_what_to_expect(added: Service) -> None:
     query = {**ID3, "max_depth": 2, "criterion": "information_gain"}
-    found = quote(added, epsilon="0.5", query=query).json()["accuracy"]
+    accuracy = quote(added, epsilon="0.5", query=query).json()["accuracy"]
     # Discrete Laplace at ε = 0.1: 2·p^(x + 1) / (1 + p) ≤ 0.05 from x = 30 on.
-    assert found["leaf_count_error"] == 30
+    assert accuracy["leaf_count_error"] == 30
     # √2 · 4 · 2 / 0.1 = 113.1
-    assert found["least_count_to_split"] == 114
-    chances = [entry["chance"] for entry in found["best_split"]]
-    leads = [entry["lead"] for entry in found["best_split"]]
+    assert accuracy["least_count_to_split"] == 114
+    chances = [entry["chance"] for entry in accuracy["best_split"]]
+    leads = [entry["lead"] for entry in accuracy["best_split"]]
     assert chances == [0.5, 0.9, 0.99]
     assert leads == sorted(leads)
-    assert found["utility_below_best"] > found["score_below_best"] > 0
+    assert accuracy["utility_below_best"] > accuracy["score_below_best"] > 0
     local = quote(added, epsilon="0.5", query={**query, "sensitivity": "local"}).json()
     assert "utility_below_best" not in local["accuracy"]
     search = quote(added, epsilon="4.1", query={**SEARCH, "sensitivity": "global"}).json()
@@ -368,10 +368,10 @@ def labels_of_branches(tree: dict[str, Any]) -> set[str]:
 
 def test_a_released_tree_is_a_candidate_of_a_selection(added: Service) -> None:
     (grown,) = trees_of(ask(added, **ID3, max_depth=2))
-    (found,) = trees_of(ask(added, **SEARCH))
+    (evolved,) = trees_of(ask(added, **SEARCH))
     query = {
         "kind": "selection",
-        "candidates": {"trees": [grown, found], "positive_class": "yes"},
+        "candidates": {"trees": [grown, evolved], "positive_class": "yes"},
         "utilities": [{"name": "true_positive_rate"}],
     }
     reply = ask(added, **query)

@@ -18,10 +18,10 @@ def test_an_owner_grants_and_everyone_concerned_sees_it(people: Service) -> None
     assert (reply.status_code, reply.json()) == (200, account)
     assert people("ana", "GET", "/v1/budgets").json() == {"items": [account], "next": None}
     for who in ("olga", "otto"):
-        shown = people(who, "GET", f"/v1/datasets/{name}/budgets").json()
-        assert shown["items"] == [{**account, "etag": reply.headers["etag"]}]
-        assert shown["cap"]["allowance"]["epsilon"] == "10"
-        assert shown["exposure"] == {
+        budgets = people(who, "GET", f"/v1/datasets/{name}/budgets").json()
+        assert budgets["items"] == [{**account, "etag": reply.headers["etag"]}]
+        assert budgets["cap"]["allowance"]["epsilon"] == "10"
+        assert budgets["exposure"] == {
             "spent": {"epsilon": "0", "delta": "0"},
             "at_most": {"epsilon": "2.5", "delta": "0"},
         }
@@ -32,8 +32,8 @@ def test_allowances_may_add_up_to_more_than_the_cap_but_exposure_may_not(people:
     people.user("ben", "analyst")
     for analyst in ("ana", "ben"):
         assert people.grant("olga", name, analyst, "8").status_code == 200
-    shown = people("olga", "GET", f"/v1/datasets/{name}/budgets").json()
-    assert shown["exposure"]["at_most"]["epsilon"] == "10"
+    budgets = people("olga", "GET", f"/v1/datasets/{name}/budgets").json()
+    assert budgets["exposure"]["at_most"]["epsilon"] == "10"
 
 
 def test_only_analysts_have_accounts(people: Service) -> None:

@@ -1,4 +1,4 @@
-"""The catalogue says what may be asked, and what it says holds."""
+"""The catalogue lists all queries, and its facts are correct."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from tests.support.service import Service
 
 
 @pytest.fixture
-def shown(people: Service) -> dict[str, Any]:
+def catalogue(people: Service) -> dict[str, Any]:
     body: dict[str, Any] = people("ana", "GET", "/v1/catalogue").json()
     return body
 
 
-def test_it_lists_all_that_is_registered(shown: dict[str, Any]) -> None:
-    assert len(shown["queries"]) == len(QUERY_KINDS)
+def test_it_lists_all_that_is_registered(catalogue: dict[str, Any]) -> None:
+    assert len(catalogue["queries"]) == len(QUERY_KINDS)
     for part, registered in (
         ("utilities", UTILITIES),
         ("objectives", OBJECTIVES),
         ("selectors", SELECTORS),
         ("sensitivities", list(Sensitivity)),
     ):
-        assert [entry["name"] for entry in shown[part]] == list(registered)
+        assert [entry["name"] for entry in catalogue[part]] == list(registered)
     kinds = {utility.candidates for utility in UTILITIES.values()}
-    assert {entry["kind"] for entry in shown["candidates"]} == kinds
-    listed = [name for entry in shown["candidates"] for name in entry["utilities"]]
+    assert {entry["kind"] for entry in catalogue["candidates"]} == kinds
+    listed = [name for entry in catalogue["candidates"] for name in entry["utilities"]]
     assert sorted(listed) == sorted(UTILITIES)
 
 
-def test_every_part_is_explained(shown: dict[str, Any]) -> None:
-    wanted = {
+def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
+    expected = {
         "candidates": {"kind", "description", "parameters", "required", "utilities"},
         "utilities": {"name", "title", "description", "source", "candidates", "shift",
                       "neighbouring", "sensitivity"},
@@ -45,16 +45,18 @@ def test_every_part_is_explained(shown: dict[str, Any]) -> None:
         "selectors": {"name", "title", "description", "source", "noisy_max"},
         "selectors_not_offered": {"noise", "description"},
     }  # fmt: skip
-    for part, keys in wanted.items():
-        assert shown[part]
-        for entry in shown[part]:
+    for part, keys in expected.items():
+        assert catalogue[part]
+        for entry in catalogue[part]:
             assert set(entry) == keys
             texts = [value for value in entry.values() if isinstance(value, str)]
             assert all(text.strip() for text in texts)
 
 
-def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(shown: dict[str, Any]) -> None:
-    for entry in shown["utilities"]:
+def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(
+    catalogue: dict[str, Any],
+) -> None:
+    for entry in catalogue["utilities"]:
         utility = UTILITIES[entry["name"]]
         assert sorted(entry["sensitivity"]) == entry["neighbouring"] == sorted(utility.relations)
         assert entry["shift"] == utility.direction
@@ -63,11 +65,11 @@ def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(shown: dict[
             assert all(facts.values())
 
 
-def test_noise_of_other_kinds_is_explained(shown: dict[str, Any]) -> None:
-    same = {entry["name"]: entry["noisy_max"] for entry in shown["selectors"]}
+def test_noise_of_other_kinds_is_explained(catalogue: dict[str, Any]) -> None:
+    same = {entry["name"]: entry["noisy_max"] for entry in catalogue["selectors"]}
     assert "exponential noise" in same["permute_and_flip"]
     assert "Gumbel noise" in same["exponential"]
-    assert [entry["noise"] for entry in shown["selectors_not_offered"]] == ["laplace"]
+    assert [entry["noise"] for entry in catalogue["selectors_not_offered"]] == ["laplace"]
 
 
 def test_the_limits_are_those_in_effect(people: Service) -> None:

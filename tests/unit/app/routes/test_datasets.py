@@ -40,11 +40,11 @@ def test_registration_is_served_back_and_names_are_taken_for_ever(people: Servic
     reply = people("olga", "POST", "/v1/datasets", json=TABLE)
     assert reply.status_code == 201
     assert reply.headers["location"] == "/v1/datasets/adult"
-    shown = people("olga", "GET", "/v1/datasets/adult").json()
-    assert shown == reply.json()
-    assert shown["cap"] == {"epsilon": "20", "delta": "0"}
-    assert shown["attributes"][1]["bounds"] == [0, 120]
-    assert (shown["version"], shown["status"], shown["owner"]) == (0, "empty", "olga")
+    dataset = people("olga", "GET", "/v1/datasets/adult").json()
+    assert dataset == reply.json()
+    assert dataset["cap"] == {"epsilon": "20", "delta": "0"}
+    assert dataset["attributes"][1]["bounds"] == [0, 120]
+    assert (dataset["version"], dataset["status"], dataset["owner"]) == (0, "empty", "olga")
     assert problem(people("olga", "POST", "/v1/datasets", json=TABLE)) == (409, "already-exists")
 
 
@@ -99,8 +99,8 @@ def parquet() -> bytes:
 
 
 def graph() -> Any:
-    made = nx.Graph([(0, 1), (1, 2), (2, 0), (3, 4)])
-    return made
+    example = nx.Graph([(0, 1), (1, 2), (2, 0), (3, 4)])
+    return example
 
 
 UPLOADS = {
@@ -226,14 +226,14 @@ def test_an_upload_that_is_too_long_is_cut_off(small: Service) -> None:
 
 
 def wait_for(service: Service, name: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
+    dataset: dict[str, Any] = {}
 
     def ended() -> bool:
-        shown.update(service("olga", "GET", f"/v1/datasets/{name}").json())
-        return bool(shown["status"] != "preparing")
+        dataset.update(service("olga", "GET", f"/v1/datasets/{name}").json())
+        return bool(dataset["status"] != "preparing")
 
     until(ended, "the upload never ended")
-    return shown
+    return dataset
 
 
 def test_a_long_preparation_is_followed_in_the_status(small: Service) -> None:
@@ -243,8 +243,8 @@ def test_a_long_preparation_is_followed_in_the_status(small: Service) -> None:
     assert reply.json() == {"dataset": name, "version": 0, "status": "preparing"}
     assert reply.headers["location"] == f"/v1/datasets/{name}"
     assert reply.headers["retry-after"] == "2"
-    shown = wait_for(small, name)
-    assert (shown["status"], shown["version"]) == ("ready", 1)
+    dataset = wait_for(small, name)
+    assert (dataset["status"], dataset["version"]) == ("ready", 1)
 
 
 def test_a_gzip_bomb_is_refused_while_it_is_read(small: Service) -> None:
@@ -253,10 +253,10 @@ def test_a_gzip_bomb_is_refused_while_it_is_read(small: Service) -> None:
     assert len(bomb) < 10_000
     headers = {"Content-Encoding": "gzip"}
     assert small.upload("olga", name, bomb, **headers).status_code == 202
-    shown = wait_for(small, name)
-    assert (shown["status"], shown["version"]) == ("refused", 0)
-    assert shown["upload"]["queries"] == "have no records"
-    assert shown["upload"]["errors"][0]["loc"] == ["upload"]
+    dataset = wait_for(small, name)
+    assert (dataset["status"], dataset["version"]) == ("refused", 0)
+    assert dataset["upload"]["queries"] == "have no records"
+    assert dataset["upload"]["errors"][0]["loc"] == ["upload"]
 
 
 NODES = {"headers": {"Content-Type": "text/csv"}, "content": b"alice\nbob\ncarol\n"}
@@ -273,8 +273,8 @@ def test_a_node_list_comes_before_the_records(people: Service) -> None:
     assert problem(people("olga", "PUT", path, **NODES)) == (409, "already-exists")
     edges = b"source,target\nalice,bob\n"
     assert people.upload("olga", "triangle", edges).json()["version"] == 1
-    shown = people("olga", "GET", "/v1/datasets/triangle").json()
-    assert (shown["nodes"], shown["max_degree"]) == ({"count": 3}, 2)
+    dataset = people("olga", "GET", "/v1/datasets/triangle").json()
+    assert (dataset["nodes"], dataset["max_degree"]) == ({"count": 3}, 2)
 
 
 def test_nodes_that_were_counted_may_be_named_before_the_records(people: Service) -> None:

@@ -1,4 +1,4 @@
-"""The ledger over HTTP: verified, limited over all datasets, and its trail."""
+"""The ledger over HTTP: verification, limits over all datasets, and the audit trail."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_everyone_verifies_what_they_may_see(shop: Service) -> None:
     assert ask(shop, "one").status_code == 201
     assert ask(shop, "two", "ben").status_code == 201
     for who, accounts, entries in (("ana", 2, 3), ("ben", 1, 2), ("olga", 5, 9), ("otto", 5, 9)):
-        found = verification(shop, who)
-        assert len(found.pop("head")) == 64
-        assert found == {
+        result = verification(shop, who)
+        assert len(result.pop("head")) == 64
+        assert result == {
             "valid": True,
             "accounts": accounts,
             "entries": entries,
@@ -65,9 +65,9 @@ def test_the_first_bad_row_is_named_to_those_it_concerns(shop: Service) -> None:
     ask(shop, "two", "ben")
     tamper(shop, "UPDATE entry SET actor = actor + 1 WHERE account_id = 2 AND seq = 2")
     for who in ("ana", "olga", "otto"):
-        found = verification(shop, who)
-        assert not found["valid"]
-        assert found["first_bad"] == {
+        result = verification(shop, who)
+        assert not result["valid"]
+        assert result["first_bad"] == {
             "table": "entry",
             "row": "account 2, entry 2",
             "reason": "is not what its digest was made of",
@@ -136,7 +136,7 @@ def test_refusals_are_counted_beside_the_ledger(shop: Service) -> None:
         ("ana", "", "not-found", 1),
         ("ana", "one", "budget-exhausted", 2),
     ]
-    assert len(shop("ana", "GET", "/v1/ledger").json()["items"]) == 2  # the two geneses
+    assert len(shop("ana", "GET", "/v1/ledger").json()["items"]) == 2  # two first entries
 
 
 def test_the_command_line_has_what_the_operator_needs() -> None:

@@ -1,4 +1,4 @@
-"""The path of a query over HTTP: exact charges, free refusals, one answer a key."""
+"""The path of a query over HTTP: exact charges, free refusals, one answer per key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOP_2 = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
 
 @pytest.fixture
 def shop(people: Service) -> Service:
-    """A ready graph called triangle, of which ana may learn 1."""
+    """A ready graph called triangle, on which ana has an allowance of ε = 1."""
     people.dataset("olga")
     people.grant("olga", "triangle", "ana", "1")
     return people
@@ -107,7 +107,7 @@ def test_nodes_come_back_as_they_were_registered(people: Service) -> None:
 
 def test_a_key_replays_its_answer_byte_for_byte_for_free(shop: Service) -> None:
     first = ask(shop, key="k1")
-    # What is validated counts, not how it was spelt: defaults and number forms do not matter.
+    # The validated body is compared: explicit defaults and forms of numbers do not matter.
     again = ask(shop, 0.1, key="k1", query={**TOP_2, "draws": "peeled", "sensitivity": "shifted"})
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["Idempotency-Replayed"] == "true"
@@ -245,14 +245,14 @@ def test_bad_queries_are_refused_for_free(
 def test_checks_come_in_the_order_of_the_contract(people: Service) -> None:
     people.dataset("olga", None)
     unsupported = {**TOP_2, "k": 6}
-    assert ask(people).status_code == 404  # no account yet: it does not exist for ana
+    assert ask(people).status_code == 404  # Without an account the dataset does not exist for ana.
     people.grant("olga", "triangle", "ana", "0.1")
     assert ask(people, "5", query=unsupported).json()["type"].endswith("unsupported-query")
     assert ask(people, "5").json()["type"].endswith("no-records")
     people.upload("olga", "triangle", EDGES)
     assert ask(people, "5").json()["type"].endswith("budget-exhausted")
     assert ask(people, "0.1", key="k").status_code == 201
-    # A replay comes before everything that looks at the dataset.
+    # A replay comes before all checks of the dataset.
     people("olga", "DELETE", "/v1/datasets/triangle/records")
     assert ask(people, "0.1", key="k").status_code == 201
     assert ask(people, "5", query=unsupported, key="k").json()["type"].endswith("key-reused")
@@ -321,8 +321,8 @@ def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path, fast_lane: bool)
             replay = ask(service, key="k")
             assert (replay.status_code, replay.content) == (reply.status_code, reply.content)
             assert balance(service)["spent"]["epsilon"] == "0.1"
-            shown = service("ana", "GET", f"/v1/queries/{reply.json()['id']}").json()
-            assert shown["status"] == "failed"
+            query = service("ana", "GET", f"/v1/queries/{reply.json()['id']}").json()
+            assert query["status"] == "failed"
             body = {k: v for k, v in reply.json().items() if k not in ("id", "request_id")}
             varying = ("x-request-id", "date")
             headers = {k: v for k, v in reply.headers.items() if k not in varying}
@@ -337,10 +337,10 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     path = f"/v1/queries/{first.json()['id']}"
     assert shop("ana", "GET", path).content == first.content
     for who in ("olga", "otto"):
-        shown = shop(who, "GET", path).json()
-        assert shown["status"] == "answered"
-        assert shown["charge"] == {"epsilon": "0.1", "delta": "0", "neighbouring": "edge"}
-        assert "answer" not in shown
+        query = shop(who, "GET", path).json()
+        assert query["status"] == "answered"
+        assert query["charge"] == {"epsilon": "0.1", "delta": "0", "neighbouring": "edge"}
+        assert "answer" not in query
     shop.user("eve", "analyst")
     hidden = shop("eve", "GET", path)
     absent = shop("eve", "GET", f"/v1/queries/{uuid7()}")
@@ -357,9 +357,9 @@ def test_who_is_an_auditor_now_sees_no_answer_of_when_they_were_an_analyst(shop:
     first = ask(shop)
     path = f"/v1/queries/{first.json()['id']}"
     shop("ada", "PATCH", "/v1/users/ana", json={"roles": ["auditor"]})
-    shown = shop("ana", "GET", path).json()
-    assert shown["status"] == "answered"
-    assert "answer" not in shown
+    query = shop("ana", "GET", path).json()
+    assert query["status"] == "answered"
+    assert "answer" not in query
     shop("ada", "PATCH", "/v1/users/ana", json={"roles": ["auditor", "analyst"]})
     assert shop("ana", "GET", path).content == first.content
 

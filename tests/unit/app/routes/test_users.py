@@ -16,14 +16,14 @@ def test_the_first_key_is_the_admins_and_lies_in_its_file(service: Service) -> N
 def test_a_created_user_can_use_the_key_that_is_shown_once(service: Service) -> None:
     reply = service("root", "POST", "/v1/users", json={"name": "ana", "roles": ["analyst"]})
     assert reply.status_code == 201
-    made = reply.json()
-    assert set(made) == {"name", "roles", "key", "key_id"}
-    assert made["key"].startswith(f"pp_{made['key_id']}_")
-    service.keys["ana"] = made["key"]
+    user = reply.json()
+    assert set(user) == {"name", "roles", "key", "key_id"}
+    assert user["key"].startswith(f"pp_{user['key_id']}_")
+    service.keys["ana"] = user["key"]
     assert service("ana", "GET", "/v1/me").json() == {"name": "ana", "roles": ["analyst"]}
     listed = service("root", "GET", "/v1/users").json()
     assert listed["items"][0]["name"] == "ana"
-    assert made["key"] not in str(listed)
+    assert user["key"] not in str(listed)
     for taken in ("ana", "Ana", "ANA", "Admin"):
         again = service("root", "POST", "/v1/users", json={"name": taken, "roles": ["owner"]})
         assert (again.status_code, again.json()["type"]) == (409, "/problems/already-exists")

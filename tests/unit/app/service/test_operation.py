@@ -56,8 +56,8 @@ def test_not_ready_when_the_database_is_gone(service: Service) -> None:
 def test_metrics_are_the_operators(settings: Settings, client: TestClient) -> None:
     absent = client.get("/metrics", headers={"Authorization": "Bearer x"})
     assert (absent.status_code, absent.json()["type"]) == (404, "/problems/not-found")
-    told = settings.model_copy(update={"metrics_token": SecretStr("let me see")})
-    with TestClient(create_app(told)) as other:
+    with_token = settings.model_copy(update={"metrics_token": SecretStr("let me see")})
+    with TestClient(create_app(with_token)) as other:
         for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "let me see"}):
             assert other.get("/metrics", headers=header).status_code == 404
         other.get("/healthz")
@@ -70,22 +70,22 @@ def test_metrics_are_the_operators(settings: Settings, client: TestClient) -> No
 def test_metrics_and_logs_name_no_dataset_and_time_no_upload(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = settings.model_copy(update={"metrics_token": SecretStr("t")})
-    with TestClient(create_app(told)) as client:
-        service = Service(client, told)
+    with_token = settings.model_copy(update={"metrics_token": SecretStr("t")})
+    with TestClient(create_app(with_token)) as client:
+        service = Service(client, with_token)
         service.user("olga-the-owner", "owner")
         name = service.dataset("olga-the-owner", name="secret-name")
         service("olga-the-owner", "GET", f"/v1/datasets/{name}?cursor=hidden-cursor")
         service.upload("olga-the-owner", name, EDGES + b"4,4\n")
         metrics = client.get("/metrics", headers={"Authorization": "Bearer t"}).text
-    shown = capsys.readouterr()
-    lines = shown.out + shown.err
+    output = capsys.readouterr()
+    lines = output.out + output.err
     for text in (metrics, lines):
         for word in ("secret-name", "olga", "hidden-cursor", service.keys["root"]):
             assert word not in text
     assert not re.search(r"(seconds|duration)\S*records", metrics)
     assert "process_" not in metrics
-    fields = {key for line in shown.err.splitlines() for key in json.loads(line)}
+    fields = {key for line in output.err.splitlines() for key in json.loads(line)}
     assert fields <= logs.ALLOWED
 
 
@@ -108,8 +108,8 @@ def test_servers_find_the_application_by_its_name(
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("PURSE_DATA", str(tmp_path))
-    found = uvicorn.importer.import_from_string("app.main:app")
-    with TestClient(found) as client:
+    application = uvicorn.importer.import_from_string("app.main:app")
+    with TestClient(application) as client:
         assert client.get("/readyz").status_code == 200
     assert (tmp_path / "bootstrap-admin.key").exists()
 
@@ -168,7 +168,7 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
 
 
 def test_a_free_port_is_given_once_and_a_server_may_have_it() -> None:
-    """Whoever looks for one at the same moment, and by the same draws, gets another."""
+    """A concurrent search with the same random draws receives another port."""
     state = random.getstate()
     first = free_port()
     random.setstate(state)

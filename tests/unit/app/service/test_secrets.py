@@ -1,4 +1,4 @@
-"""Secrets by file: what a folder of them sets, what wins over it, and what is refused."""
+"""Secrets from a folder of files: what they set, what overrides them, what is refused."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_token_of_metrics_is_read_from_its_file(folder: Path, tmp_path: Path) -> None:
     (folder / "purse_metrics_token").write_text("let me see\n")
     with TestClient(create_app(Settings(data=tmp_path / "data"))) as client:
-        told = client.get("/metrics", headers={"Authorization": "Bearer let me see"})
-        assert told.status_code == 200
+        reply = client.get("/metrics", headers={"Authorization": "Bearer let me see"})
+        assert reply.status_code == 200
         assert client.get("/metrics", headers={"Authorization": "Bearer x"}).status_code == 404
 
 
@@ -73,9 +73,9 @@ def test_the_environment_wins_and_a_caller_over_it(
 @pytest.mark.parametrize("address", ["postgresql://u:p@h/d", "postgresql://h/d", None])
 def test_a_password_that_goes_nowhere_is_refused(folder: Path, address: str | None) -> None:
     (folder / "purse_database_password").write_text("p")
-    given: dict[str, Any] = {"database_url": address}
+    values: dict[str, Any] = {"database_url": address}
     with pytest.raises(ValidationError, match="the password goes with"):
-        Settings(**given)
+        Settings(**values)
 
 
 def test_a_folder_that_is_not_there_is_refused(

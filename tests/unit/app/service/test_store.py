@@ -1,4 +1,4 @@
-"""A service whose prepared records are in a store: as ever, and closed when the store is gone."""
+"""A service with its prepared records in an S3 store, and its behaviour without the store."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def lasting() -> Iterator[StoreProcess]:
 
 @pytest.fixture
 def doomed() -> Iterator[StoreProcess]:
-    """A server of the test's own, which kills it."""
+    """A store server for one test, which kills it."""
     with store_process() as process:
         yield process
 
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest) -> StoreProcess:
-    found = request.getfixturevalue("doomed" if "doomed" in request.fixturenames else "lasting")
-    assert isinstance(found, StoreProcess)
-    return found
+    store = request.getfixturevalue("doomed" if "doomed" in request.fixturenames else "lasting")
+    assert isinstance(store, StoreProcess)
+    return store
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_records_are_in_the_store_until_they_are_withdrawn(
     stored = server.objects(settings.store).names("")
     assert {name.partition("/")[0] for name in stored} == {"arrays", "ledger"}
     assert any(name.startswith("arrays/1-") for name in stored)
-    # Nothing that a process could not do without is on its own disk.
+    # The local disk holds only a cache: another process can replace this one.
     assert not any((settings.data / "incoming").iterdir())
     assert not any((settings.data / "datasets" / "1").iterdir())
     shutil.rmtree(settings.data / "store")
@@ -113,11 +113,11 @@ def test_without_the_store_uploads_fail_and_queries_are_charged(
     assert problem(upload) == (503, "busy")
     detail = "the store of prepared records cannot be used now (EndpointConnectionError)"
     assert upload.json()["detail"] == detail
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert (shown["status"], shown["version"]) == ("refused", 1)
-    assert shown["upload"]["errors"][0]["type"] == "store-unavailable"
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (dataset["status"], dataset["version"]) == ("refused", 1)
+    assert dataset["upload"]["errors"][0]["type"] == "store-unavailable"
     assert not any((settings.data / "incoming").iterdir())
-    # At once, not after a lease: the upload that failed holds nobody up.
+    # The next upload is refused immediately too: no lease of the failed one delays it.
     assert problem(people.upload("olga", name, EDGES)) == (503, "busy")
 
 
@@ -128,7 +128,7 @@ LETTERS = b"source,target\na,b\nb,c\nc,a\nd,e\n"
 def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else(
     people: Service, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its query is refused, uncharged, off the event loop; pages and other queries go on."""
+    """Its query is refused without charge in a thread; pages and other queries still work."""
     name = people.dataset("olga", LETTERS, nodes=NAMES)
     people.dataset("olga", name="other")
     people.grant("olga", name, "ana")
@@ -145,10 +145,10 @@ def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else
         raise StoreFailed("the store of prepared records cannot be used now")
 
     monkeypatch.setattr(ObjectStore, "get", fails)
-    shown = people("olga", "GET", "/v1/datasets").json()["items"]
-    assert [one["name"] for one in shown] == ["other", name]
-    assert people("olga", "GET", f"/v1/datasets/{name}").json() == shown[1] | {"versions": ANY}
-    assert shown[1]["nodes"] == {"count": 5}
+    datasets = people("olga", "GET", "/v1/datasets").json()["items"]
+    assert [one["name"] for one in datasets] == ["other", name]
+    assert people("olga", "GET", f"/v1/datasets/{name}").json() == datasets[1] | {"versions": ANY}
+    assert datasets[1]["nodes"] == {"count": 5}
     quote = {"dataset": name, "epsilon": "0.1", "query": QUERY["query"]}
     assert people("ana", "POST", "/v1/quotes", json=quote).status_code == 200
     assert people("ana", "GET", "/v1/budgets").status_code == 200
@@ -168,7 +168,7 @@ def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else
 def test_what_failed_on_its_way_to_the_store_leaves_nothing_there(
     people: Service, settings: Settings, server: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store may have what it said it could not take."""
+    """A store may have stored an object although it reported an error."""
     name = people.dataset("olga", records=None)
     put = ObjectStore.put
     for refused in ("incoming/records", "incoming/upload", "arrays/"):
@@ -199,7 +199,7 @@ def test_a_running_service_sweeps(
 def test_readiness_is_that_of_the_store_too(
     settings: Settings, doomed: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replica without it would charge queries that it cannot answer."""
+    """A replica without its store would charge queries that it cannot answer."""
     monkeypatch.setattr(cache, "ASK", 0.1)
     monkeypatch.setattr(cache, "PATIENCE", 2.0)
     with TestClient(create_app(settings)) as client:
@@ -227,7 +227,7 @@ def test_the_store_of_another_ledger_is_left_alone(
 def test_a_restored_ledger_and_its_store_are_compared(
     people: Service, settings: Settings, server: StoreProcess, tmp_path: Path
 ) -> None:
-    """Nothing is removed before the restore is accepted; then what the ledger does not know."""
+    """Files unknown to the ledger are removed, but only after the restore is accepted."""
     environment = {"DATABASE_URL": "", **server.settings(str(settings.store))}
 
     def run(*command: str, data: Path) -> tuple[int, list[str]]:
@@ -252,11 +252,11 @@ def test_a_restored_ledger_and_its_store_are_compared(
     again = settings.model_copy(update={"data": backup})
     with TestClient(create_app(again)):
         assert server.objects(settings.store).names("") == stored
-    # Three versions of as many files each, of which the ledger knows one, and its own file.
+    # Three versions with equally many files, of which one is in the ledger, and one more file.
     assert run("accept-rollback", data=backup)[0] == 0
     status, (_, unnamed) = run("check-store", data=backup)
     assert (status, unnamed.partition(" files")[0]) == (1, str((len(stored) - 1) * 2 // 3))
-    # The copied folder has no key of the first admin, whom the ledger knows.
+    # The copied folder lacks the key file of the first admin, who is in the ledger.
     shutil.copy(settings.bootstrap_key_file, again.bootstrap_key_file)
     with TestClient(create_app(again), raise_server_exceptions=False) as client:
         assert len(server.objects(settings.store).names("")) == 1 + (len(stored) - 1) // 3

@@ -1,4 +1,4 @@
-"""After ``warm`` production compiles nothing: no kernel, and no new combination of types."""
+"""After ``warm`` no query compiles a kernel, not even for another combination of types."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_kernel_that_python_calls_is_warmed(warmed: list[Dispatcher]) -> N
 
 
 def mapped(folder: Path, name: str, array: np.ndarray) -> Any:
-    """As the store opens arrays: read-only, over a memory map."""
+    """An array as the store opens it: a read-only memory map."""
     np.save(folder / f"{name}.npy", array)
     return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
@@ -98,13 +98,13 @@ def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path)
         {name: mapped(tmp_path, name, column) for name, column in columns.items()},
     )
     dataset = Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(300, 120))
-    asked: dict[str, tuple[Any, Dataset, Any]] = {"nodes": (records, dataset, AllNodes())}
-    asked |= {
+    cases: dict[str, tuple[Any, Dataset, Any]] = {"nodes": (records, dataset, AllNodes())}
+    cases |= {
         kind: (mapped_table(tmp_path, table), public, candidates)
         for kind, (table, public, candidates) in warm_tables().items()
     }
     for utility in UTILITIES.values():
-        private, public, candidates = asked[utility.candidates]
+        private, public, candidates = cases[utility.candidates]
         for sensitivity in Sensitivity:
             for selector in SELECTORS.values():
                 for k, draws in ((1, "peeled"), (2, "peeled"), (2, "one_shot")):
@@ -121,7 +121,7 @@ def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path)
                         SystemRandomness(),
                         Inline(),
                     )
-    for kind, (private, public, candidates) in asked.items():
+    for kind, (private, public, candidates) in cases.items():
         for objective in objectives_of(kind):
             for sensitivity in Sensitivity:
                 select_top(

@@ -1,4 +1,4 @@
-"""One JSON line a request, under the id that its reply carries, of named fields alone."""
+"""One JSON line per request, with the id of its reply and only the listed fields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from app.telemetry import logs
 from storage.database.database import Database
 
 
-def lines(shown: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What was logged since the last look."""
-    return [json.loads(line) for line in shown.readouterr().err.splitlines()]
+def lines(output: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The lines logged since the last call."""
+    return [json.loads(line) for line in output.readouterr().err.splitlines()]
 
 
 def test_a_request_is_one_line_under_its_id(
@@ -48,11 +48,11 @@ def test_a_failure_is_its_class_under_the_id_of_the_reply(
     with TestClient(create_app(settings)) as client:
         reply = client.get("/readyz")
     assert reply.status_code == 500
-    found = lines(capsys)
-    [failed] = [line for line in found if line["event"] == "failed"]
+    entries = lines(capsys)
+    [failed] = [line for line in entries if line["event"] == "failed"]
     assert failed["error"] == "LookupError"
     assert failed["request_id"] == reply.headers["X-Request-Id"]
-    assert "canary" not in json.dumps(found) + reply.text
+    assert "canary" not in json.dumps(entries) + reply.text
 
 
 def test_a_field_that_is_not_on_the_list_does_not_get_out(
@@ -65,7 +65,7 @@ def test_a_field_that_is_not_on_the_list_does_not_get_out(
 
 
 class Stream(StringIO):
-    """Counts how often it is written to."""
+    """A stream that counts its writes."""
 
     writes = 0
 

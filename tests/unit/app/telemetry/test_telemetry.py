@@ -1,4 +1,4 @@
-"""Nothing of a request goes to a telemetry that is set up around the service."""
+"""No data of a request reaches telemetry that is configured around the service."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from opentelemetry import _logs, metrics, trace
 
 
 class Collected(AssertionError):
-    """Something was about to be sent."""
+    """Raised when a span would be sent."""
 
 
 class Provider:
-    """Whoever asks for a way to send something is found out."""
+    """Fails every request for a tracer or meter."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise Collected(name)

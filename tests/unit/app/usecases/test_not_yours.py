@@ -1,7 +1,7 @@
-"""What is somebody else's does not exist: every route that takes a name, key or page, is walked.
+"""For a user without access, an object of others is the same as an absent one, on every route.
 
-An owner and an analyst who have nothing ask for real things of others and for absent ones: both
-replies are 404 and the same to the letter, but for the id of the request.
+An owner and an analyst without datasets request existing objects of others and absent ones. Both
+replies are 404 and equal, except for the id of the request.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ QUERY = {
     "candidates": {"nodes": "all"},
     "utilities": [{"name": "degree"}],
 }
-#: Bodies that the routes take, so that it is not they that are refused.
+#: Valid bodies, so that no refusal is due to the body.
 SENT: dict[str, dict[str, Any]] = {
     "PUT /v1/datasets/{name}/nodes": {"content": b"a\nb\n"},
     "PUT /v1/datasets/{name}/records": {"content": EDGES},
     "PUT /v1/datasets/{name}/budgets/{user}": {"json": {"epsilon": "1"}},
 }
-#: The same for everybody.
+#: Routes with the same reply for everybody.
 PUBLIC = {"/problems/{slug}", "/ui/{path:path}"}
 
 
 @pytest.fixture
 def theirs(people: Service) -> dict[str, str]:
-    """What is olga's and ana's: a dataset with records, a query that was answered, a key."""
+    """Objects of olga and ana: a dataset with records, an answered query, a key."""
     for name, role in STRANGERS.items():
         people.user(name, role)
     people.dataset("olga")
@@ -60,13 +60,13 @@ def theirs(people: Service) -> dict[str, str]:
 
 
 def paths(route: Route, theirs: dict[str, str]) -> tuple[str, str]:
-    """A path of the route to what is there, and one to what is not."""
+    """A path of the route to an existing object, and one to an absent object."""
     name = "ana" if "/users/{name}" in route.path else theirs["dataset"]
     return route.path.format(**theirs, name=name), route.path.format(**ABSENT)
 
 
 def same(reply: Any, path: str) -> tuple[Any, ...]:
-    """A reply without its request's id and without what was asked for."""
+    """A reply without the id of the request and the name of the object."""
     varying = {"x-request-id", "content-length", "set-cookie"}
     head = sorted((k, v) for k, v in reply.headers.items() if k not in varying)
     text = reply.text.replace(reply.headers["x-request-id"], "").replace(path, "")
@@ -109,7 +109,7 @@ def test_what_is_not_yours_does_not_exist(
                 wrong.append((method, route.path, who, seen[0][0], seen[1][0]))
     assert wrong == []
     assert len(walked) > 15
-    # The things were there, and nobody did anything to them.
+    # The objects existed and were not changed.
     assert people("ana", "GET", f"/v1/queries/{theirs['query_id']}").status_code == 200
     assert people("olga", "GET", "/v1/datasets/triangle").json()["status"] == "ready"
 

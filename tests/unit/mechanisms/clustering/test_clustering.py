@@ -1,4 +1,4 @@
-"""Encodings keep distances, initial centres are uniform, iterations find what is there."""
+"""Encodings keep distances, initial centres are uniform, iterations find the true centres."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def test_centres_are_means_with_much_loss(relation: str) -> None:
     """One iteration, one cluster: the mean of all records."""
     dataset, records = table(relation)
     plan = clustering(relation, metric=None, clusters=1, iterations=1, initial=((0,) * 5,))
-    found = cluster(records, plan, PrivacyLoss.parse("1000000"), SystemRandomness(), Inline())
+    result = cluster(records, plan, PrivacyLoss.parse("1000000"), SystemRandomness(), Inline())
     codes = (records.codes[a.name] for a in plan.attributes)
     shares = [np.bincount(c, minlength=len(a.levels)) / 40
               for c, a in zip(codes, plan.attributes, strict=True)]  # fmt: skip
-    assert np.allclose(found.centres[0], np.concatenate(shares), atol=1e-3)
+    assert np.allclose(result.centres[0], np.concatenate(shares), atol=1e-3)
     assert dataset.neighbouring == relation
 
 

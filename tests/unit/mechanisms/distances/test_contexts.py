@@ -1,4 +1,4 @@
-"""What is drawn and released follows its law: rates, relations, shares and sharing."""
+"""Draws and releases of distances follow their laws: rates, relations and shares of the loss."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def test_released_tables_have_the_noise_of_their_number() -> None:
             noisy = release_pairs(exact, public, loss, SeededRandomness(seed), Inline())
             for pair, counts in noisy.tables.items():
                 errors.append(np.abs(counts - exact.tables[pair]).ravel())
-        found = np.concatenate(errors)
+        noise = np.concatenate(errors)
         scale = moves * 4 / 0.4
-        assert found.mean() == pytest.approx(scale, abs=8 * scale / found.size**0.5)
+        assert noise.mean() == pytest.approx(scale, abs=8 * scale / noise.size**0.5)
 
 
 def test_mean_su_finds_the_truth_with_much_loss() -> None:
@@ -140,7 +140,7 @@ def test_mean_su_finds_the_truth_with_much_loss() -> None:
 
 
 def test_rules_read_what_is_there() -> None:
-    """On exact counts every rule is what its definition says."""
+    """On exact counts every rule follows its definition."""
     dataset, records = table("replace")
     for rule in Rule:
         public = planned(dataset, None, context="baseline", rule=rule, context_size=2)
@@ -158,11 +158,11 @@ def test_rules_read_what_is_there() -> None:
                 mean = sum(su[x, y] for x in others) / 4
                 assert context == tuple(x for x in others if su[x, y] >= mean)
             elif rule is Rule.NOT_REDUNDANT:
-                kept: list[int] = []
+                expected: list[int] = []
                 for x in by_su:
-                    if all(su[x, y] > su[x, k] for k in kept):
-                        kept.append(x)
-                assert list(context) == kept
+                    if all(su[x, y] > su[x, k] for k in expected):
+                        expected.append(x)
+                assert list(context) == expected
                 assert context[0] == by_su[0]
             elif rule is Rule.MAX_RELEVANCE:
                 assert list(context) == best[:2]

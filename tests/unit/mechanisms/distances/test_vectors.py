@@ -1,4 +1,4 @@
-"""Numbers worked out by hand and by enumeration elsewhere, to all their digits."""
+"""Values computed by hand or by independent enumeration, to all their digits."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_sensitivity_of_entropy(rows: int, exact: float) -> None:
 def test_entropies_are_those_of_the_tables() -> None:
     grid = entropy_grid(dataset("replace", 6))
     tables = [COUNTS, COUNTS.sum(axis=0), COUNTS.sum(axis=1), np.array([6, 0]), np.zeros(2, int)]
-    wanted = [1.4591479, 1.0, 0.9182958, 0.0, 0.0]
-    found = np.ldexp(entropy_steps(tables, 6, grid), -grid.bits)
-    assert found == pytest.approx(wanted, abs=2.0**-grid.bits * 1.01)
+    expected = [1.4591479, 1.0, 0.9182958, 0.0, 0.0]
+    entropies = np.ldexp(entropy_steps(tables, 6, grid), -grid.bits)
+    assert entropies == pytest.approx(expected, abs=2.0**-grid.bits * 1.01)
 
 
 def test_mean_su_needs_a_lower_bound_under_add_remove() -> None:
@@ -114,8 +114,8 @@ def test_full_tables_gain_by_dampening() -> None:
     delta = ContextSensitivity(merged_levels([a, b]), sums, unit, True, cap, 6000)
     local = dampened(q + 6000 * unit, delta, 20) / 2**20
     exact = q / cap
-    for scores, wanted in ((exact, 0.784), (local, 0.99997)):
-        assert 1 / (1 + np.exp((scores[0] - scores[1]) / 2)) == pytest.approx(wanted, abs=1e-3)
+    for scores, expected in ((exact, 0.784), (local, 0.99997)):
+        assert 1 / (1 + np.exp((scores[0] - scores[1]) / 2)) == pytest.approx(expected, abs=1e-3)
     assert exponential_probabilities([0, 0], 0.5) == [0.5, 0.5]
 
 

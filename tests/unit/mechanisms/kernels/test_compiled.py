@@ -44,7 +44,7 @@ def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
     results = []
     for value in (1, 2):
         (copy / "coins.py").write_text(CALLEE.format(value))
-        # -B: bytecode knows its source by size and whole second, which here are the same.
+        # -B: bytecode is matched by size and whole second of its source, which are equal here.
         run = [sys.executable, "-B", "-c", "from mechanisms.draws import draw; print(draw())"]
         results.append(subprocess.check_output(run, cwd=tmp_path, env={"PYTHONPATH": "."}))
     assert [int(result) for result in results] == [1, 2]
@@ -66,9 +66,9 @@ def test_two_processes_that_compile_at_once_keep_their_code_apart(
 
     compiled.compiled(first_level)(small)
     before = index().read_bytes()
-    index().unlink()  # the other process read it before it was there
+    index().unlink()  # The other process looked before the file existed
     compiled.compiled(first_level)(large)
-    index().write_bytes(before)  # and has written its own first
+    index().write_bytes(before)  # and wrote its own file first.
     kernel: Any = compiled.compiled(first_level)
     assert kernel(small) == 7
     assert kernel.signatures == [(numba.typeof(small),)]

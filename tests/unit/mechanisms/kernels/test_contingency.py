@@ -35,9 +35,9 @@ def test_random_columns(types: Any, rows: int, levels: int, classes: int, seed: 
     labels = rng.integers(0, classes, rows).astype(types[1])
     constant = np.zeros(rows, np.uint8)
     columns = [(codes, levels), (constant, 2)]
-    found = contingency_tables(columns, (labels, classes))
-    assert found[0].tolist() == plain(codes, labels, levels, classes)
-    assert found[1].tolist() == plain(constant, labels, 2, classes)
+    tables = contingency_tables(columns, (labels, classes))
+    assert tables[0].tolist() == plain(codes, labels, levels, classes)
+    assert tables[1].tolist() == plain(constant, labels, 2, classes)
     assert level_counts(codes, levels).tolist() == np.bincount(codes, minlength=levels).tolist()
 
 
@@ -52,7 +52,7 @@ def test_blocks_and_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(contingency, "BLOCK", 100)
     rng = np.random.default_rng(1)
     codes, labels = rng.integers(0, 5, 1234), rng.integers(0, 3, 1234)
-    found = contingency_tables([(codes, 5), (labels, 3)], (labels, 3), Pool())
-    assert found[0].tolist() == plain(codes, labels, 5, 3)
-    assert found[1].tolist() == plain(labels, labels, 3, 3)
+    tables = contingency_tables([(codes, 5), (labels, 3)], (labels, 3), Pool())
+    assert tables[0].tolist() == plain(codes, labels, 5, 3)
+    assert tables[1].tolist() == plain(labels, labels, 3, 3)
     assert level_counts(codes, 5, Pool()).tolist() == np.bincount(codes).tolist()

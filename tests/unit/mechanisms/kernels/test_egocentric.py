@@ -71,10 +71,10 @@ def tables(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
-    """Every kernel of one ego against its twin; the cost that was chosen."""
+    """Compare every kernel of one ego with its twin; return the cost of the chosen one."""
     g = ranked(*rows_of(graph))
     place = np.zeros(g.nodes, np.int32)
-    # Room for one number only: the list has to grow on its way.
+    # A capacity of one, so that the list has to grow.
     room = np.empty(1, np.uint32)
     down, starts = kernels._inner_edges(g.indptr, g.indices, g.split, ego, place, room)
     assert not place.any()
@@ -91,13 +91,13 @@ def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
     assert costs == plain_costs([len(row) for row in full], sum(map(len, expected)))
 
     active = [i for i, row in enumerate(full) if row]
-    kept = [sorted(active.index(j) for j in full[i]) for i in active]
+    inner_rows = [sorted(active.index(j) for j in full[i]) for i in active]
     indptr, inner = kernels._inner_rows(down, starts, degrees)
-    assert [inner[a:b].tolist() for a, b in pairwise(indptr)] == kept
+    assert [inner[a:b].tolist() for a, b in pairwise(indptr)] == inner_rows
 
     saving, gain = tables(g.largest_degree)
     count = np.zeros(g.largest_degree, np.int32)
-    saved = plain_saved(kept)
+    saved = plain_saved(inner_rows)
     assert kernels._saved_by_paths(indptr, inner, gain, count) == saved
     assert not count.any()
     assert kernels._saved_by_matrix(indptr, inner, saving) == saved
@@ -133,7 +133,7 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
     graph = NAMED[name]
     g = ranked(*rows_of(graph))
     _, steps = egocentric_block(g, 0, g.nodes)
-    # All egos of a small graph, a dozen of a large one: the plain twins judge every one.
+    # All egos of a small graph, a dozen of a large one, each against the plain twins.
     for rank in range(0, g.nodes, 1 + g.nodes // 12):
         v = int(g.order[rank])
         ego = nx.ego_graph(graph, v)
@@ -145,11 +145,11 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
 def test_the_reference_graph() -> None:
     g = ranked(*rows_of(REFERENCE))
     _, steps = egocentric_block(g, 0, g.nodes)
-    found = {REFERENCE_NODES[v]: int(s) for v, s in zip(g.order, steps, strict=True)}
-    assert found["a"] == 13 * 2**GRID_BITS // 2
-    assert found["v0"] == 0
+    utilities = {REFERENCE_NODES[v]: int(s) for v, s in zip(g.order, steps, strict=True)}
+    assert utilities["a"] == 13 * 2**GRID_BITS // 2
+    assert utilities["v0"] == 0
     # The reference graph has a mirror: a and b, v0 v1 and v4 v5.
-    assert found["b"] == found["a"]
+    assert utilities["b"] == utilities["a"]
 
 
 def test_a_path_and_a_star_by_hand() -> None:
@@ -182,11 +182,11 @@ def test_a_neighbourhood_too_wide_for_a_matrix_is_never_given_one() -> None:
 
 
 def test_savings_are_those_of_the_rounded_reciprocals() -> None:
-    found = savings(3000).tolist()
+    values = savings(3000).tolist()
     exact = [Fraction(2**GRID_BITS, 1 + c) for c in range(3001)]
-    tau = [2**GRID_BITS - s for s in found]
+    tau = [2**GRID_BITS - s for s in values]
     assert all(abs(t - e) <= Fraction(1, 2) for t, e in zip(tau, exact, strict=True))
-    assert found[:2] == [0, 2 ** (GRID_BITS - 1)]
+    assert values[:2] == [0, 2 ** (GRID_BITS - 1)]
     # What the proof of admissibility needs (selection.md, section 3).
     steps = [a - b for a, b in pairwise(tau)]
     assert all(0 <= step <= 2 ** (GRID_BITS - 1) for step in steps)

@@ -57,8 +57,8 @@ def test_rows_and_duplicates_are_those_of_the_plain_twins(
     nodes, edges = case
     indptr, indices = compressed_rows(*columns(edges), nodes)
     assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)
-    found = [indices[indptr[v] : indptr[v + 1]].tolist() for v in range(nodes)]
-    assert found == plain_rows(edges, nodes)
+    rows = [indices[indptr[v] : indptr[v + 1]].tolist() for v in range(nodes)]
+    assert rows == plain_rows(edges, nodes)
     assert first_duplicate(*columns(edges), nodes) == plain_first_duplicate(edges)
 
 

@@ -20,16 +20,16 @@ denominators = st.integers(1, LIMIT - 1)
 @example(a=-1, b=LIMIT - 1, bits=20)
 @example(a=0, b=1, bits=0)
 def test_it_is_the_floor_of_the_scaled_quotient(a: int, b: int, bits: int) -> None:
-    wanted = (a << bits) // b
-    if abs(wanted) < 2**63:
-        assert scaled_floor(np.array([a]), np.array([b]), bits).tolist() == [wanted]
-        assert scaled_floor(np.array([a]), b, bits).tolist() == [wanted]
+    quotient = (a << bits) // b
+    if abs(quotient) < 2**63:
+        assert scaled_floor(np.array([a]), np.array([b]), bits).tolist() == [quotient]
+        assert scaled_floor(np.array([a]), b, bits).tolist() == [quotient]
 
 
 def test_shapes_are_kept_and_views_are_read_as_they_stand() -> None:
     values = np.arange(-12, 12, dtype=np.int64)[::2]
-    found = scaled_floor(values, 5, 3)
-    assert found.tolist() == [8 * int(a) // 5 for a in values]
+    quotients = scaled_floor(values, 5, 3)
+    assert quotients.tolist() == [8 * int(a) // 5 for a in values]
     assert scaled_floor(np.zeros(0, dtype=np.int64), 5, 3).shape == (0,)
 
 

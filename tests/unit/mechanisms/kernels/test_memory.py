@@ -1,4 +1,4 @@
-"""What a preparation takes of memory, and into how many parts it is cut to fit."""
+"""The memory of a preparation, and the number of parts into which it is cut to fit."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Wide(Executor):
         done: Callable[[int], None] | None = None,
     ) -> list[PartResult]:
         def counted(workers: int) -> Sequence[Part]:
-            made = cut(workers)
-            self.parts.append(len(made))
-            return made
+            pieces = cut(workers)
+            self.parts.append(len(pieces))
+            return pieces
 
         return super().spread(kernel, arrays, counted, work=work, done=done)
 
@@ -64,8 +64,8 @@ class Wide(Executor):
 def prepared(name: str, executor: Any, **options: int) -> dict[str, bytes]:
     rows = rows_of(NAMED[name])
     columns = prepare_graph(*rows, executor, **options)
-    found = prepare_totals(*rows, columns["co_degree"], executor, **options)
-    return {key: array.tobytes() for key, array in {**columns, **found}.items()}
+    totals = prepare_totals(*rows, columns["co_degree"], executor, **options)
+    return {key: array.tobytes() for key, array in {**columns, **totals}.items()}
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -77,8 +77,8 @@ def test_all_pairs(rows: int, levels: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     columns = [(rng.integers(0, n, rows).astype(np.uint8 if n <= 256 else np.uint16), n)
                for n in levels]  # fmt: skip
-    wanted = [*combinations(range(len(levels)), 2), (0, 0), (1, 0)]
-    for (i, j), table in zip(wanted, pair_tables(columns, wanted), strict=True):
+    pairs = [*combinations(range(len(levels)), 2), (0, 0), (1, 0)]
+    for (i, j), table in zip(pairs, pair_tables(columns, pairs), strict=True):
         assert table.dtype == np.int64
         assert table.tolist() == plain_table(columns[i][0], columns[j][0], (levels[i], levels[j]))
 
@@ -86,18 +86,18 @@ def test_all_pairs(rows: int, levels: list[int], seed: int) -> None:
 def test_blocks_tiles_and_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     columns = [(rng.integers(0, n, 2345).astype(np.uint8), n) for n in (2, 3, 2, 2, 4)]
-    wanted = list(combinations(range(5), 2))
-    whole = [table.tolist() for table in pair_tables(columns, wanted)]
+    columns_of_pairs = list(combinations(range(5), 2))
+    whole = [table.tolist() for table in pair_tables(columns, columns_of_pairs)]
     partial = rng.random((13, 4))
     clusters = cluster_counts(columns, partial)
     monkeypatch.setattr(pairs, "BLOCK", 128)
     monkeypatch.setattr(assignment, "BLOCK", 100)
-    assert [table.tolist() for table in pair_tables(columns, wanted, Pool())] == whole
+    assert [table.tolist() for table in pair_tables(columns, columns_of_pairs, Pool())] == whole
     offsets = [0, 2, 5, 7, 9]
     codes = stacked(columns)
     plain = plain_clusters(codes, offsets, partial)
-    for found in (clusters, cluster_counts(columns, partial, Pool())):
-        assert (found[0].tolist(), found[1].tolist()) == plain
+    for counts in (clusters, cluster_counts(columns, partial, Pool())):
+        assert (counts[0].tolist(), counts[1].tolist()) == plain
 
 
 def test_packed_bits_are_the_rows() -> None:
@@ -125,9 +125,9 @@ def test_subsets(rows: int, levels: list[int], size: int, seed: int, dense: int)
     before, subsets.DENSE = subsets.DENSE, dense
     try:
         every = np.array(list(combinations(range(len(levels)), size + 1)), np.int64)
-        found = subset_sums(codes, sizes, every, sums)
-        assert found.tolist() == [plain_sums(codes, chosen, sums) for chosen in every]
-        assert subset_sums(codes, sizes, every, sums, Pool()).tolist() == found.tolist()
+        results = subset_sums(codes, sizes, every, sums)
+        assert results.tolist() == [plain_sums(codes, chosen, sums) for chosen in every]
+        assert subset_sums(codes, sizes, every, sums, Pool()).tolist() == results.tolist()
         listed = np.array(list(combinations(range(1, len(levels)), size)), np.int64)
         purest = plain_purest(codes, levels, 0, listed)
         for executor in (None, Pool()):

@@ -20,8 +20,8 @@ def test_every_node_has_the_table_of_its_rows(seed: int, rows: int, nodes: int) 
     columns = [(generator.integers(0, k, rows).astype(np.uint8), k) for k in (2, 5)]
     labels = generator.integers(0, 3, rows).astype(np.uint8)
     where = generator.integers(-1, nodes, rows).astype(np.int32)
-    found = node_tables(columns, (labels, 3), where, nodes, Inline())
-    for (codes, levels), tables in zip(columns, found, strict=True):
+    by_column = node_tables(columns, (labels, 3), where, nodes, Inline())
+    for (codes, levels), tables in zip(columns, by_column, strict=True):
         assert tables.shape == (nodes, levels, 3)
         expected = Counter(zip(where.tolist(), codes.tolist(), labels.tolist(), strict=True))
         for node in range(nodes):

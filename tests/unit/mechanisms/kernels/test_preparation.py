@@ -84,8 +84,8 @@ def test_the_reference_graph() -> None:
 @pytest.mark.parametrize("name", ["power law", "caves", "isolated among others", "one node"])
 def test_workers_do_not_change_a_bit(name: str, workers: int) -> None:
     rows = rows_of(NAMED[name])
-    expected, found = prepare_graph(*rows, Inline()), prepare_graph(*rows, Threads(workers))
-    assert all(np.array_equal(expected[column], found[column]) for column in GRAPH_COLUMNS)
+    expected, actual = prepare_graph(*rows, Inline()), prepare_graph(*rows, Threads(workers))
+    assert all(np.array_equal(expected[column], actual[column]) for column in GRAPH_COLUMNS)
 
 
 @pytest.mark.parametrize("size", [1, 3, 17])
@@ -98,8 +98,8 @@ def test_odd_blocks_do_not_change_a_bit(size: int, monkeypatch: pytest.MonkeyPat
         return [(v, min(v + size, len(work))) for v in range(0, len(work), size)]
 
     monkeypatch.setattr(preparation, "equal_blocks", blocks)
-    found = prepare_graph(*rows, Inline())
-    assert all(np.array_equal(expected[column], found[column]) for column in GRAPH_COLUMNS)
+    actual = prepare_graph(*rows, Inline())
+    assert all(np.array_equal(expected[column], actual[column]) for column in GRAPH_COLUMNS)
 
 
 def test_read_only_maps_are_prepared_like_arrays(tmp_path: Path) -> None:
@@ -107,29 +107,29 @@ def test_read_only_maps_are_prepared_like_arrays(tmp_path: Path) -> None:
     for name, array in zip(("indptr", "indices"), rows, strict=True):
         np.save(tmp_path / f"{name}.npy", array)
     mapped = [np.load(tmp_path / f"{n}.npy", mmap_mode="r") for n in ("indptr", "indices")]
-    expected, found = prepare_graph(*rows, Inline()), prepare_graph(*mapped, Inline())
-    assert all(np.array_equal(expected[column], found[column]) for column in GRAPH_COLUMNS)
+    expected, actual = prepare_graph(*rows, Inline()), prepare_graph(*mapped, Inline())
+    assert all(np.array_equal(expected[column], actual[column]) for column in GRAPH_COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["power law", "one node", "star", "no edges"])
 def test_progress_rises_to_one(name: str) -> None:
-    told: list[float] = []
-    prepare_graph(*rows_of(NAMED[name]), Threads(2), told.append)
-    assert told == sorted(told)
-    assert told[0] > 0
-    assert told[-1] == 1
+    shares: list[float] = []
+    prepare_graph(*rows_of(NAMED[name]), Threads(2), shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] > 0
+    assert shares[-1] == 1
 
 
 def test_what_progress_raises_stops_the_preparation() -> None:
-    told: list[float] = []
+    shares: list[float] = []
 
     def stop(share: float) -> None:
-        told.append(share)
+        shares.append(share)
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
         prepare_graph(*rows_of(NAMED["power law"]), Inline(), stop)
-    assert len(told) == 1
+    assert len(shares) == 1
 
 
 def test_a_degree_bound_beyond_64_bits_is_refused() -> None:
@@ -153,8 +153,8 @@ def test_work_above_the_limit_is_known_before_it_is_counted(
     whole = preparation_work(*rows)
     assert preparation_work(*rows, limit=whole) == whole
     monkeypatch.setattr(preparation, "egocentric_work", lambda graph: pytest.fail(str(graph)))
-    known = preparation_work(*rows, limit=0)
-    assert 0 < known < whole
+    partial = preparation_work(*rows, limit=0)
+    assert 0 < partial < whole
 
 
 def test_work_grows_with_what_has_to_be_looked_at() -> None:

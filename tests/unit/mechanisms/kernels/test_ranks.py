@@ -13,18 +13,18 @@ from tests.unit.mechanisms.kernels.oracles import NAMED, by_rank, graphs, rows_o
 
 
 def check(graph: nx.Graph) -> None:
-    found = ranked(*rows_of(graph))
+    ranking = ranked(*rows_of(graph))
     order, rows = by_rank(graph)
-    assert found.nodes == len(graph)
-    assert found.largest_degree == max(len(row) for row in rows)
-    assert found.order.tolist() == order
+    assert ranking.nodes == len(graph)
+    assert ranking.largest_degree == max(len(row) for row in rows)
+    assert ranking.order.tolist() == order
     for r, row in enumerate(rows):
-        start, split, end = found.indptr[r], found.split[r], found.indptr[r + 1]
-        assert found.indices[start:end].tolist() == sorted(row)
-        assert found.indices[start:split].tolist() == sorted(s for s in row if s < r)
+        start, split, end = ranking.indptr[r], ranking.split[r], ranking.indptr[r + 1]
+        assert ranking.indices[start:end].tolist() == sorted(row)
+        assert ranking.indices[start:split].tolist() == sorted(s for s in row if s < r)
     below = [sum(s < r for s in row) for r, row in enumerate(rows)]
     steps = [25 + sum(4 + below[s] for s in row) for row in rows]
-    assert search_work(found).tolist() == [4 * step for step in steps]
+    assert search_work(ranking).tolist() == [4 * step for step in steps]
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""Rows by windows are those that are sorted at once, whatever the windows."""
+"""Rows built by windows equal rows sorted in one piece, for all windows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_windows_change_nothing(case: tuple[int, list[tuple[int, int]]], window:
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 20))
 def test_a_window_holds_what_it_may_or_one_row(degrees: list[int], window: int) -> None:
     indptr = np.concatenate(([0], np.cumsum(degrees)))
-    found = windows(indptr, window)
-    assert [first for first, _ in found] == [0, *(last for _, last in found[:-1])]
-    assert found[-1][1] == len(degrees)
-    for first, last in found:
+    ranges = windows(indptr, window)
+    assert [first for first, _ in ranges] == [0, *(last for _, last in ranges[:-1])]
+    assert ranges[-1][1] == len(degrees)
+    for first, last in ranges:
         assert first + 1 == last or indptr[last] - indptr[first] <= window
 
 

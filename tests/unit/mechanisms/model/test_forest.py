@@ -78,7 +78,7 @@ def random_records(rows: int, seed: int) -> TableRecords:
 
 
 def label_of(tree: Tree, records: TableRecords, row: int) -> str:
-    """The definition, word by word."""
+    """The label of a row by the definition."""
     while "label" not in tree:
         name = tree["attribute"]
         level = DOMAIN.attribute(name).levels[records.codes[name][row]]
@@ -94,12 +94,12 @@ def label_of(tree: Tree, records: TableRecords, row: int) -> str:
 
 def plain(records: TableRecords, listed: list[Tree], positive: str) -> list[tuple[int, int]]:
     actual = [CLASS.levels[code] == positive for code in records.codes["class"]]
-    found = []
+    counts = []
     for tree in listed:
         said = [label_of(tree, records, row) == positive for row in range(len(actual))]
         pairs = list(zip(said, actual, strict=True))
-        found.append((pairs.count((True, True)), pairs.count((False, False))))
-    return found
+        counts.append((pairs.count((True, True)), pairs.count((False, False))))
+    return counts
 
 
 @settings(deadline=None, max_examples=150)
@@ -114,11 +114,11 @@ def test_every_tree_counts_as_a_plain_walk(
 ) -> None:
     records = random_records(rows, seed)
     flat = forest(listed, DOMAIN, "class", positive)
-    found = confusion(records, flat)
-    counts = zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True)
+    hits = confusion(records, flat)
+    counts = zip(hits.true_positives.tolist(), hits.true_negatives.tolist(), strict=True)
     assert list(counts) == plain(records, listed, positive)
     actual = sum(CLASS.levels[code] == positive for code in records.codes["class"])
-    assert (found.positives, found.negatives) == (actual, rows - actual)
+    assert (hits.positives, hits.negatives) == (actual, rows - actual)
     # Children stand behind their parents: one pass from the back evaluates all.
     inner = np.flatnonzero(flat.literal >= 0)
     assert (flat.yes[inner] > inner).all()
@@ -161,8 +161,8 @@ def test_blocks_and_workers_change_nothing(workers: int) -> None:
                 return list(pool.map(kernel, parts))
 
     records = random_records(3 * forests.BLOCK + 17, 5)
-    found = confusion(records, forest(TREES, DOMAIN, "class", "a"), Pool())
-    counts = zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True)
+    hits = confusion(records, forest(TREES, DOMAIN, "class", "a"), Pool())
+    counts = zip(hits.true_positives.tolist(), hits.true_negatives.tolist(), strict=True)
     assert list(counts) == plain(records, TREES, "a")
 
 
@@ -174,9 +174,9 @@ def test_kernels_follow_their_plain_twins() -> None:
     bits = [int(word) >> i & 1 for word in words for i in range(64)]
     assert bits == [*(int(code == 2) for code in codes), *[0] * (256 - 200)]
     literals = forests._literal_words(forests._columns(records, flat), flat, slice(0, 200), 4)
-    asked = {column.attribute: literals[column.first] for column in flat.columns}
-    assert (asked["colour"] == forests._level_words(codes, 0)).all()
-    over = [int(word) >> i & 1 for word in asked["age"] for i in range(64)]
+    words_of = {column.attribute: literals[column.first] for column in flat.columns}
+    assert (words_of["colour"] == forests._level_words(codes, 0)).all()
+    over = [int(word) >> i & 1 for word in words_of["age"] for i in range(64)]
     assert over[:200] == [int(value >= 33) for value in records.values["age"]]
 
 

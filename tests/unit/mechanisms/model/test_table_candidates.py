@@ -1,4 +1,4 @@
-"""Candidates over a table: named as the domain names them, refused where it lacks them."""
+"""Candidates over a table have the names of the domain; unknown ones are refused."""
 
 from __future__ import annotations
 

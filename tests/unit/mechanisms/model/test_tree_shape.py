@@ -1,4 +1,4 @@
-"""Trees of any form: accepted or refused without recursion, whatever their size."""
+"""Trees of any shape and size are accepted or refused without recursion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAF = {"label": "yes"}
 
 
 def path(depth: int) -> dict[str, Any]:
-    """A threshold at every level; the way below goes on."""
+    """A tree that is one long path, with a threshold at every level."""
     tree: dict[str, Any] = dict(LEAF)
     for level in range(depth):
         tree = {"attribute": "age", "threshold": level, "below": tree, "above": dict(LEAF)}

@@ -12,13 +12,13 @@ from scipy.stats import chi2
 
 from mechanisms.noise.rate import Rate
 
-#: A test that holds every sample of a file against its law errs this often a sample.
+#: The probability of a false alarm per sample.
 FALSE_ALARM = 1e-6
 FEWEST = 5.0
 
 
 def p_value(observed: NDArray[np.int64], law: Sequence[Fraction | float]) -> float:
-    """How often a sample of this size is at least this far from ``law``, which sums to one."""
+    """The probability that a sample is at least this far from ``law``, which sums to one."""
     expected = np.array([float(share) for share in law]) * observed.sum()
     assert math.isclose(expected.sum(), observed.sum())
     assert expected.min() >= FEWEST
@@ -26,16 +26,16 @@ def p_value(observed: NDArray[np.int64], law: Sequence[Fraction | float]) -> flo
 
 
 def base(rate: Rate) -> Fraction:
-    """p = e^−λ to the precision of a float: far below what any sample can tell."""
+    """p = e^−λ as a float, which is more exact than any sample can detect."""
     return Fraction(math.exp(-rate.exponent()))
 
 
 def geometric_p_value(noise: NDArray[np.int64], rate: Rate) -> float:
     """Up to 256 bins of equal mass, then tails that halve, else a cut tail goes unseen."""
     lam = float(rate.exponent())
-    wanted = [j / 256 for j in range(255, 0, -1)] + [2.0**-i / 256 for i in range(64)]
+    bounds = [j / 256 for j in range(255, 0, -1)] + [2.0**-i / 256 for i in range(64)]
     edges, masses, tail = [0], [], 1.0
-    for share in wanted:
+    for share in bounds:
         edge = math.ceil(-math.log(share) / lam)
         beyond = math.exp(-lam * edge)
         if (tail - beyond) * noise.size < FEWEST or beyond * noise.size < FEWEST:

@@ -1,4 +1,4 @@
-"""The laws of selection by other roads than ``mechanisms.selection.laws`` takes."""
+"""The laws of selection, derived differently from ``mechanisms.selection.laws``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import factorial, prod
 
 
 def by_all_orders(scores: Sequence[int], p: Fraction) -> list[Fraction]:
-    """Permute-and-flip as its paper states it: a uniform order, a coin for each in turn."""
+    """Permute-and-flip as in its paper: a uniform order, then one coin per candidate."""
     best = max(scores)
     coin = [p ** (best - score) for score in scores]
     law = [Fraction(0)] * len(scores)
@@ -27,7 +27,7 @@ def by_geometric_argmax(scores: Sequence[int], p: Fraction) -> list[Fraction]:
 
 
 def by_lowest_index(scores: Sequence[int], p: Fraction) -> list[Fraction]:
-    """What is not permute-and-flip: ties to the lowest index."""
+    """A wrong variant of permute-and-flip that gives ties to the lowest index."""
     return _geometric_argmax(scores, p, lambda tied: {min(tied): Fraction(1)})
 
 
@@ -58,8 +58,8 @@ def _geometric_argmax(scores, p, shares):  # type: ignore[no-untyped-def]
 def one_shot_by_cells(answer: tuple[int, ...], scores: Sequence[int], p: Fraction) -> Fraction:
     """P(the k largest of s + G, ties in random order, are ``answer``), from the top cell down.
 
-    Those that reach the highest score have lost all memory of theirs: they stand in uniform
-    order. Below it cells are finitely many.
+    The noise is memoryless: candidates that reach the highest score are in uniform order. Below
+    it there are finitely many cells.
     """
     best, n, k = max(scores), len(scores), len(answer)
     total = Fraction(0)

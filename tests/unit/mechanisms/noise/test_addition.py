@@ -1,4 +1,4 @@
-"""A vector takes its noise from one stream of words, whatever blocks and parts it is cut into."""
+"""A vector takes its noise from one stream of words, for all blocks and parts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Several(Inline):
 def test_blocks_of_any_size_are_one_stream(
     kernel: Kernel, twin: Callable[..., int], size: int, rate: Rate, seed: int
 ) -> None:
-    """Word for word what the plain twin draws: so no cut changes the law."""
+    """The draws are those of the plain twin, so that no division into blocks changes the law."""
     values = np.arange(-10, 10)
     noisy = values.copy()
     add_noise_in_blocks(kernel, noisy, rate, SeededRandomness(seed).stream(), size)

@@ -92,7 +92,7 @@ CORNERS = [
 
 
 def wrong_corners(quotient: object) -> int:
-    """How many corners a way to compute ⌊(u + bv) / a⌋ gets wrong."""
+    """The number of corner cases in which a computation of ⌊(u + bv) / a⌋ is wrong."""
     assert callable(quotient)
     return sum(
         int(quotient(U(u), U(v), U(rate.a), U(rate.b))) != (u + rate.b * v) // rate.a
@@ -105,7 +105,7 @@ def test_the_quotient_is_exact_at_every_corner() -> None:
 
 
 def test_a_signed_operand_is_caught() -> None:
-    """Compilers have turned int64 · uint64 into float64, as NumPy does: the low bits are gone."""
+    """Compilers and NumPy turn int64 · uint64 into float64, which loses the low bits."""
     assert isinstance(np.int64(1) * U(1), np.float64)
 
     def signed(u: np.uint64, v: np.uint64, a: np.uint64, b: np.uint64) -> np.float64:

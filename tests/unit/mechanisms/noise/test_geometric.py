@@ -1,7 +1,7 @@
 """The law of geometric noise: chi-squares of 10⁶ draws, and what they catch.
 
 Every sample is rejected below 10⁻⁶; the seven rates in two block sizes are fourteen samples, so a
-correct sampler fails for 1.4·10⁻⁵ of all seeds. The seed is fixed: it fails for ever or never.
+correct sampler fails for 1.4·10⁻⁵ of all seeds. The seed is fixed: the result never changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_tiny_blocks_keep_the_law(rate: Rate) -> None:
 
 
 def test_a_cut_draw_that_starts_afresh_is_caught() -> None:
-    """Long draws are cut more often, and long draws are large noise: the mean falls."""
+    """Long draws are large noise and are cut more often, so the mean falls."""
     rate = RATES[1]
     noise = zeros(DRAWS // 5)
     _redrawing_cut_draws(noise, rate, TINY)
@@ -76,7 +76,7 @@ def off_by_three_percent(rate: Rate) -> Rate:
 
 
 def _redrawing_cut_draws(noise: Integers, rate: Rate, size: int) -> None:
-    """What is wrong with it: the block that follows a cut does not begin with the cut words."""
+    """A wrong variant: the block after a cut draw does not begin with the cut words."""
     source = SeededRandomness(3).stream()
     a, b, keep = np.uint64(rate.a), np.uint64(rate.b), np.uint64(mask(rate.b))
     done = 0
@@ -102,7 +102,7 @@ def _drawn_by(draw: Callable[..., Any], rate: Rate) -> Integers:
 
 @numba.njit
 def _clipped(a, b, keep, words, at):  # type: ignore[no-untyped-def]
-    """``geometric`` but for a run that stops at seven, which no product would overflow."""
+    """A wrong ``geometric`` whose runs stop at seven."""
     while True:
         u, at = below(b, keep, words, at)
         accepted, at = bernoulli_exp(u, b, keep, words, at)

@@ -41,21 +41,21 @@ def test_every_stream_has_a_key_of_its_own() -> None:
 
 
 def test_a_short_piece_is_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every byte asked for is used once, and the first long piece begins the keystream."""
-    asked: list[bytes] = []
+    """Every byte of the system is used once; the first long piece starts the keystream."""
+    pieces: list[bytes] = []
 
-    def given(count: int) -> bytes:
-        asked.append(bytes((len(asked) + place) % 251 for place in range(count)))
-        return asked[-1]
+    def urandom(count: int) -> bytes:
+        pieces.append(bytes((len(pieces) + place) % 251 for place in range(count)))
+        return pieces[-1]
 
-    monkeypatch.setattr(keystream.os, "urandom", given)
+    monkeypatch.setattr(keystream.os, "urandom", urandom)
     source = Keystream()
     short = [source.words(count) for count in (3, keystream.SHORT)]
-    assert [piece.tobytes() for piece in short] == asked
+    assert [piece.tobytes() for piece in short] == pieces
     assert all(piece.dtype == np.uint64 and piece.flags.writeable for piece in short)
     long = source.words(keystream.SHORT + 1)
     after = source.words(2)
-    assert [len(bytes_) for bytes_ in asked] == [24, 8 * keystream.SHORT, 32]
-    encryptor = Cipher(ChaCha20(asked[-1], bytes(16)), mode=None).encryptor()
+    assert [len(bytes_) for bytes_ in pieces] == [24, 8 * keystream.SHORT, 32]
+    encryptor = Cipher(ChaCha20(pieces[-1], bytes(16)), mode=None).encryptor()
     stream = encryptor.update(bytes(8 * (keystream.SHORT + 3)))
     assert long.tobytes() + after.tobytes() == stream

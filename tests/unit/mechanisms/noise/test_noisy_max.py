@@ -1,4 +1,4 @@
-"""Selection by noisy max against its law, ours and OpenDP's, and the mistakes that show.
+"""Noisy max of this project and of OpenDP against its law, and mistakes that are detected.
 
 Samples of 2·10⁶ selections (OpenDP: 5·10³), each rejected below 10⁻⁶: with the three of each kind
 a correct sampler fails for 9·10⁻⁶ of all seeds at most.
@@ -116,7 +116,7 @@ def ordered_fit(drawn: list[tuple[int, ...]], law: dict) -> float:
 
 
 def test_the_ordered_top_has_its_law() -> None:
-    """The whole path, 2·10⁴ draws of two of four; the laws differ, and the check tells them."""
+    """2·10⁴ draws of two of four; the check also distinguishes the different laws."""
     rate = Rate.of(4 * EPSILON, 0, 2)
     scores, p = np.array(TOP), base(rate)
     one_shot = one_shot_probabilities(TOP, p, 2)

@@ -1,4 +1,4 @@
-"""The race: brackets that hold the truth, and an answer that is a function of the bits alone."""
+"""The race: brackets contain the exact value, and only the random bits decide the answer."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_refinement_never_changes_an_answer(
 
 
 def test_wide_brackets_are_refined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2⁴⁰ is wide enough to overlap, so the test above is about something."""
+    """Brackets of 2⁴⁰ do overlap, so the test above exercises the refinement."""
     refined: list[int] = []
     true_first = race_module.first_in_order
 

@@ -1,4 +1,4 @@
-"""Rates: what they are, and where exact arithmetic ends."""
+"""Rates: their values, and the limits of exact arithmetic."""
 
 from __future__ import annotations
 

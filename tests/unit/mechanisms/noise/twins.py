@@ -1,4 +1,4 @@
-"""The coins in plain Python integers, as the literature writes them: no range, no block."""
+"""The coins as in the literature, in Python integers without bounds or blocks."""
 
 from __future__ import annotations
 

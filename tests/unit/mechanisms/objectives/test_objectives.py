@@ -1,4 +1,4 @@
-"""Objectives: what they are made of, and that the single one changes nothing."""
+"""Objectives: their members, and that a single one equals its utility."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_a_single_objective_is_its_utility(name: str, sensitivity: Sensitivity) 
     grid = objective.grid(dataset, everyone, sensitivity)
     assert grid == utility.grid(dataset, everyone, sensitivity)
     records = records_of(TRIANGLE_AND_TAIL)
-    found = objective.measure(records, dataset, everyone, sensitivity, grid)
-    wanted = utility.measure(records, dataset, everyone, sensitivity, grid)
-    assert found.utilities.tolist() == wanted.utilities.tolist()
-    assert type(found.delta) is type(wanted.delta)
+    actual = objective.measure(records, dataset, everyone, sensitivity, grid)
+    expected = utility.measure(records, dataset, everyone, sensitivity, grid)
+    assert actual.utilities.tolist() == expected.utilities.tolist()
+    assert type(actual.delta) is type(expected.delta)
 
 
 def test_objectives_may_be_members_of_objectives() -> None:

@@ -1,4 +1,4 @@
-"""The Pareto score: worked values, a twin by definition, what is left after a draw, refusals."""
+"""The Pareto score: worked values, a twin by definition, scores after a draw, refusals."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_five_candidates() -> None:
         [2, 4, 4, 4, 4],
     ]
     assert delta.cap == 4
-    found = dampened_scores(-delta.dominators.astype(np.int64), delta, 20)
-    assert found.tolist() == [0, 0, -(1 << 20), -(1 << 20), -(3 << 19)]
+    scores = dampened_scores(-delta.dominators.astype(np.int64), delta, 20)
+    assert scores.tolist() == [0, 0, -(1 << 20), -(1 << 20), -(3 << 19)]
 
 
 def test_a_candidate_does_not_count_itself_among_its_rivals() -> None:
@@ -121,7 +121,7 @@ def test_delta_is_that_of_the_definition(
     values, deltas, cap = case
     kept, pareto_sensitivity.CACHE_BYTES = pareto_sensitivity.CACHE_BYTES, 1 << 26 if keep else 64
     try:
-        found = measured(values, deltas, cap, horizon)
+        delta = measured(values, deltas, cap, horizon)
         while True:
             size = values.shape[1]
             twin = [
@@ -130,18 +130,18 @@ def test_delta_is_that_of_the_definition(
                 else [max(size - 1, 1)] * size
                 for t in range(horizon + 2)
             ]
-            assert found.dominators.tolist() == [
+            assert delta.dominators.tolist() == [
                 sum((values[:, s] > values[:, r]).all() for s in range(size)) for r in range(size)
             ]
             for t in data.draw(st.permutations(range(horizon + 2))):
-                assert found.at(t, np.arange(size)).tolist() == twin[t]
-                assert found.largest(t) == max(twin[t])
-            short = [sum(found.cap - row[r] for row in twin[:horizon]) for r in range(size)]
-            assert found.shortfall().tolist() == short
+                assert delta.at(t, np.arange(size)).tolist() == twin[t]
+                assert delta.largest(t) == max(twin[t])
+            short = [sum(delta.cap - row[r] for row in twin[:horizon]) for r in range(size)]
+            assert delta.shortfall().tolist() == short
             if size == 1:
                 break
             place = data.draw(st.integers(0, size - 1))
-            found = found.without(place)
+            delta = delta.without(place)
             values = np.delete(values, place, axis=1)
             deltas = [rows[:place] + rows[place + 1 :] for rows in deltas]
     finally:
@@ -158,10 +158,10 @@ def test_the_objective_measures_every_member_on_its_own_grid(sensitivity: Sensit
     grid = objective.grid(dataset, AllNodes(), sensitivity)
     assert grid == Grid(bits=0, cap=6, horizon=64, largest=6)
     assert objective.direction == -1
-    found = objective.measure(records_of(WHEEL), dataset, AllNodes(), sensitivity, grid)
+    result = objective.measure(records_of(WHEEL), dataset, AllNodes(), sensitivity, grid)
     # The hub has the highest degree, the others all have degree 2 and density 1.
-    assert found.utilities.tolist() == [0] * 7
-    judged = scores(found, grid, sensitivity, 20, objective.direction)
+    assert result.utilities.tolist() == [0] * 7
+    judged = scores(result, grid, sensitivity, 20, objective.direction)
     if sensitivity is not Sensitivity.SHIFTED:
         assert not judged.any()
 
@@ -170,12 +170,12 @@ def test_global_scores_divide_by_the_number_of_others() -> None:
     chain = graph_of(6, [(0, v) for v in range(1, 5)] + [(1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
     dataset, objective = dataset_of(6, 5), Pareto(NODES)
     grid = objective.grid(dataset, AllNodes(), Sensitivity.GLOBAL)
-    found = objective.measure(records_of(chain), dataset, AllNodes(), Sensitivity.GLOBAL, grid)
+    result = objective.measure(records_of(chain), dataset, AllNodes(), Sensitivity.GLOBAL, grid)
     # Node 5 has no edge: every node with a triangle is ahead in both respects.
-    assert found.utilities[5] == -5
-    wanted = [Fraction(int(u), 5) for u in found.utilities]
-    judged = scores(found, grid, Sensitivity.GLOBAL, 20, -1)
-    assert judged.tolist() == [(w * 2**20).__floor__() for w in wanted]
+    assert result.utilities[5] == -5
+    expected = [Fraction(int(u), 5) for u in result.utilities]
+    judged = scores(result, grid, Sensitivity.GLOBAL, 20, -1)
+    assert judged.tolist() == [(w * 2**20).__floor__() for w in expected]
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_a_member_may_be_a_weighted_sum() -> None:
     objective = Pareto([Term(both), Term(UTILITIES["egocentric_betweenness"])])
     dataset = dataset_of(7, 6)
     grid = objective.grid(dataset, AllNodes(), Sensitivity.LOCAL)
-    found = objective.measure(records_of(WHEEL), dataset, AllNodes(), Sensitivity.LOCAL, grid)
+    result = objective.measure(records_of(WHEEL), dataset, AllNodes(), Sensitivity.LOCAL, grid)
     # Rim: 2 + 100, hub: 6 + 20, and betweenness only at the hub.
-    assert found.utilities.tolist() == [0] * 7
+    assert result.utilities.tolist() == [0] * 7
 
 
 def test_what_another_objective_measured_is_refused() -> None:

@@ -32,7 +32,7 @@ def measured(
 ) -> Measurement:
     positives = rows // 3
     negatives = rows - positives
-    found = Confusion(
+    confusion = Confusion(
         np.array([tp % (positives + 1) for tp, _ in counts]),
         np.array([tn % (negatives + 1) for _, tn in counts]),
         positives,
@@ -44,14 +44,14 @@ def measured(
         Term(rate, Decimal(weight)) for rate, weight in zip(RATES.values(), weights, strict=True)
     ]
     objective = WeightedSum(terms)
-    grid = objective.grid(public, CountedTrees(len(counts), found), Sensitivity.LOCAL)
+    grid = objective.grid(public, CountedTrees(len(counts), confusion), Sensitivity.LOCAL)
     return objective.measure(
-        PrefixRecords(0), public, CountedTrees(len(counts), found), Sensitivity.LOCAL, grid
+        PrefixRecords(0), public, CountedTrees(len(counts), confusion), Sensitivity.LOCAL, grid
     )
 
 
 class Stepping:
-    """The same δ step by step, by the plain sum."""
+    """The same δ, computed step by step as a plain sum."""
 
     def __init__(self, sums: SumSensitivity) -> None:
         self.cap, self.horizon = sums.cap, sums.horizon
@@ -65,7 +65,7 @@ class Stepping:
 
 
 class Plain:
-    """One rate without a walk."""
+    """One rate, without the walk by runs."""
 
     def __init__(self, rate: RateSensitivity, member: int) -> None:
         one = rate.hits[member], rate.totals[member]
@@ -87,7 +87,7 @@ class Plain:
 
 
 def stepping(rate: RateSensitivity) -> Stepping:
-    """The sum that a delta in one piece was made of, put together again."""
+    """The same sum, rebuilt from the terms of a combined δ."""
     weighed = [
         WeightedMember(factor, Plain(rate, i), cap)  # type: ignore[arg-type]
         for i, (factor, _, cap, _) in enumerate(rate.members.tolist())
@@ -109,13 +109,13 @@ def test_scores_are_those_of_single_steps(
     counts: list[tuple[int, int]],
     weights: list[str],
 ) -> None:
-    found = measured(relation, rows, counts, weights)
-    fast = found.delta
+    result = measured(relation, rows, counts, weights)
+    fast = result.delta
     assert isinstance(fast, RateSensitivity)
     assert isinstance(fast, WalkedSensitivity)
     slow = stepping(fast)
     for dampen in (dampened_scores, flattened_scores):
-        assert (dampen(found.utilities, fast, 20) == dampen(found.utilities, slow, 20)).all()
+        assert (dampen(result.utilities, fast, 20) == dampen(result.utilities, slow, 20)).all()
     everyone = np.arange(len(counts))
     for t in range(rows + 3):
         assert (fast.at(t, everyone) == slow.at(t, everyone)).all()
@@ -142,23 +142,23 @@ def test_a_run_ends_where_the_next_step_is_larger(total: int, bits: int, replace
 def test_many_records_take_few_steps() -> None:
     rows = 9_000_000
     counts = [(2_000_000, 5_000_000), (10, rows), (rows, 0), *((i, rows // 3) for i in range(97))]
-    found = measured(ADD_REMOVE, rows, counts, ["3", "2"])
-    assert isinstance(found.delta, RateSensitivity)
-    steps, rest, width = found.delta.passed(np.abs(found.utilities))
+    result = measured(ADD_REMOVE, rows, counts, ["3", "2"])
+    assert isinstance(result.delta, RateSensitivity)
+    steps, rest, width = result.delta.passed(np.abs(result.utilities))
     assert (rest > 0).all()
     assert (rest <= width).all()
-    short = found.delta.shortfall()
-    horizon = found.delta.horizon
+    short = result.delta.shortfall()
+    horizon = result.delta.horizon
     for candidate in range(2):
         # The sum of all steps passed and the rest is the utility: by a coarse integral of δ.
-        total = integral(found.delta, candidate, int(steps[candidate])) + float(rest[candidate])
-        assert total == pytest.approx(float(found.utilities[candidate]), rel=1e-3)
+        total = integral(result.delta, candidate, int(steps[candidate])) + float(rest[candidate])
+        assert total == pytest.approx(float(result.utilities[candidate]), rel=1e-3)
         # So is K, up to where the cap is near: from there on it is counted one by one.
         near = rows // 3 * 2 - 20_000
-        total = near * found.delta.cap - integral(found.delta, candidate, near)
+        total = near * result.delta.cap - integral(result.delta, candidate, near)
         one = np.array([candidate])
         for t in range(near, horizon):
-            missing = found.delta.cap - int(found.delta.at(t, one)[0])
+            missing = result.delta.cap - int(result.delta.at(t, one)[0])
             if not missing:
                 break
             total += missing

@@ -46,21 +46,21 @@ def weighted(*terms: tuple[Objective, str | None]) -> WeightedSum:
     ],
 )
 def test_weights_become_whole_numbers(weights: list[str], whole: tuple[int, ...]) -> None:
-    fineness, found = next(whole_weights([exact_weight(Decimal(w)) for w in weights]))
-    assert (fineness, found) == (FINEST, whole)
+    fineness, numbers = next(whole_weights([exact_weight(Decimal(w)) for w in weights]))
+    assert (fineness, numbers) == (FINEST, whole)
 
 
 @settings(deadline=None)
 @given(st.lists(st.decimals("-1e6", "1e6", places=6).filter(bool), min_size=1, max_size=5))
 def test_rounded_weights_are_the_nearest_and_never_zero(weights: list[Decimal]) -> None:
-    wanted = [exact_weight(weight) for weight in weights]
-    largest = max(map(abs, wanted))
-    for fineness, found in whole_weights(wanted):
-        if max(map(abs, found)) != 1 << fineness:
+    exact = [exact_weight(weight) for weight in weights]
+    largest = max(map(abs, exact))
+    for fineness, numbers in whole_weights(exact):
+        if max(map(abs, numbers)) != 1 << fineness:
             # The exact ratios, in lowest terms.
-            assert len({w / f for w, f in zip(wanted, found, strict=True)}) == 1
+            assert len({w / f for w, f in zip(exact, numbers, strict=True)}) == 1
             continue
-        for w, f in zip(wanted, found, strict=True):
+        for w, f in zip(exact, numbers, strict=True):
             ideal = w * (1 << fineness) / largest
             assert abs(f - ideal) <= Fraction(1, 2) or (abs(f) == 1 and abs(ideal) < 1)
             assert (f > 0) == (w > 0)
@@ -99,19 +99,19 @@ def test_the_sum_is_exact_on_the_common_grid(sensitivity: Sensitivity) -> None:
     assert grid == chosen.grid
     assert (grid.bits, grid.horizon) == (32, 4)
     assert (grid.cap, grid.largest) == (101 << 32, 105 << 32)
-    found = objective.measure(records, dataset, AllNodes(), sensitivity, grid)
+    result = objective.measure(records, dataset, AllNodes(), sensitivity, grid)
     parts = []
     for member in (DEGREE, DENSITY):
         own = member.grid(dataset, AllNodes(), sensitivity)
         parts.append(member.measure(records, dataset, AllNodes(), sensitivity, own))
     degree, density = parts
-    assert (found.utilities == (degree.utilities << 32) - 100 * density.utilities).all()
+    assert (result.utilities == (degree.utilities << 32) - 100 * density.utilities).all()
     for t in range(6):
         both = (degree.delta.at(t, everyone) << 32) + 100 * density.delta.at(t, everyone)
-        wanted = both if t < 4 else np.full(6, grid.cap)
-        assert (found.delta.at(t, everyone) == wanted).all()
-        assert found.delta.largest(t) == wanted.max()
-    assert found.delta.cap == grid.cap
+        expected = both if t < 4 else np.full(6, grid.cap)
+        assert (result.delta.at(t, everyone) == expected).all()
+        assert result.delta.largest(t) == expected.max()
+    assert result.delta.cap == grid.cap
 
 
 def test_without_weights_all_count_alike_and_terms_of_one_utility_are_one() -> None:
@@ -131,9 +131,9 @@ def test_at_degree_1000_an_edge_still_moves_the_degree_by_one() -> None:
     degree = np.full(1002, 1000, dtype=np.int32)
     columns = {"degree": degree, "inner_edges": np.zeros(1002, dtype=np.int64)}
     records = replace(records_of(KITE), columns=columns)
-    found = objective.measure(records, dataset, AllNodes(), Sensitivity.LOCAL, grid)
+    result = objective.measure(records, dataset, AllNodes(), Sensitivity.LOCAL, grid)
     density = -(-(2 << grid.bits) // 1000)
-    assert found.delta.largest(0) == (1 << grid.bits) + 100 * density
+    assert result.delta.largest(0) == (1 << grid.bits) + 100 * density
 
 
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
@@ -219,8 +219,8 @@ def test_one_weighted_utility_scores_as_by_itself() -> None:
             judged = []
             for objective in (member, weighted((member, "0.125"))):
                 grid = objective.grid(dataset, AllNodes(), sensitivity)
-                found = objective.measure(records, dataset, AllNodes(), sensitivity, grid)
-                judged.append(scores(found, grid, sensitivity, 20, objective.direction).tolist())
+                result = objective.measure(records, dataset, AllNodes(), sensitivity, grid)
+                judged.append(scores(result, grid, sensitivity, 20, objective.direction).tolist())
             assert judged[0] == judged[1]
 
 
@@ -232,14 +232,14 @@ def test_of_the_two_rates_the_larger_counts_under_add_remove(weights: tuple[str,
     for relation, combined in ((ADD_REMOVE, max), (REPLACE, sum)):
         universe = FAMILIES["trees", relation].build(3, 2, 1, 3)
         for records in universe.records:
-            asked = universe.dataset, universe.candidates, Sensitivity.LOCAL
-            grid = objective.grid(*asked)
+            arguments = universe.dataset, universe.candidates, Sensitivity.LOCAL
+            grid = objective.grid(*arguments)
             assert grid.cap == combined(factors) << grid.bits - (relation is ADD_REMOVE)
-            found = objective.measure(records, *asked, grid).delta
-            own = [rate.measure(records, *asked, rate.grid(*asked)).delta for rate in rates]
+            delta = objective.measure(records, *arguments, grid).delta
+            own = [rate.measure(records, *arguments, rate.grid(*arguments)).delta for rate in rates]
             everyone = np.arange(universe.candidates.count(universe.dataset))
             for t in range(grid.horizon):
                 steps = [w * d.at(t, everyone) for w, d in zip(factors, own, strict=True)]
-                assert found.at(t, everyone).tolist() == [
+                assert delta.at(t, everyone).tolist() == [
                     combined(pair) for pair in zip(*(row.tolist() for row in steps), strict=True)
                 ]

@@ -70,33 +70,33 @@ score_bits = st.integers(0, 24)
 @given(case=cases(), q=score_bits)
 def test_global_scores_match_their_twin(case: Case, q: int) -> None:
     cap = case.delta.cap
-    found = global_scores(case.array(), cap, q)
-    assert found.tolist() == [sequences.ratio(u, cap, q) for u in case.utilities]
+    actual = global_scores(case.array(), cap, q)
+    assert actual.tolist() == [sequences.ratio(u, cap, q) for u in case.utilities]
 
 
 @settings(deadline=None)
 @given(case=cases(), q=score_bits)
 def test_dampened_scores_match_their_twin(case: Case, q: int) -> None:
-    found = dampened_scores(case.array(), case.delta, q)
+    actual = dampened_scores(case.array(), case.delta, q)
     pairs = zip(case.utilities, case.delta.rows, strict=True)
-    assert found.tolist() == [sequences.dampened(u, row, case.delta.cap, q) for u, row in pairs]
+    assert actual.tolist() == [sequences.dampened(u, row, case.delta.cap, q) for u, row in pairs]
 
 
 @settings(deadline=None)
 @given(case=cases(), q=score_bits)
 def test_flattened_scores_match_their_twin(case: Case, q: int) -> None:
-    found = flattened_scores(case.array(), case.delta, q)
+    actual = flattened_scores(case.array(), case.delta, q)
     rows, cap = case.delta.rows, case.delta.cap
-    assert found.tolist() == sequences.flattened(case.utilities, rows, cap, q)
+    assert actual.tolist() == sequences.flattened(case.utilities, rows, cap, q)
 
 
 @settings(deadline=None)
 @given(case=cases(), q=score_bits, direction=st.sampled_from([1, -1]))
 def test_shifted_scores_match_their_twin(case: Case, q: int, direction: int) -> None:
-    found = shifted_scores(case.array(), case.delta, q, 1 if direction > 0 else -1)
+    actual = shifted_scores(case.array(), case.delta, q, 1 if direction > 0 else -1)
     pairs = zip(case.utilities, case.delta.rows, strict=True)
     cap = case.delta.cap
-    assert found.tolist() == [sequences.shifted(u, row, cap, q, direction) for u, row in pairs]
+    assert actual.tolist() == [sequences.shifted(u, row, cap, q, direction) for u, row in pairs]
 
 
 @settings(deadline=None)
@@ -119,19 +119,19 @@ def test_nothing_overflows_just_below_the_limit(drawn: tuple[Case, int]) -> None
     assert max(map(abs, local)) <= score_bound(grid, q)
     if case.delta.horizon * cap < LIMIT:
         for direction in (1, -1):
-            found = shifted_scores(utilities, case.delta, q, 1 if direction > 0 else -1).tolist()
-            assert found == [sequences.shifted(u, row, cap, q, direction) for u, row in pairs]
-            assert max(map(abs, found)) <= score_bound(grid, q)
+            actual = shifted_scores(utilities, case.delta, q, 1 if direction > 0 else -1).tolist()
+            assert actual == [sequences.shifted(u, row, cap, q, direction) for u, row in pairs]
+            assert max(map(abs, actual)) <= score_bound(grid, q)
 
 
 @settings(deadline=None)
 @given(case=cases(), q=score_bits)
 def test_local_with_the_constant_cap_is_global(case: Case, q: int) -> None:
     constant = ConstantSensitivity(case.delta.cap, len(case.utilities), case.delta.horizon)
-    wanted = global_scores(case.array(), case.delta.cap, q).tolist()
-    assert dampened_scores(case.array(), constant, q).tolist() == wanted
-    assert flattened_scores(case.array(), constant, q).tolist() == wanted
-    assert shifted_scores(case.array(), constant, q, 1).tolist() == wanted
+    expected = global_scores(case.array(), case.delta.cap, q).tolist()
+    assert dampened_scores(case.array(), constant, q).tolist() == expected
+    assert flattened_scores(case.array(), constant, q).tolist() == expected
+    assert shifted_scores(case.array(), constant, q, 1).tolist() == expected
 
 
 @settings(deadline=None)
@@ -150,8 +150,8 @@ def test_scores_stay_inside_the_public_bound(case: Case, q: int) -> None:
     measured = Measurement(case.array(), case.delta)
     for sensitivity in Sensitivity:
         for direction in (1, -1):
-            found = scores(measured, grid, sensitivity, q, 1 if direction > 0 else -1)
-            assert np.abs(found).max() <= score_bound(grid, q)
+            actual = scores(measured, grid, sensitivity, q, 1 if direction > 0 else -1)
+            assert np.abs(actual).max() <= score_bound(grid, q)
 
 
 def test_one_entry_point_serves_every_mode() -> None:

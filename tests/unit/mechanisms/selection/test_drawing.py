@@ -1,4 +1,4 @@
-"""What a selector draws: distinct candidates, from the law beside it, each draw at its step."""
+"""A selector draws distinct candidates by its stated law, and each draw spends its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of selection as rationals: equal by every road, and private on small boxes."""
+"""The laws of selection as rationals: equal in all derivations, private on small boxes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_neighbours_differ_by_the_loss_at_most(
     worst = worst_ratio(law, n, top, moved)
     bound = P ** (-2 * k * moved)
     assert worst == bound if attained else worst < bound
-    # Not a step less: the same check rejects e^(ε(1 − 1/2kD)).
+    # The bound is tight: the same check rejects e^(ε(1 − 1/2kD)).
     assert worst > bound * P
 
 
@@ -135,7 +135,7 @@ def test_ties_to_the_lowest_index_would_be_as_private() -> None:
 
 
 def test_a_rate_without_the_factor_two_is_caught() -> None:
-    """With λ = ε / D the loss promised is p^−D."""
+    """With λ = ε / D the promised ratio is p^−D."""
     for law in (permute_and_flip_probabilities, exponential_probabilities):
         assert worst_ratio(one_draw(law), 2, 8, 3) > P**-3
 

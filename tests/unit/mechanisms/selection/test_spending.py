@@ -53,7 +53,7 @@ def test_shares_below_the_smallest_loss_are_refused(selector: Selector, draws: D
 @every_selector
 @every_draws
 def test_more_draws_than_any_grid_admits_are_refused(selector: Selector, draws: Draws) -> None:
-    """At once: nothing of that length is ever built."""
+    """The refusal is immediate: no list of that length is built."""
     with pytest.raises(UnsupportedQuery):
         selector.steps(PrivacyLoss(10**14), 2**32, draws)
 

@@ -1,4 +1,4 @@
-"""The selection of the best k: what is refused beforehand, and what reaches the selector."""
+"""The selection of the best k: refusals before the draw, and the input of the selector."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def objective_of(name: str) -> Objective:
 
 @dataclass(frozen=True)
 class Recorder(PermuteAndFlip):
-    """Notes what it is given, and answers with the last candidates."""
+    """Records its arguments and selects the last candidates."""
 
     seen: dict[str, Any] = field(default_factory=dict, hash=False)
 
@@ -94,10 +94,10 @@ def test_scores_reach_the_selector(name: str, sensitivity: Sensitivity, draws: D
     assert chosen.tolist() == [4, 5, 6]
     grid = objective.grid(dataset, AllNodes(), sensitivity)
     measured = objective.measure(records, dataset, AllNodes(), sensitivity, grid)
-    wanted = scores(measured, grid, sensitivity, 20, objective.direction)
-    found = selector.seen.pop("scores")
-    assert found.tolist() == wanted.tolist()
-    assert np.abs(found).max() <= score_bound(grid, 20)
+    expected = scores(measured, grid, sensitivity, 20, objective.direction)
+    actual = selector.seen.pop("scores")
+    assert actual.tolist() == expected.tolist()
+    assert np.abs(actual).max() <= score_bound(grid, 20)
     assert selector.seen == {"score_bits": 20, "loss": LOSS, "k": 3, "draws": draws}
 
 
@@ -162,12 +162,12 @@ def test_refusals_come_before_the_records_are_read(k: int, loss: str, match: str
 
 def test_the_plan_is_made_of_public_facts() -> None:
     dataset, objective = dataset_of(37_700, 10_000), objective_of("egocentric_betweenness")
-    found = plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, 10)
-    assert found == Plan(
+    actual = plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, 10)
+    assert actual == Plan(
         objective.grid(dataset, AllNodes(), Sensitivity.SHIFTED), score_bits=20, count=37_700
     )
-    assert found.grid.bits == 24
-    # Beyond 2¹¹ draws the grid of scores gives bits away: k · 2^q stays within 2³¹.
+    assert actual.grid.bits == 24
+    # Beyond 2¹¹ draws the grid of scores has fewer bits: k · 2^q stays within 2³¹.
     for k, bits in ((2048, 20), (2049, 19), (4096, 19), (37_700, 15)):
         assert plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, k).score_bits == bits
 

@@ -60,13 +60,13 @@ def select(
         Inline(),
         rescore,
     )
-    found: list[int] = chosen.tolist()
-    return found
+    places: list[int] = chosen.tolist()
+    return places
 
 
 @dataclass(frozen=True)
 class Recorder(PermuteAndFlip):
-    """Notes every draw, and takes the second candidate while there is one."""
+    """Records every draw and selects the second candidate if there is one."""
 
     seen: list[tuple[list[int], int, PrivacyLoss]] = field(default_factory=list, hash=False)
 
@@ -107,7 +107,7 @@ def test_every_draw_is_scored_among_those_who_are_left(sensitivity: Sensitivity)
     steps = PermuteAndFlip().steps(loss, 5, "peeled")
     assert [loss for *_, loss in recorder.seen] == [s.loss for s in steps for _ in range(s.times)]
     rest = list(range(6))
-    for (found, score_bits, _), gone in zip(recorder.seen, chosen, strict=True):
+    for (actual, score_bits, _), gone in zip(recorder.seen, chosen, strict=True):
         alone = [Synthetic(table[:, rest], edges) for table in values]
         objective = pareto(*alone)
         candidates = synthetic.Points(len(rest))
@@ -115,7 +115,7 @@ def test_every_draw_is_scored_among_those_who_are_left(sensitivity: Sensitivity)
         measured = objective.measure(
             universe.records[1], universe.dataset, candidates, sensitivity, grid
         )
-        assert found == scores(measured, grid, sensitivity, score_bits, -1).tolist()
+        assert actual == scores(measured, grid, sensitivity, score_bits, -1).tolist()
         rest.remove(gone)
 
 
@@ -125,11 +125,11 @@ def test_the_scores_of_those_who_are_left_can_change_their_order() -> None:
     universe = synthetic.universe(2, edges, 3)
     objective = pareto(*(Synthetic(table, edges) for table in values))
     grid = objective.grid(universe.dataset, universe.candidates, Sensitivity.GLOBAL)
-    found = objective.measure(
+    measurement = objective.measure(
         universe.records[0], universe.dataset, universe.candidates, Sensitivity.GLOBAL, grid
     )
-    assert found.utilities.tolist() == [0, -1, 0]
-    rest, smaller = objective.without(found, grid, 0)
+    assert measurement.utilities.tolist() == [0, -1, 0]
+    rest, smaller = objective.without(measurement, grid, 0)
     assert rest.utilities.tolist() == [0, 0]
     assert (smaller.cap, smaller.largest) == (1, 1)
 

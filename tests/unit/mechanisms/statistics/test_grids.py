@@ -1,4 +1,4 @@
-"""Public grids and rates: everything about noise that is settled before records are opened."""
+"""Public grids and rates: the parameters of noise that are fixed before records are opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.mechanisms.statistics.worlds import (
 
 
 def test_grids_follow_from_public_bounds() -> None:
-    # Counts have steps of one until 2·(GS + 1) / ε passes 2⁴⁰; then GS is in larger steps.
+    # Counts have steps of one until 2·(GS + 1) / ε exceeds 2⁴⁰; from there steps are larger.
     assert whole_plan(1, NANO) == Plan(0, 1)
     assert whole_plan((1 << 39) - 1, NANO).exponent == 0
     assert whole_plan(1 << 39, NANO) == Plan(1, 1 << 38)
@@ -36,10 +36,10 @@ def test_grids_follow_from_public_bounds() -> None:
 
 def test_rates_are_below_what_they_should_be() -> None:
     for rate in (Fraction(1, 3), Fraction(1, 1000), Fraction(2, 3 << 20), Fraction(5, 1 << 40)):
-        found = rate_at_most(rate)
-        assert found.b == (1 << 52 if rate >= Fraction(1, 512) else 1 << 61)
-        assert found.a >= 1 << 21
-        assert found.exponent() <= rate <= found.exponent() * (1 + Fraction(1, 1 << 20))
+        result = rate_at_most(rate)
+        assert result.b == (1 << 52 if rate >= Fraction(1, 512) else 1 << 61)
+        assert result.a >= 1 << 21
+        assert result.exponent() <= rate <= result.exponent() * (1 + Fraction(1, 1 << 20))
     assert rate_at_most(Fraction(10**6)).exponent() == 512
     with pytest.raises(UnsupportedQuery):
         rate_at_most(Fraction(1, (1 << 40) + 1))

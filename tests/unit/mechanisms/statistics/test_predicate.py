@@ -1,4 +1,4 @@
-"""Conditions are total: every one that is accepted has the truth value of its plain reading."""
+"""Conditions are total: every accepted one has the truth value of its literal reading."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ def test_every_condition_has_its_plain_truth_value(body: dict[str, Any], listed:
         return
     where = condition(body)
     fits(where, DATASET)
-    found = holds(where, stored(listed), DATASET, slice(None))
-    assert found.tolist() == [meets(body, row) for row in listed]
+    truth = holds(where, stored(listed), DATASET, slice(None))
+    assert truth.tolist() == [meets(body, row) for row in listed]

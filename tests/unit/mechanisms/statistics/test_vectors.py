@@ -138,8 +138,8 @@ def test_smooth_median_at_every_beta(beta: float) -> None:
         max(padded[6 + k] - padded[6 + k - s - 1] for k in range(min(s + 2, 7))) for s in range(6)
     ]
     assert exact[:4] == [10, 20, 70, 80]
-    found = max(width * np.exp(-beta * s) for s, width in enumerate(exact))
-    assert replaced.smooth(beta) == pytest.approx(found)
+    expected = max(width * np.exp(-beta * s) for s, width in enumerate(exact))
+    assert replaced.smooth(beta) == pytest.approx(expected)
 
 
 def test_ranks_are_those_of_decimals() -> None:

@@ -31,7 +31,7 @@ def dataset(max_rows: int = 10_000, **changes: Any) -> Dataset:
 
 
 def people(rows: int, seed: int = 0, noise: float = 0.0) -> TableRecords:
-    """Women are paid, and men from fifty on; ``noise`` is the share of paid by chance."""
+    """Women, and men from fifty on, are paid; ``noise`` is the share of random labels."""
     generator = np.random.default_rng(seed)
     age = generator.uniform(0, 100, rows)
     sex = generator.integers(0, 2, rows)

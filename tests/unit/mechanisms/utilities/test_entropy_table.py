@@ -1,4 +1,4 @@
-"""Ψ and Φ: the nearest integers, whatever doubles say, in bounded memory."""
+"""Ψ and Φ are the nearest integers, even where doubles round wrongly, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from tests.evidence.certification.tables import nearest_increment, nearest_sum
 @example(start=0, bits=0)
 @example(start=MAX_ROWS - 5, bits=32)
 def test_increments_are_the_nearest_integers(start: int, bits: int) -> None:
-    found = increments(start, start + 5, bits)
-    assert found.tolist() == [nearest_increment(x, bits) for x in range(start, start + 5)]
+    values = increments(start, start + 5, bits)
+    assert values.tolist() == [nearest_increment(x, bits) for x in range(start, start + 5)]
 
 
 def test_near_halves_are_decided_by_more_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among a million values on the finest grid some lie within 2⁻¹³ of a half."""
-    asked: list[int] = []
+    halves: list[int] = []
     decide = entropy_table._in_many_digits
 
     def counted(x: int, bits: int) -> int:
-        asked.append(x)
+        halves.append(x)
         return decide(x, bits)
 
     monkeypatch.setattr(entropy_table, "_in_many_digits", counted)
-    found = increments(10**6, 10**6 + 200_000, 32)
-    assert 10 < len(asked) < 500
-    assert [found[x - 10**6] for x in asked] == [nearest_increment(x, 32) for x in asked]
-    assert (np.diff(found) >= 0).all()
+    values = increments(10**6, 10**6 + 200_000, 32)
+    assert 10 < len(halves) < 500
+    assert [values[x - 10**6] for x in halves] == [nearest_increment(x, 32) for x in halves]
+    assert (np.diff(values) >= 0).all()
 
 
 @pytest.mark.parametrize("bits", [0, 3, 32])
 def test_sums_go_on_over_chunks(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entropy_table, "CHUNK", 7)
     for rows in (1, 6, 7, 8, 50):
-        found = entropy_table._sums(rows, bits)
-        assert found.tolist() == [nearest_sum(n, bits) for n in range(rows + 1)]
-        assert not found.flags.writeable
+        sums = entropy_table._sums(rows, bits)
+        assert sums.tolist() == [nearest_sum(n, bits) for n in range(rows + 1)]
+        assert not sums.flags.writeable
 
 
 def test_tables_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,17 +75,17 @@ def test_the_bound_on_rows_is_public() -> None:
 
 def test_a_large_table_is_made_once_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entropy_table, "CACHE_ENTRIES", 100)
-    made: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     make = entropy_table._sums
 
     def counted(rows: int, bits: int) -> Any:
-        made.append((rows, bits))
+        calls.append((rows, bits))
         return make(rows, bits)
 
     monkeypatch.setattr(entropy_table, "_sums", counted)
-    held = entropy_table.entropy_sums(5003, 3)
-    assert entropy_table.entropy_sums(5003, 3) is held
-    assert made == [(5003, 3)]
-    del held
+    table = entropy_table.entropy_sums(5003, 3)
+    assert entropy_table.entropy_sums(5003, 3) is table
+    assert calls == [(5003, 3)]
+    del table
     entropy_table.entropy_sums(5003, 3)
-    assert len(made) == 2
+    assert len(calls) == 2

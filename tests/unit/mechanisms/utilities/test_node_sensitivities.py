@@ -33,16 +33,16 @@ def g(k: int) -> Fraction:
     return max(Fraction(k * (k - 1), 4), Fraction(k))
 
 
-def check(delta: SensitivityFunction, wanted: list[list[int]]) -> None:
-    """``wanted[r][t]`` for t = 0 … T + 2."""
-    everyone = np.arange(len(wanted))
+def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
+    """Compare δ with ``expected[r][t]`` for t = 0 … T + 2."""
+    everyone = np.arange(len(expected))
     for t in range(delta.horizon + 3):
-        column = [row[t] for row in wanted]
+        column = [row[t] for row in expected]
         assert delta.at(t, everyone).tolist() == column
         assert delta.at(t, everyone[::-1][:2]).tolist() == column[::-1][:2]
         assert delta.largest(t) == max(column)
-    assert all(value == delta.cap for row in wanted for value in row[delta.horizon :])
-    direct = [sum(delta.cap - value for value in row[: delta.horizon]) for row in wanted]
+    assert all(value == delta.cap for row in expected for value in row[delta.horizon :])
+    direct = [sum(delta.cap - value for value in row[: delta.horizon]) for row in expected]
     assert delta.shortfall().tolist() == direct
 
 
@@ -68,10 +68,10 @@ def test_the_co_degree_form(drawn: tuple[int, list[int], list[int]], bits: int) 
         return max(Fraction(min(d + t, top)), Fraction(m * (m - 1), 4))
 
     times = range(max(bound, 1) + 3)
-    wanted = [
+    expected = [
         [ceiling(exact(d, k, t), bits) for t in times] for d, k in zip(degree, shared, strict=True)
     ]
-    check(delta, wanted)
+    check(delta, expected)
     by_degree = DegreeForm.of(np.array(degree), bound, bits)
     everyone = np.arange(len(degree))
     assert all((delta.at(t, everyone) <= by_degree.at(t, everyone)).all() for t in times)
@@ -110,7 +110,7 @@ def test_sums_of_large_public_ranges_are_closed_forms() -> None:
     dataset = dataset_of(bound + 1, bound)
     grid = EgocentricBetweenness().grid(dataset, AllNodes(), Sensitivity.SHIFTED)
     degree = np.array([0, 1, 343, bound - 1, bound])
-    found = DegreeForm.of(degree, bound, grid.bits).shortfall()
+    totals = DegreeForm.of(degree, bound, grid.bits).shortfall()
     top = bound - 1
 
     def direct(d: int) -> int:
@@ -119,9 +119,9 @@ def test_sums_of_large_public_ranges_are_closed_forms() -> None:
         # Node 0 has one step where g(0) = 0.
         return scaled - (d == 0)
 
-    assert found.tolist() == [direct(int(d)) for d in degree]
+    assert totals.tolist() == [direct(int(d)) for d in degree]
     by_co_degree = CoDegreeForm.of(degree, np.minimum(degree, 57), bound, grid.bits).shortfall()
-    assert (by_co_degree >= found).all()
+    assert (by_co_degree >= totals).all()
     assert by_co_degree.max() < 2**62
 
 

@@ -96,8 +96,8 @@ def test_where_no_change_matters_all_scores_are_alike(
     dataset = dataset_of(nodes, bound)
     grid = utility.grid(dataset, AllNodes(), sensitivity)
     measured = utility.measure(records_of(graph), dataset, AllNodes(), sensitivity, grid)
-    found = scores(measured, grid, sensitivity, 20, utility.direction)
-    assert found.tolist() == [0] * nodes
+    actual = scores(measured, grid, sensitivity, 20, utility.direction)
+    assert actual.tolist() == [0] * nodes
 
 
 @every_utility

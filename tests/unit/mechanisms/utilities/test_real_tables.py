@@ -1,4 +1,4 @@
-"""Real tables: the attribute that everyone knows to decide comes first, by every measure."""
+"""Real tables: by every utility, the attribute that is known to be decisive ranks first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""δ of tables against the formulas word by word; grids and refusals from public facts."""
+"""δ of tables against the literal formulas; grids and refusals from public facts."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def test_delta_follows_its_formula(
         grid,
     )
     both = np.arange(2)
-    found = [measured.delta.at(t, both).tolist() for t in range(rows + 2)]
-    wanted = [plain(table, t, rows, replace, bits) for t in range(rows + 2)]
-    assert grid.cap - wanted[-1] in (0, 1)  # the coarser cap was rounded up once more
-    if grid.cap == wanted[-1]:
-        assert found == [[step, step] for step in wanted]
-    short = sum(grid.cap - step[0] for step in found[:rows])
+    actual = [measured.delta.at(t, both).tolist() for t in range(rows + 2)]
+    expected = [plain(table, t, rows, replace, bits) for t in range(rows + 2)]
+    assert grid.cap - expected[-1] in (0, 1)  # the coarser cap was rounded up once more
+    if grid.cap == expected[-1]:
+        assert actual == [[step, step] for step in expected]
+    short = sum(grid.cap - step[0] for step in actual[:rows])
     assert measured.delta.shortfall().tolist() == [short, short]
-    assert [measured.delta.largest(t) for t in range(rows)] == [s[0] for s in found[:rows]]
+    assert [measured.delta.largest(t) for t in range(rows)] == [s[0] for s in actual[:rows]]
 
 
 @every_relation
@@ -193,8 +193,8 @@ def test_rates_follow_their_formula(
     hits, replace = int(share * total), relation is REPLACE
     cap = 1 << bits if replace else 1 << bits - 1
     exact = plain_rate(hits, total, t, replace) * 2**bits
-    found = rates.step(hits, total, bits, replace, cap, t)
-    assert found == max(1, -(-exact.numerator // exact.denominator))
+    step = rates.step(hits, total, bits, replace, cap, t)
+    assert step == max(1, -(-exact.numerator // exact.denominator))
 
 
 @settings(deadline=None, max_examples=100)
@@ -216,8 +216,8 @@ def test_pairs_without_a_better_one_are_kept() -> None:
     pairs = RarestPairs.of([table, np.zeros((1, 3), dtype=np.int64)])
     # (m, β): (9, 4) (9, 0) (20, 2) (9, 0) (4, 0) (30, 8) (0, 0)
     assert pairs.offsets.tolist() == [0, 3, 4]
-    kept = list(zip(pairs.others.tolist(), pairs.rarest.tolist(), strict=True))
-    assert kept == [(30, 8), (20, 2), (9, 0), (0, 0)]
+    remaining = list(zip(pairs.others.tolist(), pairs.rarest.tolist(), strict=True))
+    assert remaining == [(30, 8), (20, 2), (9, 0), (0, 0)]
     merged = pairs.merged()
     assert merged.offsets.tolist() == [0, 3]
     assert merged.others.tolist() == [30, 20, 9]
@@ -227,8 +227,8 @@ def test_pairs_without_a_better_one_are_kept() -> None:
 
 
 def test_mutual_information_is_information_gain() -> None:
-    """One implementation: only the words differ."""
-    # An empty __annotations__ appears once somebody has asked for it; _abc_impl is the ABC's own.
+    """Both have one implementation; only names and descriptions differ."""
+    # Reading __annotations__ creates an empty one; _abc_impl belongs to the ABC.
     words = {"__module__", "__doc__", "__annotations__", "__abstractmethods__", "_abc_impl"}
     own = set(vars(MutualInformation)) - words
     assert own == {"name", "title", "description", "source"}
@@ -351,8 +351,8 @@ def test_vectors_of_gini(rows: int, table: Any, utility: Fraction, delta: Any) -
         [np.array(table)], dataset_of(ADD_REMOVE, rows), Sensitivity.LOCAL, grid
     )
     assert measured.utilities[0] == utility * 2**32
-    found = [int(measured.delta.at(t, np.zeros(1, int))[0]) for t in range(3)]
-    assert found == [-(-(d.numerator << 32) // d.denominator) for d in delta]
+    steps = [int(measured.delta.at(t, np.zeros(1, int))[0]) for t in range(3)]
+    assert steps == [-(-(d.numerator << 32) // d.denominator) for d in delta]
 
 
 def thirds(*denominators: int) -> list[Fraction]:
@@ -383,6 +383,6 @@ def test_vectors_of_rates(
     measured = TruePositiveRate().of_counts(
         np.array([hits]), np.array([total]), dataset, Sensitivity.LOCAL, grid
     )
-    found = [int(measured.delta.at(t, np.zeros(1, int))[0]) for t in range(5)]
-    assert found == [-(-(d.numerator << grid.bits) // d.denominator) for d in delta]
+    steps = [int(measured.delta.at(t, np.zeros(1, int))[0]) for t in range(5)]
+    assert steps == [-(-(d.numerator << grid.bits) // d.denominator) for d in delta]
     assert [plain_rate(hits, total, t, relation is REPLACE) for t in range(5)] == delta

@@ -1,4 +1,4 @@
-"""Proposals: within the depth, alive everywhere, from words alone; variations label alike."""
+"""Proposals: bounded depth, no dead branches, random words only; tidying keeps all labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def depth(tree: Tree) -> int:
 
 
 def said(tree: Tree, cells: dict[int, int]) -> bool:
-    """The label of a row whose attributes lie in these cells."""
+    """The label that the tree gives to a row with these cells."""
     while not isinstance(tree, bool):
         (attribute, place), yes, no = tree
         numeric = QUESTIONS.numeric[attribute]
@@ -54,7 +54,7 @@ def every_row() -> list[dict[int, int]]:
 
 
 def check_tidy(tree: Tree) -> None:
-    """Every leaf is reached by some row, and no test has equal trees on both sides."""
+    """Checks that some row reaches every leaf and that no test has two equal subtrees."""
     reached = set()
     for cells in every_row():
         at: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ def check_tidy(tree: Tree) -> None:
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> None:
     tree = proposals(seed, initial, max(initial, 5)).random()
-    # Every path can ask each of three attributes once; how much more depends on the answers.
+    # Every path can test each of three attributes once; further tests depend on the outcomes.
     assert min(initial, 3) <= depth(tree) <= initial
     check_tidy(tree)
 
@@ -84,10 +84,10 @@ def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> N
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 3), st.integers(3, 5))
 def test_children_keep_the_depth_and_are_tidy(seed: int, initial: int, most: int) -> None:
-    made = proposals(seed, initial, most)
-    parents = [made.random() for _ in range(4)]
+    generator = proposals(seed, initial, most)
+    parents = [generator.random() for _ in range(4)]
     for _ in range(10):
-        child = made.child(parents)
+        child = generator.child(parents)
         assert depth(child) <= most
         check_tidy(child)
         parents.append(child)
@@ -95,12 +95,12 @@ def test_children_keep_the_depth_and_are_tidy(seed: int, initial: int, most: int
 
 @given(st.integers(0, 2**32))
 def test_tidying_changes_no_label(seed: int) -> None:
-    made = proposals(seed)
-    first, second = made.random(), made.random()
+    generator = proposals(seed)
+    first, second = generator.random(), generator.random()
     both = sorted(set(positions(first)) & set(positions(second)))
     at = both[seed % len(both)]
     untidy = replaced(first, at, subtree(second, at))
-    tidy = made.tidied(untidy)
+    tidy = generator.tidied(untidy)
     check_tidy(tidy)
     assert labels(tidy) == labels(untidy)
     assert labels(flipped(tidy)) == [not label for label in labels(tidy)]
@@ -108,14 +108,14 @@ def test_tidying_changes_no_label(seed: int) -> None:
 
 @given(st.integers(0, 2**32))
 def test_a_graft_is_tidied_as_the_whole_would_be(seed: int) -> None:
-    made = proposals(seed)
-    first, second = made.random(), made.random()
-    crossed = made.crossed(first, second)
+    generator = proposals(seed)
+    first, second = generator.random(), generator.random()
+    crossed = generator.crossed(first, second)
     both = set(positions(first)) & set(positions(second))
-    whole = {made.tidied(replaced(first, at, subtree(second, at))) for at in both}
+    whole = {generator.tidied(replaced(first, at, subtree(second, at))) for at in both}
     assert crossed in whole
     for at in positions(first):
-        assert grafted(first, at, True) == made.tidied(replaced(first, at, True))
+        assert grafted(first, at, True) == generator.tidied(replaced(first, at, True))
 
 
 def replaced(tree: Tree, at: tuple[int, ...], by: Tree) -> Tree:
@@ -134,17 +134,17 @@ def labels(tree: Tree) -> list[bool]:
 
 
 def test_mutation_reaches_every_allowed_depth() -> None:
-    made = proposals(3, 2, 5)
-    start = made.random()
-    assert {depth(made.mutated(start)) for _ in range(500)} >= {2, 3, 4, 5}
+    generator = proposals(3, 2, 5)
+    start = generator.random()
+    assert {depth(generator.mutated(start)) for _ in range(500)} >= {2, 3, 4, 5}
 
 
 def test_a_pruned_tree_has_fewer_tests() -> None:
-    made = proposals(4)
-    tree = made.random()
+    generator = proposals(4)
+    tree = generator.random()
     for _ in range(50):
-        assert len(positions(made.pruned(tree))) < len(positions(tree))
-    assert made.pruned(True) is True
+        assert len(positions(generator.pruned(tree))) < len(positions(tree))
+    assert generator.pruned(True) is True
 
 
 def test_a_test_is_drawn_by_attribute_then_by_place() -> None:

@@ -1,4 +1,4 @@
-"""The search: exact prices, public refusals, and trees that are better the more is spent."""
+"""The search: exact prices, public refusals, and better trees at a larger loss."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEIGHTS = {"true_positive_rate": Decimal(3), "true_negative_rate": Decimal(2)}
 Objective = Literal["pareto", "weighted_sum"]
 
 
-def asked(
+def search_of(
     objective: Objective = "weighted_sum",
     sensitivity: Sensitivity = Sensitivity.LOCAL,
     selector: str = "permute_and_flip",
@@ -56,8 +56,8 @@ def asked(
 
 
 def rates(trees: list[dict[str, Any]], table: Any) -> tuple[Any, Any]:
-    found = confusion(table, forest(trees, PUBLIC.domain, "paid", "yes"))  # type: ignore[arg-type]
-    return found.true_positives / found.positives, found.true_negatives / found.negatives
+    counts = confusion(table, forest(trees, PUBLIC.domain, "paid", "yes"))  # type: ignore[arg-type]
+    return counts.true_positives / counts.positives, counts.true_negatives / counts.negatives
 
 
 def fitness(trees: list[dict[str, Any]], table: Any) -> Any:
@@ -72,24 +72,24 @@ def test_good_trees_are_found_at_a_large_loss(
     objective: Objective, sensitivity: Sensitivity, selector: str
 ) -> None:
     table = people(5000)
-    wanted = asked(objective, sensitivity, selector, outputs=3)
+    options = search_of(objective, sensitivity, selector, outputs=3)
     loss, sums = PrivacyLoss(10**14), []
     for seed in range(6):
-        trees = search(table, PUBLIC, wanted, loss, SeededRandomness(seed), Inline())
+        trees = search(table, PUBLIC, options, loss, SeededRandomness(seed), Inline())
         assert len(trees) == 3
         assert max(map(depth, trees)) <= 4
         sums.append(sum(rates(trees, table)))
-    # Trees at random have 1 on average, as has a single label; the rule itself has 2.
+    # Random trees and single labels have 1 on average; the true rule has 2.
     assert np.mean(sums) > (1.6 if objective == "weighted_sum" else 1.15)
 
 
 def test_a_weighted_sum_beats_guessing_by_much() -> None:
     table = people(5000)
-    wanted = asked(generations=3)
+    options = search_of(generations=3)
     good, bad = (
         [
             fitness(
-                search(table, PUBLIC, wanted, PrivacyLoss(nano), SeededRandomness(seed), Inline()),
+                search(table, PUBLIC, options, PrivacyLoss(nano), SeededRandomness(seed), Inline()),
                 table,
             )[0]
             for seed in range(8)
@@ -110,8 +110,8 @@ def test_each_distinct_tree_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -
         return flatten(trees, *rest)
 
     monkeypatch.setattr(module, "flattened", counted)
-    wanted = asked(population=60, generations=4, initial_depth=1, max_depth=1)
-    search(people(500), PUBLIC, wanted, PrivacyLoss(10**10), SeededRandomness(2), Inline())
+    options = search_of(population=60, generations=4, initial_depth=1, max_depth=1)
+    search(people(500), PUBLIC, options, PrivacyLoss(10**10), SeededRandomness(2), Inline())
     # Trees of one test: 2 + 4 + 3 tests in two polarities, and two leaves.
     assert len(seen) == len(set(seen)) <= 20
 
@@ -130,7 +130,7 @@ def test_steps_add_up_to_the_loss(
 ) -> None:
     selected = min(selected, population)
     outputs = min(outputs, population)
-    wanted = asked(
+    options = search_of(
         selector=selector,
         population=population,
         generations=generations,
@@ -138,20 +138,20 @@ def test_steps_add_up_to_the_loss(
         outputs=outputs,
     )
     loss = PrivacyLoss(epsilon)
-    steps = wanted.steps(PUBLIC, loss)
+    steps = options.steps(PUBLIC, loss)
     assert total(steps) == loss
-    assert sum(wanted.losses(loss), PrivacyLoss(0)) == loss
+    assert sum(options.losses(loss), PrivacyLoss(0)) == loss
     draws = generations * selected + outputs
-    assert sum(wanted.draws) == draws
-    assert min(part.epsilon_nano for part in wanted.losses(loss)) == epsilon // (generations + 1)
+    assert sum(options.draws) == draws
+    assert min(part.epsilon_nano for part in options.losses(loss)) == epsilon // (generations + 1)
     if selector == "permute_and_flip":
         assert sum(step.times for step in steps) == draws
 
 
 def test_draws_of_the_papers_settings() -> None:
-    assert sum(asked(population=30, generations=3, selected=3, outputs=3).draws) == 12
-    assert sum(asked(population=100, generations=2, selected=20, outputs=1).draws) == 41
-    assert asked(population=30, generations=3, selected=3).pools == [30, 33, 33, 33]
+    assert sum(search_of(population=30, generations=3, selected=3, outputs=3).draws) == 12
+    assert sum(search_of(population=100, generations=2, selected=20, outputs=1).draws) == 41
+    assert search_of(population=30, generations=3, selected=3).pools == [30, 33, 33, 33]
 
 
 @pytest.mark.parametrize("sensitivity", [Sensitivity.GLOBAL, Sensitivity.LOCAL])
@@ -168,10 +168,10 @@ def test_corners_have_answers(objective: Objective, sensitivity: Sensitivity) ->
             {"initial_depth": 0, "max_depth": 0},
             {"selected": 30, "outputs": 60, "generations": 1},
         ):
-            wanted = asked(objective, sensitivity, **changes)
+            options = search_of(objective, sensitivity, **changes)
             loss = PrivacyLoss(10**9)
-            trees = search(table, PUBLIC, wanted, loss, SeededRandomness(3), Inline())
-            assert len(trees) == wanted.outputs
+            trees = search(table, PUBLIC, options, loss, SeededRandomness(3), Inline())
+            assert len(trees) == options.outputs
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_corners_have_answers(objective: Objective, sensitivity: Sensitivity) ->
 )
 def test_what_cannot_be_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedQuery):
-        asked(**changes)
+        search_of(**changes)
 
 
 @pytest.mark.parametrize("sensitivity", [Sensitivity.SHIFTED, Sensitivity.FLATTENED])
 def test_other_sensitivities_are_refused(sensitivity: Sensitivity) -> None:
     with pytest.raises(UnsupportedQuery):
-        asked(sensitivity=sensitivity).steps(PUBLIC, PrivacyLoss(10**9))
+        search_of(sensitivity=sensitivity).steps(PUBLIC, PrivacyLoss(10**9))

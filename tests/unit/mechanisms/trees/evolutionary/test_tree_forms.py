@@ -18,13 +18,13 @@ QUESTIONS = Questions(Task.of(dataset(), None, "paid"))
 
 
 def test_both_forms_count_alike() -> None:
-    made = Proposals(QUESTIONS, 3, 6, Dice(SeededRandomness(1)))
-    first = [made.random() for _ in range(30)]
-    trees = [True, False, *first, *(made.child(first) for _ in range(60))]
+    generator = Proposals(QUESTIONS, 3, 6, Dice(SeededRandomness(1)))
+    first = [generator.random() for _ in range(30)]
+    trees = [True, False, *first, *(generator.child(first) for _ in range(60))]
     table = people(3000, noise=0.4)
     fast = confusion(table, flattened(trees, QUESTIONS, 0))
-    shown = [as_json(tree, QUESTIONS, "yes", "no") for tree in trees]
-    slow = confusion(table, forest(shown, dataset().domain, "paid", "yes"))  # type: ignore[arg-type]
+    documents = [as_json(tree, QUESTIONS, "yes", "no") for tree in trees]
+    slow = confusion(table, forest(documents, dataset().domain, "paid", "yes"))  # type: ignore[arg-type]
     assert (fast.true_positives == slow.true_positives).all()
     assert (fast.true_negatives == slow.true_negatives).all()
     assert (fast.positives, fast.negatives) == (slow.positives, slow.negatives)

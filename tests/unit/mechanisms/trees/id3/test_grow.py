@@ -1,4 +1,4 @@
-"""Trees grown at a large loss say what the records say; at any loss they keep their form."""
+"""Trees grown at a large loss fit the records; at any loss their shape is valid."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def grown(
     seed: int = 1,
     executor: Any = None,
 ) -> dict[str, Any]:
-    asked = Id3(
+    options = Id3(
         Task.of(public, attributes, "paid"),
         max_depth,
         criterion,
@@ -53,7 +53,7 @@ def grown(
         prune,
     )
     randomness = SeededRandomness(seed)
-    tree = grow(table, public, asked, loss, randomness, executor or Inline())
+    tree = grow(table, public, options, loss, randomness, executor or Inline())
     check_tree(tree)
     forest([tree], public.domain, "paid", "yes")  # type: ignore[arg-type]  # it fits the domain
     assert depth(tree) <= max_depth
@@ -77,8 +77,8 @@ def test_the_rule_behind_the_records_is_found(
         prune=True,
     )
     assert tree["attribute"] in ("sex", "age")
-    found = [rightly(tree, row) for row in rows(people(500, seed=7))]
-    assert np.mean(found) == 1.0
+    correct = [rightly(tree, row) for row in rows(people(500, seed=7))]
+    assert np.mean(correct) == 1.0
 
 
 def rows(table: TableRecords) -> list[dict[str, int]]:
@@ -90,7 +90,7 @@ def rows(table: TableRecords) -> list[dict[str, int]]:
 
 
 def rightly(tree: dict[str, Any], row: dict[str, int]) -> bool:
-    """Whether the tree tells the class of a row, in plain Python."""
+    """True if the tree predicts the class of a row; in plain Python."""
     public = {a.name: a.levels for a in dataset().domain.attributes}  # type: ignore[union-attr]
     while "label" not in tree:
         tree = tree["branches"][public[tree["attribute"]][row[tree["attribute"]]]]
@@ -108,7 +108,7 @@ def test_leaves_carry_the_counts_of_their_own_records() -> None:
             while "label" not in leaf:
                 leaf = leaf["branches"][way[leaf["attribute"]]]
             expected = np.bincount(paid[(sex == s) & (town == t)], minlength=2)
-            # At ε of 2·10⁵ a leaf the noise is zero but with probability e^−200000.
+            # At ε = 2·10⁵ per leaf the noise is zero, except with probability e^−200000.
             assert list(leaf["counts"].values()) == expected.tolist()
             assert leaf["label"] == ("yes", "no")[int(np.argmax(expected))]
 
@@ -218,7 +218,7 @@ def test_a_tree_never_outgrows_the_public_limit() -> None:
         f"w{i}": generator.integers(0, 300, 50_000).astype(np.uint16) for i in range(3)
     }
     codes["paid"] = generator.integers(0, 2, 50_000).astype(np.uint8)
-    # So large a loss that every node with a few records would be split.
+    # At so large a loss every node with a few records would be split.
     tree = grown(TableRecords(codes, {}), public, loss=PrivacyLoss(10**15))
     assert 2000 < check_tree(tree) <= MAX_NODES
 
@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_refused(attributes: Any, class_name: str) -> None:
 
 
 def test_bins_have_names_of_their_own() -> None:
-    """In six digits the inner edges would read alike, and a branch would take another's place."""
+    """With six digits the inner edges would be equal, and one branch would replace another."""
     edges = (1e6, 1e6 + 0.25, 1e6 + 0.5, 1e6 + 1)
     age = NumericAttribute("age", edges[0], edges[-1], edges)
     public = dataset(attributes=(age, ATTRIBUTES[-1]))
