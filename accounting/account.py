@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
+
+
+def admits(limits: Sequence[Any], sums: Sequence[Any], charge: Sequence[Any]) -> Any:
+    """The guard: whether ``charge`` fits, one amount per measure in each sequence.
+
+    Written with ``&``, ``|`` and ``<=`` alone. Whole numbers make it a bool, for quotes, look-ups
+    and the writer; columns make it the SQL condition of the UPDATE that charges.
+    """
+    (limit_epsilon, limit_delta), (epsilon, delta) = limits, sums
+    return (epsilon + charge[0] <= limit_epsilon) & (delta + charge[1] <= limit_delta)
 
 
 class AccountRank(IntEnum):
@@ -24,7 +36,7 @@ class Account:
     charged: PrivacyLoss
 
     def __post_init__(self) -> None:
-        if not self.charged.fits(self.limit):
+        if not self.admits(PrivacyLoss(0)):
             raise ValueError("an account is never charged beyond its limit")
 
     @property
@@ -32,4 +44,4 @@ class Account:
         return self.limit - self.charged
 
     def admits(self, charge: PrivacyLoss) -> bool:
-        return (self.charged + charge).fits(self.limit)
+        return bool(admits(self.limit.amounts, self.charged.amounts, charge.amounts))

@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Self
 
+from accounting.measures import MEASURES
+
 NANO = 10**9
 ATTO = 10**18
 
@@ -71,14 +73,19 @@ class PrivacyLoss:
         share = type(self)(self.epsilon_nano // parts, self.delta_atto // parts)
         return share, self - share * (parts - 1)
 
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """One whole number per measure (``accounting.measures``)."""
+        return (self.epsilon_nano, self.delta_atto)
+
     def epsilon(self) -> Fraction:
         return Fraction(self.epsilon_nano, NANO)
 
     def as_dict(self) -> dict[str, str]:
         """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts."""
         return {
-            "epsilon": format_units(self.epsilon_nano, 9),
-            "delta": format_units(self.delta_atto, 18),
+            measure.name: format_units(amount, measure.digits)
+            for measure, amount in zip(MEASURES, self.amounts, strict=True)
         }
 
 

@@ -25,7 +25,7 @@ from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight
 from app.engine.deadlines import next_from, next_instant, release_after
-from app.engine.execution import Execution, quickly
+from app.engine.execution import Execution, inline_if_embedded
 from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
 from mechanisms.model.randomness import Randomness
@@ -36,7 +36,7 @@ from storage.files.labels import DistantLabels
 from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
-from storage.queries.lookup import Asking
+from storage.queries.lookup import QueryLookup
 
 #: Seconds between two looks at a query that another process is working on.
 POLL = 0.1
@@ -90,7 +90,7 @@ class Answering:
         limit: float,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
-        self._asking = Asking(database, datasets, ledger)
+        self._lookup = QueryLookup(database, datasets, ledger)
         self._execution, self._randomness, self._interval = execution, randomness, interval
         self._lease, self._database = lease, database
         self._in_flight, self._places, self._limit = in_flight, places, limit
@@ -115,8 +115,8 @@ class Answering:
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
-        asked = await quickly(
-            self._database, self._asking.look_up, request.dataset, analyst, key, body_hash
+        asked = await inline_if_embedded(
+            self._database, self._lookup.look_up, request.dataset, analyst, key, body_hash
         )
         if isinstance(asked, Replay):
             return self._replayed(asked)
@@ -135,7 +135,7 @@ class Answering:
                 raise refusal
             if asked.names is not None and not asked.names.at_hand and request.query.names_nodes():
                 await self._fetch(asked.names)
-            outcome = await self._ledger.reserve_async(
+            outcome = await self._ledger.reserve(
                 Reserve(
                     query_id=uuid7(),
                     analyst_id=analyst.id,
@@ -272,7 +272,7 @@ class Answering:
                 after = next_from(under_way.started, instant, self._interval)
             settled: bool | Exception
             try:
-                settled = await self._ledger.settle_async(
+                settled = await self._ledger.settle(
                     reservation,
                     status=status,
                     body=body,
@@ -311,7 +311,7 @@ class Answering:
             return begun.result()
         begun.cancel()
         reservation = under_way.reservation
-        if await asyncio.to_thread(self._ledger.release, reservation):
+        if await self._ledger.release(reservation):
             raise QueryReleased(reservation.query_id)
         return None
 
@@ -342,7 +342,7 @@ class Answering:
             # A renewal that fails is tried again; a lease that was lost shows when it settles.
             with suppress(StorageError):
                 if held:
-                    await asyncio.to_thread(self._ledger.renew, *held)
+                    await self._ledger.renew(*held)
 
     async def _winner(self, query_id: UUID) -> Reply:
         """The stored reply of another attempt, once it may be seen."""

@@ -75,9 +75,10 @@ def grant(
     user = services.users.find(analyst)
     if user is None or "analyst" not in user.roles:
         raise NotFound
-    return _granted(
-        services.ledger.grant(stored, user, limit, actor=caller.user, if_match=if_match)
+    row = services.ledger.grant(
+        stored.id, user.id, limit, actor_id=caller.user.id, if_match=if_match
     )
+    return _granted(row)
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:

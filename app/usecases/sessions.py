@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from app.contract.errors import Unauthenticated
-from app.engine.execution import quickly
+from app.engine.execution import inline_if_embedded
 from app.identity import callers
 from app.identity.callers import Caller
 from app.identity.tokens import looks_like_a_token
@@ -14,7 +14,7 @@ from app.usecases.services import Services
 
 async def caller_of_credential(services: Services, credential: str) -> Caller:
     """The caller with this key or access token. Raises: Unauthenticated, for every cause."""
-    look_up = partial(quickly, services.database)
+    look_up = partial(inline_if_embedded, services.database)
     if services.tokens is not None and looks_like_a_token(credential):
         identities, tokens = services.identities, services.tokens
         caller = await callers.by_token(
@@ -29,7 +29,7 @@ async def caller_of_session(services: Services, token: str) -> Caller:
     """The caller who signed in. Raises: Unauthenticated, for every cause."""
     caller = await callers.by_session(
         token,
-        look_up=partial(quickly, services.database),
+        look_up=partial(inline_if_embedded, services.database),
         users=services.users,
         sessions=services.sessions,
     )

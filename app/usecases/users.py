@@ -77,7 +77,7 @@ def set_overall_budget(
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:
         raise NotFound
-    account = services.ledger.grant_overall(analyst, limit, actor=caller.user).account
+    account = services.ledger.grant_overall(analyst.id, limit, actor_id=caller.user.id).account
     return OverallBudget(
         analyst=name, allowance=account.limit, spent=account.charged, remaining=account.remaining
     )

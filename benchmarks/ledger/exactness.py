@@ -116,7 +116,7 @@ async def _one(
         asked = request(next(turns))
         while True:
             try:
-                held = await ledger.reserve_async(asked)
+                held = await ledger.reserve(asked)
             except Busy:
                 continue  # nothing was written: a client comes again
             except (BudgetExhausted, CapExhausted):
@@ -125,7 +125,7 @@ async def _one(
             assert isinstance(held, Reservation)
             while True:
                 with suppress(Busy):
-                    assert await ledger.settle_async(held, status=201, body=b"x", release_us=0)
+                    assert await ledger.settle(held, status=201, body=b"x", release_us=0)
                     break
             outcomes["granted"] += 1
             break

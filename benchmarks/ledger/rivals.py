@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from hashlib import sha256
+from importlib import import_module
 from itertools import cycle
 from os import urandom
 from pathlib import Path
@@ -21,10 +22,49 @@ from benchmarks.ledger.accounts import ANSWER, BODY_HASH, REQUEST, Pair
 from storage.database.database import Database
 from storage.database.sqlite import clock_us
 from storage.journal.layouts import next_head
-from storage.ledger.batch_postgresql import RESERVE, SETTLE
-from storage.ledger.charging import CHARGE, ENTRY, NEW_QUERY
+from storage.ledger.charging import NEW_QUERIES
+from storage.ledger.entries import CHARGE, ENTRIES
 from storage.ledger.settling import SETTLE as SETTLE_SQLITE
-from storage.ledger.settling import SETTLEMENT
+from storage.ledger.settling import SETTLEMENTS
+
+#: The function that charged on PostgreSQL up to schema 0006, as its migration made it.
+FUNCTION = import_module("storage.migrations.versions.0002_reserve_function").RESERVE
+RESERVE = """
+SELECT outcome, at_us, current_version, head, limit_eps, limit_delta, spent_eps, spent_delta
+  FROM reserve_queries(
+       %(ids)b::uuid[], %(analysts)b::bigint[], %(datasets)b::bigint[], %(versions)b::int[],
+       %(keys)b::text[], %(hashes)b::bytea[], %(requests)b::bytea[], %(subjects)b::bytea[],
+       %(eps)b::bigint[], %(deltas)b::bigint[], %(lease)b::bigint)
+"""
+SETTLE = """
+WITH asked AS (
+    SELECT * FROM unnest(%(ids)b::uuid[], %(attempts)b::int[], %(bodies)b::bytea[],
+                         %(hashes)b::bytea[], %(statuses)b::smallint[], %(releases)b::bigint[])
+               AS t (id, attempt, body, hash, status, release_us)),
+done AS (
+    UPDATE query SET state = 1, answer = asked.body, answer_hash = asked.hash,
+           answer_status = asked.status, release_us = asked.release_us,
+           settled_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+      FROM asked
+     WHERE query.id = asked.id AND query.state = 0 AND query.attempt = asked.attempt
+    RETURNING query.id, query.attempt, query.answer_hash, query.settled_us, query.dataset_version,
+              query.answer_status, query.release_us, query.attempt_us, query.lease_until)
+INSERT INTO settlement (query_id, attempt, answer_hash, at_us, digest)
+SELECT id, attempt, answer_hash, settled_us, sha256(
+           -- storage.journal.layouts, byte for byte
+           '\\x00000013'::bytea || 'privypurse ending 2'::bytea
+           || '\\x00000010'::bytea || uuid_send(id)
+           || '\\x00000008'::bytea || int8send(attempt)
+           || '\\x00000008'::bytea || int8send(dataset_version)
+           || '\\x00000008'::bytea || int8send(answer_status)
+           || '\\x00000020'::bytea || answer_hash
+           || '\\x00000008'::bytea || int8send(settled_us)
+           || '\\x00000008'::bytea || int8send(release_us)
+           || '\\x00000008'::bytea || int8send(attempt_us)
+           || '\\x00000008'::bytea || int8send(lease_until))
+  FROM done
+RETURNING query_id
+"""
 
 ANSWER_HASH = sha256(ANSWER).digest()
 
@@ -42,8 +82,8 @@ class SqliteRival:
         ids = self._driver.execute("SELECT id FROM budget_account ORDER BY rank").fetchall()
         self._accounts = [id for (id,) in ids]
         self._dialect = sqlite_dialect.dialect(paramstyle="qmark")
-        self._new, self._charge, self._settle = (
-            one.compiled(self._dialect) for one in (NEW_QUERY, CHARGE, SETTLE_SQLITE)
+        self._charge, self._settle = (
+            one.compiled(self._dialect) for one in (CHARGE, SETTLE_SQLITE)
         )
 
     def rate(self, group: int, seconds: float) -> float:
@@ -53,12 +93,14 @@ class SqliteRival:
         done = 0
         while time.perf_counter() - started < seconds:
             execute("BEGIN IMMEDIATE")
-            ids = [self._new_query(execute) for _ in range(group)]
+            rows = [self._new_query() for _ in range(group)]
+            NEW_QUERIES.insert(self._driver, self._dialect, rows)
+            ids = [row["id"] for row in rows]
             self._charge_all(execute, ids)
             execute("COMMIT")
             execute("BEGIN IMMEDIATE")
             settlements = [self._settle_one(execute, id) for id in ids]
-            SETTLEMENT.insert_all(self._driver, self._dialect, settlements)
+            SETTLEMENTS.insert(self._driver, self._dialect, settlements)
             execute("COMMIT")
             done += group
         return done / (time.perf_counter() - started)
@@ -67,11 +109,10 @@ class SqliteRival:
         self._lent.close()
         self._database.close()
 
-    def _new_query(self, execute: Any) -> bytes:
+    def _new_query(self) -> dict[str, Any]:
         id, at_us = uuid4().bytes, clock_us()
         analyst, dataset = self._pair
-        sql, arguments = self._new
-        row = {
+        return {
             "id": id,
             "analyst_id": analyst,
             "dataset_id": dataset,
@@ -87,8 +128,6 @@ class SqliteRival:
             "lease_until": at_us,
             "created_us": at_us,
         }
-        execute(sql, arguments(row))
-        return id
 
     def _charge_all(self, execute: Any, ids: Sequence[bytes]) -> None:
         """One update an account for all of the group, and an entry a query."""
@@ -120,24 +159,25 @@ class SqliteRival:
                 "seen": seq,
                 "last": seq + len(rows),
                 "linked": head,
-                "eps": len(rows),
-                "delta": 0,
+                "d_eps_n": len(rows),
+                "d_delta_a": 0,
             }
             assert execute(sql, arguments(moved)).fetchall()
-            ENTRY.insert_all(self._driver, self._dialect, rows)
+            ENTRIES.insert(self._driver, self._dialect, rows)
 
     def _settle_one(self, execute: Any, id: bytes) -> dict[str, Any]:
         sql, arguments = self._settle
         asked = {
+            "number": 0,
             "query": id,
-            "mine": 1,
-            "lapsed_at": -1,
+            "attempt": 1,
+            "lapsed_at": None,
             "body": ANSWER,
             "hash": ANSWER_HASH,
             "status": 201,
             "release": 0,
         }
-        at_us = execute(sql, arguments(asked)).fetchall()[0][0]
+        at_us = execute(sql, arguments(asked)).fetchall()[0][1]
         return {
             "query_id": id,
             "attempt": 1,
@@ -157,6 +197,9 @@ class PostgresRival:
                 "many": accounts.many_accounts(database, 1000),
             }
         plain = url.replace("postgresql+psycopg", "postgresql")
+        self._plain = plain
+        with psycopg.connect(plain) as connection:
+            connection.execute(FUNCTION)
         self._connections = [psycopg.connect(plain, autocommit=True) for _ in range(clients)]
 
     def rate(self, on: str, seconds: float) -> float:
@@ -177,6 +220,8 @@ class PostgresRival:
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
+        with psycopg.connect(self._plain) as connection:
+            connection.execute("DROP FUNCTION reserve_queries")
 
     def _one(self, connection: Any, turns: cycle[Pair], ends: float, done: list[int]) -> None:
         count = 0

@@ -20,12 +20,12 @@ from secrets import token_hex
 from sqlalchemy import Connection, exists, select
 
 from storage.assurance.heads import HeadsLog
-from storage.assurance.rollback import freeze
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version, query
 from storage.errors import StorageError, UnusableDatabase
 from storage.files.folders import make_folder, sync_folder
+from storage.ledger.freezing import freeze
 
 DATABASE = "privypurse.db"
 HEADS = "heads.log"

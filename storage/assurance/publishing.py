@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Row, Select, event, select, tuple_
 
 from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published
-from storage.assurance.rollback import freeze, frozen_at
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry
+from storage.ledger.freezing import freeze, frozen_at
 
 #: How many heads one statement asks for.
 AT_ONCE = 500

@@ -6,31 +6,29 @@ Both the freeze and its end are entries, made with nobody's key: their actor is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.tables import budget_account, dataset, entry, users
+from storage.database.tables import budget_account, dataset, users
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal import audit
 from storage.journal.layouts import EntryKind
 from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.freezing import OPERATOR, frozen_at
 
-#: The actor of what no user did.
-OPERATOR = 0
-
-_a, _e = budget_account.c, entry.c
+_a = budget_account.c
 _FROZEN = (
     select(budget_account, dataset.c.name.label("dataset"), users.c.name.label("analyst"))
     .outerjoin(dataset, dataset.c.id == _a.dataset_id)
     .outerjoin(users, users.c.id == _a.analyst_id)
     .where(_a.frozen == 1)
     .order_by(_a.rank, _a.id)
+    .with_for_update(of=budget_account)
 )
 
 
@@ -49,25 +47,6 @@ class Accepted:
     dataset: str | None
     analyst: str | None
     recharged: PrivacyLoss
-
-
-def freeze(connection: Connection, accounts: Iterable[int], at_us: int) -> list[int]:
-    """Freeze those of ``accounts`` that are not frozen yet; which ones they were."""
-    cause = Cause(EntryKind.FREEZE, OPERATOR, at_us)
-    changes = [change_account(connection, id, cause) for id in sorted(accounts)]
-    frozen = [change for change in changes if change is not None]
-    if frozen:
-        add_entries(connection, frozen)
-        audit.record(connection, OPERATOR, "ledger.freeze", "ledger", {"accounts": len(frozen)})
-    return [change.entry["account_id"] for change in frozen]
-
-
-def frozen_at(connection: Connection, accounts: Iterable[int]) -> set[int]:
-    """When each of these frozen accounts was frozen last, microseconds."""
-    freezes = select(func.max(_e.at_us)).where(
-        _e.account_id.in_(list(accounts)), _e.kind == int(EntryKind.FREEZE)
-    )
-    return set(connection.execute(freezes.group_by(_e.account_id)).scalars())
 
 
 def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> list[Accepted]:
@@ -117,13 +96,10 @@ def _unfreeze(
     raised = _larger(limit, wanted) - limit
     if raised != PrivacyLoss(0):
         # The limit had been raised after what the database remembers.
-        cause = Cause(
-            EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.epsilon_nano, raised.delta_atto
-        )
-        old = {"old_eps": limit.epsilon_nano, "old_delta": limit.delta_atto, "seen": -1}
-        changes.append(change_account(connection, id, cause, **old))
+        cause = Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts)
+        changes.append(change_account(connection, id, cause))
     more = wanted - charged
-    cause = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.epsilon_nano, more.delta_atto)
+    cause = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
     changes.append(change_account(connection, id, cause))
     made = [change for change in changes if change is not None]
     if len(made) < len(changes):

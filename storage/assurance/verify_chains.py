@@ -1,15 +1,12 @@
 """The first half of a verification: every account's chain, from its genesis to its last entry.
 
-One pass over all entries in the order of their keys. What is computed for each entry is the
-formula of ``storage.journal.layouts``, packed at once because there are millions of them.
+One pass over all entries in the order of their keys.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, true
@@ -18,7 +15,13 @@ from storage.assurance.heads import Published
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
 from storage.database.tables import budget_account, entry
-from storage.journal.layouts import EMPTY_HEAD, ENCODING, WITH_SUBJECT, EntryKind, account_subject
+from storage.journal.layouts import (
+    EMPTY_HEAD,
+    EntryKind,
+    account_subject,
+    entry_digest,
+    next_head,
+)
 
 _e = entry.c
 _ENTRIES: Select[Any] = select(
@@ -34,11 +37,6 @@ _ENTRIES: Select[Any] = select(
     _e.head,
     _e.subject,
 ).order_by(_e.account_id, _e.seq)
-
-_BEFORE, _AFTER = ">I18s Iq Iq ", " Iq Iq Iq Iq"
-_ABOUT_QUERY = struct.Struct((_BEFORE + "I16s" + _AFTER).replace(" ", ""))
-_ABOUT_NOTHING = struct.Struct((_BEFORE + "I" + _AFTER).replace(" ", ""))
-_SUBJECT = (32).to_bytes(4, "big")
 
 CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind in EntryKind)
 
@@ -129,9 +127,9 @@ class _Walk:
             return f"follows entry {self._seq - 1}: what lay between is missing"
         if query is not None and len(query) != 16:
             return "names no query"
-        if packed_digest(account, kind, query, actor, eps, delta, at_us, subject) != digest:
+        if entry_digest(account, kind, query, actor, (eps, delta), at_us, subject) != digest:
             return "is not what its digest was made of"
-        self._head = sha256(self._head + digest).digest()
+        self._head = next_head(self._head, digest)
         if head != self._head:
             return "does not follow from the head before it"
         if self._published and seq == self._published.seq and head != self._published.head:
@@ -201,31 +199,6 @@ class _Walk:
         chains.carried[self.id] = self._carried
         chains.recharged[self.id] = self._recharged
         return None
-
-
-def packed_digest(
-    account: int,
-    kind: int,
-    query: bytes | None,
-    actor: int,
-    eps: int,
-    delta: int,
-    at_us: int,
-    subject: bytes | None,
-) -> bytes:
-    """``storage.journal.layouts.entry_digest``, of the bytes that a row holds."""
-    name = ENCODING if subject is None else WITH_SUBJECT
-    if query is None:
-        packed = _ABOUT_NOTHING.pack(
-            18, name, 8, account, 8, kind, 0, 8, actor, 8, eps, 8, delta, 8, at_us
-        )
-    else:
-        packed = _ABOUT_QUERY.pack(
-            18, name, 8, account, 8, kind, 16, query, 8, actor, 8, eps, 8, delta, 8, at_us
-        )
-    if subject is not None:
-        packed += _SUBJECT + subject
-    return sha256(packed).digest()
 
 
 def _empty(account: Row[Any]) -> Bad:

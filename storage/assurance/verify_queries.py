@@ -5,7 +5,6 @@ Three streams in the order of query ids, walked side by side: queries, entries a
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
@@ -19,10 +18,9 @@ from storage.assurance.verify_chains import CHARGE, RELEASE, Bad, Chains
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
 from storage.database.tables import dataset_version, entry, query, settlement
-from storage.journal.layouts import ENDING, ENDING_OF_ATTEMPT, REQUEST
-from storage.journal.layouts import RELEASE as RELEASED_SUBJECT
+from storage.journal.layouts import ending_digest, release_subject, request_subject
+from storage.ledger.requests import QueryState
 
-RUNNING, SETTLED, RELEASED, ABANDONED = range(4)
 #: No release instant lies further ahead of the moment at which its answer was stored.
 LATEST_US = 7 * 86_400 * 1_000_000
 
@@ -76,12 +74,6 @@ _QUERIES: Select[Any] = select(
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id), *(_e[name] for name in Made._fields[1:])
 ).where(_e.query_id.is_not(None))
-
-_REQUEST = struct.Struct(">I20sI16sIqIq")
-_ENDING = struct.Struct(">I19sI16sIqIqIqI32sIqIq")
-_WORKING = struct.Struct(">IqIq")
-_RELEASE = struct.Struct(">I20sI16sIqIq")
-_HASH = (32).to_bytes(4, "big")
 
 Accounts = dict[tuple[int, int, int], int]
 
@@ -178,7 +170,7 @@ class _Checker:
                 ):
                     return f"was charged at another time to account {account}"
                 if bound is not None:
-                    subject = subject or packed_subject(row)
+                    subject = subject or _subject(row)
                     if bound != subject:
                         return "is not the request that was charged"
             elif kind == RELEASE:
@@ -187,12 +179,14 @@ class _Checker:
                     return f"was given back another amount on account {account}"
                 if at_us != row.settled_us:
                     return f"was given back at another time on account {account}"
-                if bound is not None and bound != packed_release(row):
+                if bound is not None and bound != release_subject(
+                    row.id, row.dataset_version, row.lease_until
+                ):
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
         # One entry of a kind an account: a constraint of the table, and the chain's digests.
-        if released != (charged if state == RELEASED else 0):
+        if released != (charged if state == QueryState.RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         return None if charged == len(expected) else self._missing(row, entries, expected, overall)
 
@@ -209,22 +203,22 @@ class _Checker:
             # The account over all datasets was opened with the sum of what had been charged.
             if id != overall:
                 return f"was never charged to account {id}"
-            if row.state != RELEASED:
+            if row.state != QueryState.RELEASED:
                 self._before[id][0] += row.eps_n
                 self._before[id][1] += row.delta_a
         return None
 
     def _ending(self, row: Asked) -> str | None:
-        if row.state == ABANDONED:
-            return "was given up, which no statement of the ledger does"
-        if row.state == RUNNING:
+        if row.state not in list(QueryState):
+            return "is in a state that no statement of the ledger writes"
+        if row.state == QueryState.RUNNING:
             if row.s_attempt is not None:
                 return "has a settlement and is not settled"
             ended = (row.answer_hash, row.answer_status, row.settled_us, row.release_us)
             if row.answer is not None or ended != (None,) * 4:
                 return "has an end and is not ended"
             return None
-        if row.state == RELEASED:
+        if row.state == QueryState.RELEASED:
             if (row.s_attempt, row.answer, row.answer_hash, row.answer_status) != (None,) * 4:
                 return "was released and has an answer"
             return None if row.release_us == row.settled_us else "was released at another time"
@@ -267,49 +261,26 @@ def _working(row: Asked, versions: set[tuple[Any, ...]]) -> str | None:
     # Moments are compared for equality only: a clock may be set back.
     if row.attempt < 1 or (row.attempt == 1) != (row.attempt_us == row.created_us):
         return "began its attempt at another time"
-    if row.state == RELEASED and row.attempt != 1:
+    if row.state == QueryState.RELEASED and row.attempt != 1:
         return "was released by another attempt than the first"
     return None
 
 
-def packed_subject(row: Asked) -> bytes:
-    """``storage.journal.layouts.request_subject`` of a query's row."""
-    key = row.idem_key.encode()
-    packed = _REQUEST.pack(20, REQUEST, 16, row.id, 8, row.analyst_id, 8, row.dataset_id)
-    lengths = len(key).to_bytes(4, "big"), len(row.request).to_bytes(4, "big")
-    return sha256(
-        packed + lengths[0] + key + _HASH + row.body_hash + lengths[1] + row.request
-    ).digest()
-
-
-def _is_ending(row: Asked) -> bool:
-    digest: bytes = row.s_digest
-    return digest == packed_ending(row) or digest == packed_ending_before(row)
-
-
-def packed_ending(row: Asked) -> bytes:
-    """``storage.journal.layouts.ending_digest`` of a settled query's row."""
-    packed = _ENDING.pack(*_ending_of(row, ENDING_OF_ATTEMPT))
-    return sha256(packed + _WORKING.pack(8, row.attempt_us, 8, row.lease_until)).digest()
-
-
-def packed_ending_before(row: Asked) -> bytes:
-    """The same of one that was settled before attempts and leases were bound."""
-    return sha256(_ENDING.pack(*_ending_of(row, ENDING))).digest()
-
-
-def _ending_of(row: Asked, name: bytes) -> tuple[Any, ...]:
-    return (
-        *(19, name, 16, row.id, 8, row.attempt, 8, row.dataset_version),
-        *(8, row.answer_status, 32, row.answer_hash, 8, row.settled_us, 8, row.release_us),
+def _subject(row: Asked) -> bytes:
+    return request_subject(
+        row.id, row.analyst_id, row.dataset_id, row.idem_key, row.body_hash, row.request
     )
 
 
-def packed_release(row: Asked) -> bytes:
-    """``storage.journal.layouts.release_subject`` of a released query's row."""
-    return sha256(
-        _RELEASE.pack(20, RELEASED_SUBJECT, 16, row.id, 8, row.dataset_version, 8, row.lease_until)
-    ).digest()
+def _is_ending(row: Asked) -> bool:
+    ended = (
+        *(row.id, row.attempt, row.dataset_version, row.answer_status, row.answer_hash),
+        *(row.settled_us, row.release_us),
+    )
+    return row.s_digest in (
+        ending_digest(*ended, (row.attempt_us, row.lease_until)),
+        ending_digest(*ended),  # settled before attempts and leases were bound
+    )
 
 
 def _name(id: bytes) -> str:

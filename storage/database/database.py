@@ -12,8 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +20,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     PoolProxiedConnection,
-    Transaction,
+    RootTransaction,
     make_url,
     select,
     text,
@@ -30,26 +29,76 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from storage.database.expressions import now_us
+from storage.database.failures import (
+    Again,
+    is_refused_commit,
+    is_timed_out,
+    is_transient,
+    meaning,
+)
 from storage.database.migrating import migrate
 from storage.database.postgresql import postgresql_engine
-from storage.database.sqlite import check_settings, sqlite_engine
-from storage.database.statements import Hot, driver_of, executed
-from storage.errors import Busy, CommitUnknown, LedgerAlarm, UnusableDatabase
+from storage.database.sqlite import check_settings, set_patience, sqlite_engine
+from storage.database.statements import Hot, driver_of
+from storage.errors import Busy, CommitUnknown, UnusableDatabase
 
 T = TypeVar("T")
 
 ATTEMPTS = 5
-#: serialization failure, deadlock, lock not available
-REFUSED = {"40001", "40P01", "55P03"}
-#: no connection to be had, server starting; server or session told to stop, server crashed
-AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
-TIMED_OUT = "57014"  # canceled: a statement that took that long once is not tried again
-#: check constraint; raise_exception, which is what the append-only triggers use
-ALARMS = {"23514", "P0001"}
 
 
-class Again(Exception):
-    """Raised by a write that lost a race: roll back and call it again from the start."""
+class Transaction:
+    """A write transaction that has begun; ``commit`` or ``rollback`` ends it, exactly once.
+
+    Any thread may use it, one at a time. ``connection`` is what statements run on.
+    """
+
+    def __init__(self, connection: Connection, end: Callable[[Connection, bool], None]) -> None:
+        self.connection, self._end = connection, end
+        self._inner = connection.begin()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Returns the value of ``work``. After an error everything is rolled back.
+
+        Raises: what ``work`` raises; in place of errors of the database those of ``meaning``.
+        """
+        try:
+            return work(self.connection)
+        except BaseException as error:
+            self.rollback(error)
+            why = meaning(error)
+            if why is error:
+                raise
+            raise why from error
+
+    def commit(self) -> None:
+        """Raises: Again when nothing was written; CommitUnknown when nobody can tell."""
+        try:
+            _commit(self._inner)
+        except BaseException:
+            self._end(self.connection, True)
+            raise
+        self._end(self.connection, False)
+
+    def rollback(self, cause: BaseException | None = None) -> None:
+        lost = False
+        try:
+            # An error of a statement on the driver's own connection is news to the pool.
+            if isinstance(cause, Exception) and self._is_lost(cause):
+                self.connection.invalidate(cause)
+                lost = True
+            self._inner.rollback()
+        except DBAPIError:
+            lost = True  # what is not committed is undone when the connection goes
+        finally:
+            self._end(self.connection, lost)
+
+    def _is_lost(self, error: Exception) -> bool:
+        dialect = self.connection.dialect
+        if not isinstance(error, dialect.loaded_dbapi.Error):
+            return False
+        driver = self.connection.connection.dbapi_connection
+        return dialect.is_disconnect(error, driver, None)
 
 
 class Database:
@@ -58,19 +107,17 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
-        self._writing = engine.execution_options(writing=True)
-        assert engine.dialect.dbapi is not None
-        self._driver_error: type[Exception] = engine.dialect.dbapi.Error
+        self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
         #: SQLite's connections that look up, while nobody uses them.
         self._readers: list[sqlite3.Connection] = []
-        # Waiting threads are woken in turn by a lock; SQLite's own busy handler sleeps and polls.
-        self._turn = threading.Lock()
-        self._queue: AbstractContextManager[object] = (
-            self._turn if engine.dialect.name == "sqlite" else nullcontext()
-        )
-        #: The connection that waits for nobody; whoever has the turn uses it.
-        self._hasty: Connection | None = None
+        #: SQLite has one writer. Threads queue on this lock, which wakes them in turn; SQLite's
+        #: own busy handler sleeps and polls, and is for other processes alone.
+        self._write_lock = threading.Lock()
+        #: SQLite's connection that writes, guarded by ``_write_lock``.
+        self._writer: Connection | None = None
+        #: Whether it waits for other processes; None until it was told.
+        self._patient: bool | None = None
 
     @classmethod
     def open(cls, url: str, lock_folder: Path) -> Database:
@@ -102,7 +149,7 @@ class Database:
         except PoolTimeout as error:
             raise Busy("no connection to the database is free") from error
         except DBAPIError as error:
-            if _transient(error) or _timed_out(error):
+            if is_transient(error) or is_timed_out(error):
                 raise Busy("the database cannot answer now") from error
             raise
 
@@ -132,7 +179,7 @@ class Database:
         except self._driver_error as error:
             if self.engine.dialect.is_disconnect(error, driver, None):  # type: ignore[arg-type]
                 lent.invalidate(error)
-            if _transient(error) or _timed_out(error):
+            if is_transient(error) or is_timed_out(error):
                 raise Busy("the database cannot answer now") from error
             raise
         finally:
@@ -150,7 +197,7 @@ class Database:
             rows = statement.rows(driver, self.engine.dialect, values)
         except self._driver_error as error:
             driver.close()
-            if _transient(error):
+            if is_transient(error):
                 raise Busy("the database cannot answer now") from error
             raise
         self._readers.append(driver)
@@ -176,102 +223,66 @@ class Database:
             if attempt:
                 time.sleep(random.uniform(0.5, 1.5) * 0.005 * 2**attempt)
             try:
-                with self._queue:
-                    return self._once(work)
-            except (Again, PoolTimeout):
+                transaction = self.begin(wait=True)
+                value = transaction.run(work)
+                transaction.commit()
+                return value
+            except Again:
                 continue
-            except (DBAPIError, self._driver_error) as error:
-                if _alarming(error):
-                    raise LedgerAlarm("a constraint of the ledger stopped a write") from error
-                if _timed_out(error):
-                    raise Busy("a statement took too long; nothing was written") from error
-                if not _transient(error):
-                    raise
         raise Busy("the database is busy; nothing was written")
 
-    def begin(self, work: Callable[[Connection], T]) -> Callable[[], T] | None:
-        """Run ``work`` at once in a transaction that is left open; what commits it, for its value.
+    def begin(self, *, wait: bool) -> Transaction:
+        """Begins a write transaction.
 
-        For an ``embedded`` database, whose statements wait for nobody. None when another
-        transaction is under way or anything goes wrong: nothing is written then, and ``write`` is
-        the way. What is returned is to be called once, from any thread. It raises Busy when nothing
-        is written after all; CommitUnknown.
+        ``wait`` False is for an event loop on an ``embedded`` database: it never blocks.
+        Raises: Again when the database cannot begin one now.
         """
-        if not self._turn.acquire(blocking=False):
-            return None
         try:
-            if self._hasty is None:
-                self._hasty = self._new_hasty()
-            transaction = DriverTransaction(driver_of(self._hasty))
-        except (DBAPIError, self._driver_error):
-            self._turn.release()
-            return None  # another process has its turn, or ``write`` finds what is the matter
+            if self.embedded:
+                return self._begin_embedded(wait)
+            connection = self.engine.connect()
+            try:
+                return Transaction(connection, _give_back)
+            except BaseException:
+                connection.close()
+                raise
+        except (DBAPIError, PoolTimeout, self._driver_error) as error:
+            why = meaning(error)
+            if why is error:
+                raise
+            raise why from error
+
+    def _begin_embedded(self, wait: bool) -> Transaction:
+        if not self._write_lock.acquire(blocking=wait):
+            raise Again
+        try:
+            if self._writer is None:
+                self._writer, self._patient = self._new_writer(), None
+            if self._patient != wait:
+                set_patience(driver_of(self._writer), wait)
+                self._patient = wait
+            return Transaction(self._writer, self._written)
         except BaseException:
-            self._turn.release()
+            self._write_lock.release()
             raise
-        try:
-            value = work(self._hasty)
-        except BaseException as error:
-            self._roll_back(transaction)
-            self._turn.release()
-            if isinstance(error, Exception):
-                return None  # ``write`` meets it again, and has an answer to it
-            raise
-        return partial(self._finish, transaction, value)
 
-    def _finish(self, transaction: DriverTransaction, value: T) -> T:
-        try:
-            _commit(transaction)
-            return value
-        except CommitUnknown:
-            self._drop_hasty()
-            raise
-        except self._driver_error as error:
-            raise Busy("the database is busy; nothing was written") from error
-        finally:
-            self._turn.release()
+    def _written(self, _connection: Connection, lost: bool) -> None:
+        if lost:
+            self._drop_writer()
+        self._write_lock.release()
 
-    def _new_hasty(self) -> Connection:
-        connection = Connection(self.engine, self._past_the_pool()).execution_options(begun=True)
-        driver_of(connection).execute("PRAGMA busy_timeout = 0").close()
-        return connection
+    def _new_writer(self) -> Connection:
+        """A connection past the pool: it may have none left, and an event loop cannot wait."""
+        return Connection(self.engine, self._past_the_pool()).execution_options(writing=True)
 
     def _past_the_pool(self) -> PoolProxiedConnection:
-        """A new connection at once: the pool may have none left, and an event loop cannot wait."""
         return self.engine.pool.recreate().connect()
 
-    def _roll_back(self, transaction: DriverTransaction) -> None:
-        try:
-            transaction.rollback()
-        except self._driver_error:
-            self._drop_hasty()
-
-    def _drop_hasty(self) -> None:
-        hasty, self._hasty = self._hasty, None
-        if hasty is not None:
-            hasty.invalidate()  # its setting is not for the pool
-            hasty.close()
-
-    def _once(self, work: Callable[[Connection], T]) -> T:
-        with self._writing.connect() as connection:
-            transaction = connection.begin()
-            try:
-                value = work(connection)
-            except self._driver_error as error:
-                # From a statement on the driver's own connection, which the pool knows nothing of.
-                if self._is_lost(connection, error):
-                    connection.invalidate(error)
-                transaction.rollback()
-                raise
-            except BaseException:
-                transaction.rollback()
-                raise
-            _commit(transaction)
-            return value
-
-    def _is_lost(self, connection: Connection, error: Exception) -> bool:
-        driver = connection.connection.dbapi_connection
-        return self.engine.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
+    def _drop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.invalidate()  # its setting is not for the pool
+            writer.close()
 
     def now_us(self) -> int:
         """Microseconds since 1970 by the database's clock."""
@@ -296,7 +307,7 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().close()
-        self._drop_hasty()
+        self._drop_writer()
         self.engine.dispose()
 
 
@@ -313,64 +324,16 @@ def _engine(url: str) -> Engine:
     raise UnusableDatabase(f"{backend} is not supported: use sqlite or postgresql")
 
 
-class DriverTransaction:
-    """A write transaction of SQLite on the driver's own connection, begun when it is made."""
-
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
-        executed(driver, "BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        self._driver.execute("COMMIT")
-
-    def rollback(self) -> None:
-        if self._driver.in_transaction:
-            self._driver.execute("ROLLBACK")
-
-
-def _commit(transaction: Transaction | DriverTransaction) -> None:
+def _commit(transaction: RootTransaction) -> None:
     try:
         transaction.commit()
-    except (DBAPIError, sqlite3.Error) as error:
-        if _refused(error) and not getattr(error, "connection_invalidated", False):
-            transaction.rollback()
-            raise  # the database itself says that nothing was committed
+    except DBAPIError as error:
+        if is_refused_commit(error):
+            raise Again from error
         raise CommitUnknown("the result of a commit is unknown") from error
 
 
-def _refused(error: Exception) -> bool:
-    """A COMMIT that had no effect. A session that was ended during one may have committed."""
-    cause = _cause(error)
-    if isinstance(cause, sqlite3.Error):
-        return _transient(error)
-    return getattr(cause, "sqlstate", None) in REFUSED
-
-
-def _transient(error: Exception) -> bool:
-    """The transaction had no effect and may well have one when it is run again."""
-    cause = _cause(error)
-    if isinstance(cause, sqlite3.Error):
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    if getattr(error, "connection_invalidated", False):
-        return True
-    state = getattr(cause, "sqlstate", None)
-    # Without a state the server was never reached or went away.
-    return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
-
-
-def _timed_out(error: Exception) -> bool:
-    return getattr(_cause(error), "sqlstate", None) == TIMED_OUT
-
-
-def _alarming(error: Exception) -> bool:
-    cause = _cause(error)
-    if isinstance(cause, sqlite3.Error):
-        code = getattr(cause, "sqlite_errorcode", 0)
-        return code in (sqlite3.SQLITE_CONSTRAINT_CHECK, sqlite3.SQLITE_CONSTRAINT_TRIGGER)
-    return getattr(cause, "sqlstate", None) in ALARMS
-
-
-def _cause(error: Exception) -> BaseException | None:
-    """The driver's error, which SQLAlchemy wraps when a statement went through it."""
-    return error.orig if isinstance(error, DBAPIError) else error
+def _give_back(connection: Connection, lost: bool) -> None:
+    if lost and not connection.invalidated:
+        connection.invalidate()
+    connection.close()

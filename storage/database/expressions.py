@@ -19,13 +19,6 @@ class now_us(FunctionElement[int]):
     inherit_cache = True
 
 
-class chained(FunctionElement[bytes]):
-    """``chained(head, digest)`` = SHA-256(head ‖ digest), worked out inside the statement."""
-
-    type = LargeBinary()
-    inherit_cache = True
-
-
 class uuid_bytes(FunctionElement[bytes]):
     """The 16 bytes of a UUID column: making objects of millions of them takes longer than SQL."""
 
@@ -51,18 +44,6 @@ def _now_sqlite(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> st
 @compiles(now_us, "postgresql")
 def _now_postgresql(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:
     return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-
-
-@compiles(chained, "sqlite")
-def _chained_sqlite(element: chained, compiler: SQLCompiler, **options: Any) -> str:
-    # A registered function: SQLite has no SHA-256, and its || would make text of the bytes.
-    return f"chain({compiler.process(element.clauses, **options)})"
-
-
-@compiles(chained, "postgresql")
-def _chained_postgresql(element: chained, compiler: SQLCompiler, **options: Any) -> str:
-    head, digest = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"sha256({head} || {digest})"
 
 
 @cache

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 
+from storage.database.statements import driver_of, executed
 from storage.errors import UnusableDatabase
-from storage.journal.layouts import next_head
 
 #: Only other processes are waited for this way; threads of one process queue on a lock.
 BUSY_SECONDS = 5.0
@@ -59,20 +59,21 @@ def clock_us() -> int:
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
     # Transactions are begun by _begin: the driver's own rules would start them too late.
     connection.isolation_level = None
-    connection.create_function("chain", 2, next_head, deterministic=True)
     connection.create_function("now_us", 0, clock_us)
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
+def set_patience(driver: sqlite3.Connection, wait: bool) -> None:
+    """Lets the connection wait for other processes, or be refused immediately."""
+    driver.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000) if wait else 0}").close()
+
+
 def _begin(connection: Connection) -> None:
-    # A write transaction takes its lock at once: one that reads first and writes later can be
+    # A write transaction takes its lock immediately: one that reads first and writes later can be
     # refused in the middle, and would decide on what it read before others wrote.
-    options = connection.get_execution_options()
-    if options.get("begun", False):
-        return  # by ``Database.begin``, on the driver's own connection
-    writing = options.get("writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    writing = connection.get_execution_options().get("writing", False)
+    executed(driver_of(connection), "BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _create_private(path: Path) -> None:

@@ -6,14 +6,27 @@ owns tables, dialects, pool and transactions: these statements run on the connec
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Dialect, Executable
+from sqlalchemy import (
+    ARRAY,
+    Connection,
+    Dialect,
+    Executable,
+    Table,
+    bindparam,
+    column,
+    func,
+)
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import TypeEngine
 
 Arguments = Callable[[dict[str, Any]], Any]
 #: SQLite takes 32,766 values in one statement.
@@ -30,39 +43,136 @@ class Hot:
 
     def rows(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> list[Any]:
         """Run it and fetch what it returns: named tuples, by the labels of the statement."""
-        sql, arguments = self.compiled(dialect)
-        return list(map(self._make, executed(driver, sql, arguments(values)).fetchall()))
+        return self.sent(driver, dialect, values)()
 
-    def changes(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> int:
-        """Run it; how many rows it has changed. To have SQLite return them takes as long again."""
+    def sent(
+        self, driver: Any, dialect: Dialect, values: dict[str, Any]
+    ) -> Callable[[], list[Any]]:
+        """Runs it; what is returned fetches its rows, after the pipeline it is part of."""
         sql, arguments = self.compiled(dialect)
-        return int(executed(driver, sql, arguments(values)).rowcount)
-
-    def insert_all(self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]) -> None:
-        """Insert every one of ``many`` by the INSERT of one row: rows take less than statements."""
-        sql, arguments = self.compiled(dialect)
-        row = sql[sql.rindex("(") :]
-        for start in range(0, len(many), ROWS_AT_ONCE):
-            rows = many[start : start + ROWS_AT_ONCE]
-            all_of_them = [one for values in rows for one in arguments(values)]
-            executed(driver, sql + f", {row}" * (len(rows) - 1), all_of_them)
+        cursor = executed(driver, sql, arguments(values))
+        return lambda: list(map(self._make, cursor.fetchall()))
 
     def compiled(self, dialect: Dialect) -> tuple[str, Arguments]:
         """Its text, and what makes the driver's arguments of its values."""
         known = self._compiled.get(dialect.name)
         if known is None:
-            compiled = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+            compiled = self._for(dialect).compile(dialect=dialect)  # type: ignore[attr-defined]
             assert isinstance(compiled, SQLCompiler)
             # Numbers that stand in the statement itself are parameters to the compiler.
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
-            known = str(compiled), _arguments(constants, compiled.positiontup or ())
+            known = self._text(compiled), _arguments(constants, compiled.positiontup or ())
             names = [column.name for column in compiled._result_columns]
             made: Any = namedtuple("Row", names)  # type: ignore[misc]
             self._make = made._make
             self._compiled[dialect.name] = known
         return known
+
+    def _for(self, _dialect: Dialect) -> Executable:
+        return self._statement
+
+    def _text(self, compiled: SQLCompiler) -> str:
+        return str(compiled)
+
+
+class Each(Hot):
+    """A statement for many rows of values: one run per row on SQLite, one for all on PostgreSQL.
+
+    Args:
+        types: of the values, by name.
+        statement: made from an object with one attribute per value. On SQLite those are parameters;
+            on PostgreSQL they are the columns of ``unnest``, whose arrays travel as binary.
+    """
+
+    def __init__(
+        self, types: Mapping[str, TypeEngine[Any]], statement: Callable[[Any], Executable]
+    ) -> None:
+        parameters = {name: bindparam(name, type_=type) for name, type in types.items()}
+        super().__init__(statement(SimpleNamespace(**parameters)))
+        self._types, self._state = types, statement
+
+    def of_each(
+        self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]
+    ) -> Callable[[], list[Any]]:
+        """Runs it for all rows; what is returned fetches what they return, after a pipeline."""
+        if not many:
+            return list
+        sql, arguments = self.compiled(dialect)
+        if dialect.name != "postgresql":
+            returned: list[Any] = []
+            for values in many:
+                returned += executed(driver, sql, arguments(values)).fetchall()
+            rows = list(map(self._make, returned))
+            return lambda: rows
+        columns = {name: [one[name] for one in many] for name in self._types}
+        cursor = executed(driver, sql, arguments(columns))
+        return lambda: list(map(self._make, cursor.fetchall()))
+
+    def _for(self, dialect: Dialect) -> Executable:
+        if dialect.name != "postgresql":
+            return self._statement
+        arrays = [bindparam(name, type_=ARRAY(type)) for name, type in self._types.items()]
+        rows = func.unnest(*arrays).table_valued(
+            *(column(name, type) for name, type in self._types.items()), name="each_row"
+        )
+        return self._state(rows.render_derived().c)
+
+    def _text(self, compiled: SQLCompiler) -> str:
+        return re.sub(r"%\((\w+)\)s", r"%(\1)b", str(compiled))
+
+
+class InsertEach:
+    """The INSERT of many rows into one table. Without ``known``, a row whose key is taken fails.
+
+    ``known``: the columns of a key that may be taken; such a row is left out.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str], *known: str) -> None:
+        self._table, self._names, self._known = table, tuple(names), known
+        self._texts: dict[str, str] = {}
+        self._row = f"({', '.join('?' * len(self._names))})"
+        self._values = itemgetter(*self._names)
+
+    def insert(
+        self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]
+    ) -> Callable[[], int]:
+        """Inserts all; what is returned tells how many there were, after a pipeline."""
+        if not many:
+            return int
+        sql = self._texts.get(dialect.name) or self._texts.setdefault(
+            dialect.name, self._text(dialect)
+        )
+        if dialect.name == "postgresql":
+            columns = {name: [one[name] for one in many] for name in self._names}
+            cursor = executed(driver, sql, columns)
+            return lambda: int(cursor.rowcount)
+        inserted = 0
+        for start in range(0, len(many), ROWS_AT_ONCE):
+            rows = many[start : start + ROWS_AT_ONCE]
+            values = [value for row in map(self._values, rows) for value in row]
+            text = sql.replace("?", ", ".join([self._row] * len(rows)), 1)
+            inserted += executed(driver, text, values).rowcount
+        return lambda: inserted
+
+    def _text(self, dialect: Dialect) -> str:
+        if dialect.name == "postgresql":
+            arrays = (
+                f"%({name})b::{self._table.c[name].type.compile(dialect)}[]" for name in self._names
+            )
+            source = f"SELECT * FROM unnest({', '.join(arrays)})"
+        else:
+            source = "VALUES ?"
+        conflict = f" ON CONFLICT ({', '.join(self._known)}) DO NOTHING" if self._known else ""
+        return f"INSERT INTO {self._table.name} ({', '.join(self._names)}) {source}{conflict}"
+
+
+def pipelined(connection: Connection) -> AbstractContextManager[Any]:
+    """Statements of the block go to PostgreSQL without waiting for one another's results."""
+    if connection.dialect.name == "postgresql":
+        return driver_of(connection).pipeline()  # type: ignore[no-any-return]
+    return nullcontext()
 
 
 def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:

@@ -189,7 +189,7 @@ query = Table(
     Column("request", Bytes, nullable=False),
     Column("eps_n", Big, nullable=False),
     Column("delta_a", Big, nullable=False),
-    Column("state", Small, nullable=False),  # 0 running, 1 settled, 2 released, 3 abandoned
+    Column("state", Small, nullable=False),  # storage.ledger.requests.QueryState
     Column("attempt", Int, nullable=False, server_default="1"),
     Column("attempt_us", Big, nullable=False),  # when the current attempt began
     Column("lease_until", Big, nullable=False),

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, select
 
 from accounting.account import Account, AccountRank
+from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.tables import budget_account, dataset, users
 
@@ -53,8 +54,8 @@ def account_row(row: Row[Any]) -> AccountRow:
         dataset_id=row.dataset_id or None,
         dataset=row.dataset,
         account=Account(
-            limit=PrivacyLoss(row.lim_eps_n, row.lim_delta_a),
-            charged=PrivacyLoss(row.charged_eps_n, row.charged_delta_a),
+            limit=PrivacyLoss(*(getattr(row, measure.limit) for measure in MEASURES)),
+            charged=PrivacyLoss(*(getattr(row, measure.charged) for measure in MEASURES)),
         ),
         frozen=bool(row.frozen),
         seq=row.seq,

@@ -13,11 +13,11 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 from sqlalchemy.exc import DBAPIError
 
-from storage.assurance.rollback import freeze
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, entry
 from storage.errors import LedgerAlarm, StorageError
+from storage.ledger.freezing import freeze
 
 #: Is told which accounts were frozen and when, in microseconds; none, when they could not be.
 Tell = Callable[[Sequence[int], int], None]

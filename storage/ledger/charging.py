@@ -1,257 +1,215 @@
-"""Reserving queries on SQLite: the charge, before anything is opened.
+"""Reserving queries: the charge, before anything is opened.
 
-A batch holds the write lock, so what its accounts have left is read once and followed from member
-to member: one that is refused writes nothing. In the end one conditional UPDATE an account charges
-it for all of them, and fails as a whole if a single unit does not fit. PostgreSQL, where a row is
-locked and not the database, does this inside ``reserve_queries``, a function of the schema.
+Danger: what an account has left is read under its lock, FOR NO KEY UPDATE on PostgreSQL and the
+write lock on SQLite, and followed from member to member. In the end one conditional UPDATE per
+account charges it for all of them, and fails as a whole if a single unit does not fit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from operator import add
 from typing import Any
 
-from sqlalchemy import BigInteger, Dialect, and_, bindparam, insert, or_, select
+from sqlalchemy import BigInteger, Connection, SmallInteger, Text, select
 
-from accounting.account import Account, AccountRank
-from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import PrivacyLoss
-from storage.database.expressions import insert_once
-from storage.database.sqlite import clock_us
-from storage.database.statements import Hot
-from storage.database.tables import budget_account, dataset, entry, query
-from storage.errors import LedgerAlarm, NoRecords, NotFound, StorageError
-from storage.journal.layouts import EntryKind, entry_digest, next_head
-from storage.ledger.entries import CHARGES
-from storage.ledger.requests import Reservation, Reserve
+from accounting.account import AccountRank
+from accounting.measures import MEASURES
+from storage.database.expressions import now_us
+from storage.database.failures import Again
+from storage.database.statements import Each, InsertEach, driver_of, pipelined, stored_id
+from storage.database.tables import budget_account, dataset, query
+from storage.errors import LedgerAlarm, NoRecords, NotFound
+from storage.journal.layouts import EntryKind
+from storage.ledger.balances import BALANCE, MOVED, AccountBalance, Refusal, refusal_of
+from storage.ledger.entries import CHARGE, ENTRIES, NOTHING, Cause
+from storage.ledger.requests import QueryState, Reservation, Reserve
 
-_a = budget_account.c
-_analyst = bindparam("analyst", type_=BigInteger)
-_dataset = bindparam("dataset", type_=BigInteger)
+_a, _q = budget_account.c, query.c
+_big = BigInteger()
 
-#: The accounts a query is charged to, in lock order: narrow before wide.
-ACCOUNTS = Hot(
-    select(
-        *(_a.id, _a.rank, _a.seq, _a.head, _a.frozen),
-        *(_a.lim_eps_n, _a.lim_delta_a, _a.charged_eps_n, _a.charged_delta_a),
-    )
-    .where(
-        or_(
-            and_(
-                _a.rank == int(AccountRank.ANALYST_ON_DATASET),
-                _a.dataset_id == _dataset,
-                _a.analyst_id == _analyst,
-            ),
-            and_(
-                _a.rank == int(AccountRank.ANALYST), _a.dataset_id == 0, _a.analyst_id == _analyst
-            ),
-            and_(
-                _a.rank == int(AccountRank.DATASET), _a.dataset_id == _dataset, _a.analyst_id == 0
-            ),
-        )
-    )
-    .order_by(_a.rank, _a.id)
+#: Locked narrow before wide over the whole batch: two batches cannot deadlock.
+ACCOUNTS = Each(
+    {"rank": SmallInteger(), "dataset": _big, "analyst": _big},
+    lambda each: (
+        select(_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.seq, _a.head, *BALANCE)
+        .where(_a.rank == each.rank, _a.dataset_id == each.dataset, _a.analyst_id == each.analyst)
+        .order_by(_a.rank, _a.id)
+        .with_for_update(key_share=True, of=budget_account)
+    ),
 )
-VERSION = Hot(select(dataset.c.version).where(dataset.c.id == bindparam("dataset")))
-NEW_QUERY = Hot(
-    insert_once("sqlite", query, "analyst_id", "idem_key").values(
-        {
-            name: bindparam(name)
-            for name in (
-                *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash"),
-                *("request", "eps_n", "delta_a", "state", "attempt", "attempt_us", "lease_until"),
-                "created_us",
-            )
-        }
-    )
+#: A withdrawal and a publication lock the row of the cap first, which is held when this is read.
+VERSIONS = Each(
+    {"dataset": _big},
+    lambda each: select(dataset.c.id, dataset.c.version, now_us().label("now")).where(
+        dataset.c.id == each.dataset
+    ),
 )
-KNOWN = Hot(
-    select(query.c.id).where(
-        query.c.analyst_id == _analyst, query.c.idem_key == bindparam("idem_key")
-    )
+KNOWN = Each(
+    {"analyst": _big, "idem_key": Text()},
+    lambda each: select(_q.analyst_id, _q.idem_key).where(
+        _q.analyst_id == each.analyst, _q.idem_key == each.idem_key
+    ),
 )
-CHARGE = Hot(CHARGES)
-ENTRY = Hot(insert(entry))
+AMOUNTS = tuple(measure.column for measure in MEASURES)
+NEW_QUERIES = InsertEach(
+    query,
+    (
+        *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash", "request"),
+        *AMOUNTS,
+        *("state", "attempt", "attempt_us", "lease_until", "created_us"),
+    ),
+    *("analyst_id", "idem_key"),
+)
 
-Refusal = AccountingError | StorageError
-#: Without these two accounts a dataset cannot be asked.
-REQUIRED = {AccountRank.ANALYST_ON_DATASET, AccountRank.DATASET}
+_RUNNING = int(QueryState.RUNNING)
 
-
-@dataclass(slots=True)
-class Standing:
-    """An account as it was read under the write lock, and what the batch has added since."""
-
-    id: int
-    rank: int
-    seq: int
-    head: bytes
-    frozen: int
-    lim_eps: int
-    lim_delta: int
-    charged_eps: int
-    charged_delta: int
-    entries: list[dict[str, Any]] = field(default_factory=list)
-
-    def refusal(self, charge: PrivacyLoss) -> Refusal | None:
-        fits = self.charged_eps + charge.epsilon_nano <= self.lim_eps
-        if not self.frozen and fits and self.charged_delta + charge.delta_atto <= self.lim_delta:
-            return None
-        limits = self.lim_eps, self.lim_delta
-        return refusal(
-            self.rank, self.frozen, *limits, self.charged_eps, self.charged_delta, charge=charge
-        )
-
-    def add(self, request: Reserve, subject: bytes, at_us: int) -> None:
-        """Charge the query here; ``Reserving.charge`` writes it down."""
-        eps, delta = request.charge.epsilon_nano, request.charge.delta_atto
-        digest = entry_digest(
-            self.id,
-            EntryKind.CHARGE,
-            request.query_id,
-            request.analyst_id,
-            eps,
-            delta,
-            at_us,
-            subject,
-        )
-        self.charged_eps += eps
-        self.charged_delta += delta
-        self.head = next_head(self.head, digest)
-        self.entries.append(
-            {
-                "account_id": self.id,
-                "seq": self.seq + len(self.entries) + 1,
-                "kind": int(EntryKind.CHARGE),
-                "query_id": request.query_id.bytes,
-                "actor": request.analyst_id,
-                "d_eps_n": eps,
-                "d_delta_a": delta,
-                "at_us": at_us,
-                "digest": digest,
-                "head": self.head,
-                "subject": subject,
-            }
-        )
+Key = tuple[int, int, int]
 
 
-class Reserving:
-    """The reserves of one transaction, which holds the write lock: what they share is read once."""
+class _Charging:
+    """A locked account, and what the batch has added to it."""
 
-    def __init__(self, driver: Any, dialect: Dialect, lease_us: int) -> None:
-        self._driver, self._dialect, self._lease_us = driver, dialect, lease_us
-        self._accounts: dict[int, Standing] = {}
-        self._charged: dict[tuple[int, int], list[Standing]] = {}
-        self._versions: dict[int, int] = {}
+    def __init__(self, row: Any) -> None:
+        self.id, self.seq, self.head = row.id, row.seq, row.head
+        self.balance = AccountBalance.of(row.rank, row[6:])
+        self.entries: list[dict[str, Any]] = []
+        self._moved = NOTHING
 
-    def reserve(self, request: Reserve) -> Reservation | Refusal | None:
-        """Reserve a new query; None when its key is known already. ``charge`` is still to follow.
+    def add(self, cause: Cause, query_id: Any) -> None:
+        """Charge it here; ``charge`` writes it down."""
+        row = cause.entry(self.id, self.seq + len(self.entries) + 1, self.head, query_id)
+        self.head = row["head"]
+        self.entries.append(row)
+        rank, frozen, limits, sums = self.balance
+        sums = tuple(map(add, sums, cause.amounts))
+        self.balance = AccountBalance(rank, frozen, limits, sums)
+        self._moved = tuple(map(add, self._moved, cause.amounts))
+
+    def charge(self) -> dict[str, Any]:
+        """The values of ``CHARGE`` for all that was added."""
+        last = self.seq + len(self.entries)
+        values = {"account": self.id, "seen": self.seq, "last": last, "linked": self.head}
+        return values | dict(zip(MOVED, self._moved, strict=True))
+
+
+class _Batch:
+    """The reserves of one transaction, and everything they share."""
+
+    def __init__(
+        self,
+        accounts: Iterable[Any],
+        versions: Iterable[Any],
+        known: Iterable[Any],
+        lease_us: int,
+    ) -> None:
+        self.accounts: dict[Key, _Charging] = {}
+        for row in accounts:
+            self.accounts.setdefault((row.rank, row.dataset_id, row.analyst_id), _Charging(row))
+        self.queries: list[dict[str, Any]] = []
+        self._versions = {row.id: row for row in versions}
+        self._known = {tuple(row) for row in known}
+        self._lease_us = lease_us
+
+    def reserve(self, request: Reserve, query_id: Any) -> Reservation | Refusal | None:
+        """Reserves a new query; None when its key is known already.
 
         Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
         NoRecords when the dataset was withdrawn; NotFound when there is no account.
         """
-        accounts = self._accounts_of(request.dataset_id, request.analyst_id)
-        if not {account.rank for account in accounts} >= REQUIRED:
-            return NotFound("the analyst has no account for this dataset")
-        version = self._version_of(request.dataset_id)
-        refused = next((why for a in accounts if (why := a.refusal(request.charge))), None)
-        if refused is None and version == 0:
-            refused = NoRecords("the dataset has no records to query")
-        if refused is not None:
-            return None if self._is_known(request) else refused
-        at_us = clock_us()
-        if not self._insert(request, version, at_us):
+        key = (request.analyst_id, request.stored_key)
+        if key in self._known:
             return None
-        subject, receipt, remaining = request.subject, b"", request.charge
+        own, overall, cap = map(self.accounts.get, _keys(request))
+        if own is None or cap is None:
+            return NotFound("the analyst has no account for this dataset")
+        accounts = [own, cap] if overall is None else [own, overall, cap]
+        refusal = refusal_of([account.balance for account in accounts], request.charge)
+        if refusal is not None:
+            return refusal
+        _, version, at_us = self._versions[request.dataset_id]
+        if version == 0:
+            return NoRecords("the dataset has no records to query")
+        self._known.add(key)
+        self.queries.append(self._row(request, version, at_us, query_id))
+        cause = Cause(
+            EntryKind.CHARGE,
+            request.analyst_id,
+            at_us,
+            request.charge.amounts,
+            request.query_id,
+            request.subject,
+        )
         for account in accounts:
-            account.add(request, subject, at_us)
-            if account.rank == AccountRank.ANALYST_ON_DATASET:
-                receipt = account.head
-                remaining = PrivacyLoss(
-                    account.lim_eps - account.charged_eps, account.lim_delta - account.charged_delta
-                )
-        return Reservation(request.query_id, 1, version, at_us, receipt, remaining)
+            account.add(cause, query_id)
+        return Reservation(request.query_id, 1, version, at_us, own.head, own.balance.remaining)
 
-    def charge(self) -> None:
-        """Charge every account for all that were reserved; to be called before the commit.
-
-        Raises: LedgerAlarm when the guard refuses what was found to fit.
-        """
-        for account in self._accounts.values():
-            entries = account.entries
-            if not entries:
-                continue
-            changed = CHARGE.rows(
-                self._driver,
-                self._dialect,
-                {
-                    "account": account.id,
-                    "seen": account.seq,
-                    "last": account.seq + len(entries),
-                    "linked": account.head,
-                    "eps": sum(one["d_eps_n"] for one in entries),
-                    "delta": sum(one["d_delta_a"] for one in entries),
-                },
-            )
-            if not changed:
-                raise LedgerAlarm("a guard refused what fits")
-            ENTRY.insert_all(self._driver, self._dialect, entries)
-
-    def _accounts_of(self, dataset_id: int, analyst_id: int) -> list[Standing]:
-        key = (dataset_id, analyst_id)
-        if key not in self._charged:
-            values = {"dataset": dataset_id, "analyst": analyst_id}
-            rows = ACCOUNTS.rows(self._driver, self._dialect, values)
-            # The cap of a dataset is charged by all of its analysts: one standing for all of them.
-            self._charged[key] = [self._accounts.setdefault(r.id, Standing(*r)) for r in rows]
-        return self._charged[key]
-
-    def _version_of(self, dataset_id: int) -> int:
-        if dataset_id not in self._versions:
-            rows = VERSION.rows(self._driver, self._dialect, {"dataset": dataset_id})
-            self._versions[dataset_id] = int(rows[0][0])
-        return self._versions[dataset_id]
-
-    def _is_known(self, request: Reserve) -> bool:
-        values = {"analyst": request.analyst_id, "idem_key": request.stored_key}
-        return bool(KNOWN.rows(self._driver, self._dialect, values))
-
-    def _insert(self, request: Reserve, version: int, at_us: int) -> bool:
-        values = {
-            "id": request.query_id.bytes,
+    def _row(self, request: Reserve, version: int, at_us: int, query_id: Any) -> dict[str, Any]:
+        return {
+            "id": query_id,
             "analyst_id": request.analyst_id,
             "dataset_id": request.dataset_id,
             "dataset_version": version,
             "idem_key": request.stored_key,
             "body_hash": request.body_hash,
             "request": request.request,
-            "eps_n": request.charge.epsilon_nano,
-            "delta_a": request.charge.delta_atto,
-            "state": 0,
+            **dict(zip(AMOUNTS, request.charge.amounts, strict=True)),
+            "state": _RUNNING,
             "attempt": 1,
             "attempt_us": at_us,
             "lease_until": at_us + self._lease_us,
             "created_us": at_us,
         }
-        return NEW_QUERY.changes(self._driver, self._dialect, values) == 1
 
 
-def refusal(
-    rank: int,
-    frozen: int,
-    lim_eps: int,
-    lim_delta: int,
-    charged_eps: int,
-    charged_delta: int,
-    *,
-    charge: PrivacyLoss,
-) -> Refusal:
-    """Why a guard refused, from what stands in the row now; the guard itself has decided."""
-    if frozen:
-        return AccountFrozen("an account takes no new charge for now")
-    account = Account(PrivacyLoss(lim_eps, lim_delta), PrivacyLoss(charged_eps, charged_delta))
-    if account.admits(charge):
-        return LedgerAlarm("a guard refused what fits")
-    if rank == AccountRank.DATASET:
-        return CapExhausted(charge=charge)
-    return BudgetExhausted(charge=charge, remaining=account.remaining)
+def reserve_all(
+    connection: Connection, requests: Sequence[Reserve], lease_us: int
+) -> list[Reservation | Refusal | None]:
+    """Reserves every new query that fits, in their order; None for a key that is known.
+
+    Raises: LedgerAlarm when the guard refuses what was found to fit; Again when another process
+    has taken a key in between.
+    """
+    driver, dialect = driver_of(connection), connection.dialect
+    keys = sorted({key for request in requests for key in _keys(request)})
+    with pipelined(connection):
+        accounts = ACCOUNTS.of_each(
+            driver,
+            dialect,
+            [{"rank": rank, "dataset": data, "analyst": who} for rank, data, who in keys],
+        )
+        versions = VERSIONS.of_each(
+            driver, dialect, [{"dataset": id} for id in {one.dataset_id for one in requests}]
+        )
+        known = KNOWN.of_each(
+            driver,
+            dialect,
+            [
+                {"analyst": one.analyst_id, "idem_key": one.key}
+                for one in requests
+                if one.key is not None
+            ],
+        )
+    batch = _Batch(accounts(), versions(), known(), lease_us)
+    outcomes = [batch.reserve(one, stored_id(one.query_id, dialect)) for one in requests]
+    charged = [account for account in batch.accounts.values() if account.entries]
+    # Sorted by key: concurrent batches insert in one order and cannot deadlock.
+    rows = sorted(batch.queries, key=lambda row: (row["analyst_id"], row["idem_key"]))
+    with pipelined(connection):
+        inserted = NEW_QUERIES.insert(driver, dialect, rows)
+        changed = CHARGE.of_each(driver, dialect, [account.charge() for account in charged])
+        ENTRIES.insert(driver, dialect, [row for account in charged for row in account.entries])
+    if inserted() != len(rows):
+        raise Again
+    if len(changed()) != len(charged):
+        raise LedgerAlarm("a guard refused what fits")
+    return outcomes
+
+
+def _keys(request: Reserve) -> tuple[Key, Key, Key]:
+    """The accounts that a query is charged to, in lock order; the second is optional."""
+    return (
+        (int(AccountRank.ANALYST_ON_DATASET), request.dataset_id, request.analyst_id),
+        (int(AccountRank.ANALYST), 0, request.analyst_id),
+        (int(AccountRank.DATASET), request.dataset_id, 0),
+    )

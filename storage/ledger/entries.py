@@ -1,99 +1,111 @@
-"""The only way an account changes: one conditional UPDATE that also links an entry to its chain.
+"""The only way an account changes: one conditional UPDATE that also links entries to its chain.
 
-Each guard stands in the WHERE of the UPDATE it guards. Two requests racing for the last of a
-budget would both pass a check that was made before either of them had written.
+Danger: two requests racing for the last of a budget both pass a check that was made before either
+has written. So each guard stands in the WHERE of the UPDATE, with the sequence number that the
+new head was computed from; whoever computes it holds the row's lock or SQLite's write lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Update,
-    bindparam,
-    insert,
-    or_,
-    update,
-)
+from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, insert, select, update
+from sqlalchemy.types import TypeEngine
 
+from accounting.account import admits
+from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
-from storage.database.expressions import chained
+from storage.database.statements import Each, InsertEach, driver_of
 from storage.database.tables import budget_account, entry
-from storage.journal.layouts import EntryKind, entry_digest
+from storage.journal.layouts import EntryKind, entry_digest, next_head
+from storage.ledger.balances import LIMITS, MOVED, SUMS
 
 _c = budget_account.c
-_eps, _delta = bindparam("eps", type_=BigInteger), bindparam("delta", type_=BigInteger)
-_seen = bindparam("seen", type_=BigInteger)
+NOTHING = (0,) * len(MEASURES)
+
+_TYPES: dict[str, TypeEngine[Any]] = {
+    "account": BigInteger(),
+    "seen": BigInteger(),
+    "last": BigInteger(),
+    "linked": LargeBinary(),
+    **{name: BigInteger() for name in MOVED},
+}
+Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 
 
-def _change(moves: dict[Any, Any], *guards: ColumnElement[bool]) -> Update:
-    linked = {_c.seq: _c.seq + 1, _c.head: chained(_c.head, bindparam("digest"))}
-    return (
-        update(budget_account)
-        .where(_c.id == bindparam("account"), *guards)
-        .values({**moves, **linked})
-        .returning(
-            _c.seq, _c.head, _c.lim_eps_n, _c.lim_delta_a, _c.charged_eps_n, _c.charged_delta_a
+def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Each:
+    """The UPDATE that moves the columns ``moved`` by amounts, where ``guard`` of those holds."""
+
+    def statement(each: Any) -> Any:
+        amounts = [getattr(each, name) for name in MOVED]
+        guards = [] if guard is None else [guard(amounts)]
+        settings = {_c[name]: value for name, value in values.items()}
+        moves = {column: column + by for column, by in zip(moved, amounts, strict=False)}
+        return (
+            update(budget_account)
+            .where(_c.id == each.account, _c.seq == each.seen, *guards)
+            .values({**moves, **settings, _c.seq: each.last, _c.head: each.linked})
+            .returning(_c.id)
         )
-    )
+
+    return Each(_TYPES, statement)
 
 
-_charged = {
-    _c.charged_eps_n: _c.charged_eps_n + _eps,
-    _c.charged_delta_a: _c.charged_delta_a + _delta,
-}
-_limited = {_c.lim_eps_n: _c.lim_eps_n + _eps, _c.lim_delta_a: _c.lim_delta_a + _delta}
+def _fits(charge: Sequence[Any]) -> ColumnElement[bool]:
+    fits: ColumnElement[bool] = (_c.frozen == 0) & admits(LIMITS, SUMS, charge)
+    return fits
 
-_fits = (
-    _c.frozen == 0,
-    _c.charged_eps_n + _eps <= _c.lim_eps_n,
-    _c.charged_delta_a + _delta <= _c.lim_delta_a,
-)
-#: The charges of a whole batch at once. The links of its chain were worked out by whoever holds the
-#: write lock, on the row as it was read under that lock, and as it still has to be.
-CHARGES = (
-    update(budget_account)
-    .where(_c.id == bindparam("account"), _c.seq == _seen, *_fits)
-    .values({**_charged, _c.seq: bindparam("last", type_=BigInteger), _c.head: bindparam("linked")})
-    .returning(_c.id)
-)
 
-CHANGES: dict[EntryKind, Update] = {
-    EntryKind.CHARGE: _change(_charged, *_fits),
-    EntryKind.RELEASE: _change(_charged),  # of a negative amount
-    EntryKind.LIMIT_CHANGE: _change(
-        _limited,
-        # The limits the difference was taken from, and, when asked for, the very last entry.
-        _c.lim_eps_n == bindparam("old_eps"),
-        _c.lim_delta_a == bindparam("old_delta"),
-        or_(_seen < 0, _c.seq == _seen),
-        _c.charged_eps_n <= _c.lim_eps_n + _eps,
-        _c.charged_delta_a <= _c.lim_delta_a + _delta,
-    ),
-    EntryKind.FREEZE: _change({_c.frozen: 1}, _c.frozen == 0),
+def _limits_hold(change: Sequence[Any]) -> ColumnElement[bool]:
+    limits = [column + by for column, by in zip(LIMITS, change, strict=True)]
+    return admits(limits, SUMS, NOTHING)  # type: ignore[no-any-return]
+
+
+CHARGE = _change(_fits, SUMS)
+CHANGES: dict[EntryKind, Each] = {
+    EntryKind.CHARGE: CHARGE,
+    EntryKind.RELEASE: _change(None, SUMS),  # of negative amounts
+    EntryKind.LIMIT_CHANGE: _change(_limits_hold, LIMITS),
+    EntryKind.FREEZE: _change(lambda _: _c.frozen == 0, frozen=1),
     # With what is charged again because a restore had forgotten it.
-    EntryKind.UNFREEZE: _change({_c.frozen: 0, **_charged}, _c.frozen == 1),
-    EntryKind.GENESIS: _change(_limited, _c.seq == 0),
+    EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
+    EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
+ENTRIES = InsertEach(entry, [column.name for column in entry.c])
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What an entry says of why it is there; the amounts are signed."""
+    """What an entry says of why it is there; the amounts are signed, one per measure."""
 
     kind: EntryKind
     actor: int
     at_us: int
-    epsilon_nano: int = 0
-    delta_atto: int = 0
+    amounts: tuple[int, ...] = NOTHING
     query_id: UUID | None = None
     subject: bytes | None = None
+
+    def entry(self, account_id: int, seq: int, head: bytes, query_id: Any) -> dict[str, Any]:
+        """The row of the entry that follows ``head``; ``query_id`` is the id as it is stored."""
+        id = None if self.query_id is None else self.query_id.bytes
+        digest = entry_digest(
+            account_id, self.kind, id, self.actor, self.amounts, self.at_us, self.subject
+        )
+        return {
+            "account_id": account_id,
+            "seq": seq,
+            "kind": int(self.kind),
+            "query_id": query_id,
+            "actor": self.actor,
+            **dict(zip(MOVED, self.amounts, strict=True)),
+            "at_us": self.at_us,
+            "digest": digest,
+            "head": next_head(head, digest),
+            "subject": self.subject,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,42 +118,24 @@ class Changed:
 
 
 def change_account(
-    connection: Connection, account_id: int, cause: Cause, **guard: int
+    connection: Connection, account_id: int, cause: Cause, seen: int | None = None
 ) -> Changed | None:
-    """Change one account as ``cause`` says; None, and nothing changed, when its guard refuses."""
-    digest = entry_digest(
-        account_id,
-        cause.kind,
-        cause.query_id,
-        cause.actor,
-        cause.epsilon_nano,
-        cause.delta_atto,
-        cause.at_us,
-        cause.subject,
-    )
-    values: dict[str, Any] = {"account": account_id, "digest": digest, **guard}
-    if cause.kind != EntryKind.FREEZE:
-        values |= {"eps": cause.epsilon_nano, "delta": cause.delta_atto}
-    row = connection.execute(CHANGES[cause.kind], values).one_or_none()
-    if row is None:
+    """Changes one account as ``cause`` says; None, and nothing changed, when its guard refuses.
+
+    ``seen``: the sequence number that the account must still have.
+    """
+    locked = select(_c.seq, _c.head).where(_c.id == account_id).with_for_update()
+    row = connection.execute(locked).one_or_none()
+    if row is None or seen not in (None, row.seq):
         return None
-    return Changed(
-        limit=PrivacyLoss(row.lim_eps_n, row.lim_delta_a),
-        charged=PrivacyLoss(row.charged_eps_n, row.charged_delta_a),
-        entry={
-            "account_id": account_id,
-            "seq": row.seq,
-            "kind": int(cause.kind),
-            "query_id": cause.query_id,
-            "actor": cause.actor,
-            "d_eps_n": cause.epsilon_nano,
-            "d_delta_a": cause.delta_atto,
-            "at_us": cause.at_us,
-            "digest": digest,
-            "head": row.head,
-            "subject": cause.subject,
-        },
-    )
+    added = cause.entry(account_id, row.seq + 1, row.head, cause.query_id)
+    driver, dialect = driver_of(connection), connection.dialect
+    moved = dict(zip(MOVED, cause.amounts, strict=True))
+    values = {"account": account_id, "seen": row.seq, "last": row.seq + 1, "linked": added["head"]}
+    if not CHANGES[cause.kind].of_each(driver, dialect, [values | moved])():
+        return None
+    after = connection.execute(select(*LIMITS, *SUMS).where(_c.id == account_id)).one()
+    return Changed(PrivacyLoss(*after[: len(LIMITS)]), PrivacyLoss(*after[len(LIMITS) :]), added)
 
 
 def add_entries(connection: Connection, changes: Sequence[Changed]) -> None:

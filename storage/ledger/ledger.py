@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
@@ -18,21 +17,18 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
-from storage.catalogue.datasets import StoredDataset
 from storage.database.database import Database
 from storage.database.pages import Page
 from storage.database.tables import budget_account, settlement
-from storage.errors import CommitUnknown, LedgerAlarm, NotFound
+from storage.errors import CommitUnknown, NotFound
 from storage.journal import audit
-from storage.journal.loop_writer import LoopWriter
-from storage.journal.writer import Failed, Writer
+from storage.journal.writer import Change, Writer
 from storage.ledger import alarms, batch, replay, settling
 from storage.ledger.accounts import AccountRow, account_row, select_accounts
 from storage.ledger.entry_pages import EntryRow, page_of_entries
 from storage.ledger.limits import find_account, set_limit
 from storage.ledger.overall import set_overall
 from storage.ledger.requests import Replay, Reservation, Reserve, Settle
-from storage.people.users import User
 
 __all__ = ["AccountRow", "EntryRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
@@ -62,23 +58,18 @@ class Ledger:
         self.failure_body = failure_body
         self._lease_us = lease_us
         self._alarms = alarms.Alarms(database, on_alarm)
-        self._writer: Writer[batch.Member, batch.Outcome] = Writer(self._commit)
+        self._writer = Writer(database, self._run, self._on_alarm)
         database.on_close(self._writer.close)
-        self._run_async = self._writer.run_async
-        if database.embedded:
-            on_loop = LoopWriter(self._begin, self._writer.outcomes)
-            self._run_async = on_loop.run_async
-            database.on_close(on_loop.close)
 
     # ---------------------------------------------------------------- accounts
 
     def grant(
         self,
-        dataset: StoredDataset,
-        analyst: User,
+        dataset_id: int,
+        analyst_id: int,
         limit: PrivacyLoss,
         *,
-        actor: User,
+        actor_id: int,
         if_match: str | None = None,
     ) -> AccountRow:
         """Set the analyst's allowance for the dataset, opening the account at need.
@@ -90,31 +81,32 @@ class Ledger:
             account = set_limit(
                 connection,
                 AccountRank.ANALYST_ON_DATASET,
-                dataset.id,
-                analyst.id,
+                dataset_id,
+                analyst_id,
                 limit,
-                actor.id,
+                actor_id,
                 if_match,
             )
-            subject = f"{dataset.name}/{analyst.name}"
-            audit.record(connection, actor.id, "budget.set", subject, limit.as_dict())
+            subject = f"{account.dataset}/{account.analyst}"
+            audit.record(connection, actor_id, "budget.set", subject, limit.as_dict())
             return account
 
-        with self._alarms.watching(alarms.of_pair(dataset.id, analyst.id)):
+        with self._alarms.watching(alarms.of_pair(dataset_id, analyst_id)):
             return self._database.write(work)
 
-    def grant_overall(self, analyst: User, limit: PrivacyLoss, *, actor: User) -> AccountRow:
+    def grant_overall(self, analyst_id: int, limit: PrivacyLoss, *, actor_id: int) -> AccountRow:
         """Set what the analyst may learn of all datasets together; opening counts what was charged.
 
         Raises: BelowSpent.
         """
 
         def work(connection: Connection) -> AccountRow:
-            account = set_overall(connection, analyst.id, limit, actor.id)
-            audit.record(connection, actor.id, "budget.overall", analyst.name, limit.as_dict())
+            account = set_overall(connection, analyst_id, limit, actor_id)
+            subject = f"{account.analyst}"
+            audit.record(connection, actor_id, "budget.overall", subject, limit.as_dict())
             return account
 
-        with self._alarms.watching(alarms.of_pair(0, analyst.id)):
+        with self._alarms.watching(alarms.of_pair(0, analyst_id)):
             return self._database.write(work)
 
     def overall(self, analyst_id: int) -> AccountRow | None:
@@ -164,26 +156,35 @@ class Ledger:
         Raises: KeyReused; StillRunning, also until the release instant of a reply that is there;
         QueryReleased.
         """
-        found = replay.look_up(self._database, analyst_id, key, body_hash, self.failure_body)
-        return found if isinstance(found, Replay) else None
+        stored = replay.look_up(self._database, analyst_id, key, body_hash)
+        return stored if isinstance(stored, Replay) else None
 
-    def reserve(self, request: Reserve) -> Reservation | Replay:
+    async def reserve(self, request: Reserve) -> Reservation | Replay:
         """Charge the query, or take it over under its charge, or give its stored reply.
 
         Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and what
         ``replay`` raises; nothing is charged or stored then. CommitUnknown: the charge may stand.
         """
-        outcome = self._writer.run(request)
-        return outcome if isinstance(outcome, Reservation) else self._known(request)
-
-    async def reserve_async(self, request: Reserve) -> Reservation | Replay:
-        """``reserve`` for an event loop: no thread waits for the commit."""
-        outcome = await self._run_async(request)
+        outcome = await self._writer.run(request)
         if isinstance(outcome, Reservation):
             return outcome
-        return await asyncio.to_thread(self._known, request)
+        # The key is taken.
+        key = (request.analyst_id, request.stored_key, request.body_hash)
+        stored = await asyncio.to_thread(self.replay, *key)
+        if stored is not None:
+            return stored
 
-    def settle(
+        def work(connection: Connection) -> Reservation | Replay:
+            row = replay.find(connection, *key)
+            if isinstance(row, replay.Lapsed):
+                return replay.take_over(connection, row, self._lease_us, self.failure_body)
+            assert row is not None, "a key that is taken has a query"
+            return row
+
+        taken: Reservation | Replay = await self._writer.run(Change(work, _concerned(request)))
+        return taken
+
+    async def settle(
         self, reservation: Reservation, *, status: int, body: bytes, release_us: int
     ) -> bool:
         """Store the reply; only after True may it leave, at ``release_us`` or later.
@@ -193,92 +194,46 @@ class Ledger:
         """
         reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
         try:
-            return bool(self._writer.run(reply))
-        except CommitUnknown:
-            if self._is_settled(reply):
-                return True
-            raise
-
-    async def settle_async(
-        self, reservation: Reservation, *, status: int, body: bytes, release_us: int
-    ) -> bool:
-        """``settle`` for an event loop: no thread waits for the commit."""
-        reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
-        try:
-            return bool(await self._run_async(reply))
+            return bool(await self._writer.run(reply))
         except CommitUnknown:
             if await asyncio.to_thread(self._is_settled, reply):
                 return True
             raise
 
-    def renew(self, *held: Reservation) -> bool:
-        """Show a sign of life: each query stays its attempt's for another whole lease.
+    async def renew(self, *reservations: Reservation) -> bool:
+        """Heartbeat: extends the lease of each query by another whole lease.
 
-        False when one of them is over or another attempt holds it by now; that one is not changed.
+        Returns False if one of them is over or another attempt holds it; that one is not changed.
         """
-        # In the order of their ids: two processes never wait for each other in turn.
-        ordered = sorted(held, key=lambda one: one.query_id)
+        # Sorted by id: two processes lock rows in one order and cannot deadlock.
+        ordered = sorted(reservations, key=lambda one: one.query_id)
 
         def work(connection: Connection) -> bool:
-            kept = [
+            renewed = [
                 settling.renew(connection, one.query_id, one.attempt, self._lease_us)
                 for one in ordered
             ]
-            return all(kept)
+            return all(renewed)
 
-        with self._alarms.watching(alarms.of_query(*(one.query_id for one in ordered))):
-            return self._database.write(work)
+        concerned = alarms.of_query(*(one.query_id for one in ordered))
+        return bool(await self._writer.run(Change(work, concerned)))
 
-    def release(self, reservation: Reservation) -> bool:
+    async def release(self, reservation: Reservation) -> bool:
         """Give the charge back; for the holder alone, before it has opened the records.
 
         False, and nothing changed, when this is not the first attempt or it is over.
         """
         if reservation.attempt != 1:
             return False
-        with self._alarms.watching(alarms.of_query(reservation.query_id)):
-            return self._database.write(
-                lambda connection: settling.release(connection, reservation.query_id)
-            )
+        id = reservation.query_id
+        change = Change(lambda connection: settling.release(connection, id), alarms.of_query(id))
+        return bool(await self._writer.run(change))
 
-    def _known(self, request: Reserve) -> Reservation | Replay:
-        """What a key stands for that the guard of a new query has found taken."""
-        key = (request.analyst_id, request.stored_key, request.body_hash)
-        stored = self.replay(*key)
-        if stored is not None:
-            return stored
-
-        def work(connection: Connection) -> Reservation | Replay:
-            found = replay.find(connection, *key, self.failure_body)
-            if isinstance(found, replay.Lapsed):
-                return replay.take_over(connection, found, self._lease_us, self.failure_body)
-            assert found is not None, "a key that is taken has a query"
-            return found
-
-        with self._alarms.watching(_concerned(request)):
-            return self._database.write(work)
-
-    def _commit(self, members: Sequence[batch.Member]) -> batch.Outcomes:
-        try:
-            outcomes = self._database.write(partial(self._run, members))
-        except LedgerAlarm:
-            if len(members) == 1:  # of more, the writer has each run by itself
-                self._alarms.ring(_concerned(members[0]))
-            raise
-        return self._heard(members, outcomes)
-
-    def _begin(self, members: Sequence[batch.Member]) -> Callable[[], batch.Outcomes] | None:
-        commit = self._database.begin(partial(self._run, members))
-        return None if commit is None else lambda: self._heard(members, commit())
-
-    def _run(self, members: Sequence[batch.Member], connection: Connection) -> batch.Outcomes:
+    def _run(self, connection: Connection, members: Sequence[batch.Member]) -> batch.Outcomes:
         return batch.run(connection, members, self._lease_us)
 
-    def _heard(self, members: Sequence[batch.Member], outcomes: batch.Outcomes) -> batch.Outcomes:
-        for member, outcome in zip(members, outcomes, strict=True):
-            if isinstance(outcome, Failed) and isinstance(outcome.error, LedgerAlarm):
-                self._alarms.ring(_concerned(member))
-        return outcomes
+    def _on_alarm(self, member: batch.Member | Change[ColumnElement[bool]]) -> None:
+        self._alarms.ring(_concerned(member))
 
     def _is_settled(self, reply: Settle) -> bool:
         s = settlement.c
@@ -313,8 +268,10 @@ class Ledger:
             )
 
 
-def _concerned(member: batch.Member) -> ColumnElement[bool]:
-    """The accounts of what was asked."""
+def _concerned(member: batch.Member | Change[ColumnElement[bool]]) -> ColumnElement[bool]:
+    """Returns the accounts that ``member`` charges or names."""
+    if isinstance(member, Change):
+        return member.subject
     if isinstance(member, Reserve):
         return alarms.of_pair(member.dataset_id, member.analyst_id)
     return alarms.of_query(member.query_id)

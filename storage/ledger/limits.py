@@ -6,9 +6,10 @@ from sqlalchemy import Connection, select
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
+from accounting.measures import MEASURES
 from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, PrivacyLoss
-from storage.database.database import Again
 from storage.database.expressions import insert_once, now_us
+from storage.database.failures import Again
 from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, NotFound, PreconditionFailed
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, account_subject
@@ -37,8 +38,7 @@ def open_account(
             "rank": int(rank),
             "dataset_id": dataset_id,
             "analyst_id": analyst_id,
-            "lim_eps_n": 0,
-            "lim_delta_a": 0,
+            **{measure.limit: 0 for measure in MEASURES},
             "head": EMPTY_HEAD,
         },
     ).one_or_none()
@@ -49,8 +49,7 @@ def open_account(
         EntryKind.GENESIS,
         actor_id,
         at_us,
-        limit.epsilon_nano,
-        limit.delta_atto,
+        limit.amounts,
         subject=account_subject(rank, dataset_id, analyst_id),
     )
     changed = change_account(connection, account_id, genesis)
@@ -94,13 +93,9 @@ def set_limit(
         EntryKind.LIMIT_CHANGE,
         actor_id,
         connection.execute(select(now_us())).scalar_one(),
-        limit.epsilon_nano - old.epsilon_nano,
-        limit.delta_atto - old.delta_atto,
+        tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True)),
     )
-    seen = -1 if if_match in (None, "*") else before.seq
-    changed = change_account(
-        connection, before.id, cause, old_eps=old.epsilon_nano, old_delta=old.delta_atto, seen=seen
-    )
+    changed = change_account(connection, before.id, cause, seen=before.seq)
     if changed is None:
         raise Again  # a charge or another change came in between: judge anew
     add_entries(connection, [changed])

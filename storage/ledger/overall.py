@@ -10,13 +10,16 @@ from sqlalchemy import Connection, select, text
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
+from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.tables import budget_account, entry, query
 from storage.errors import LedgerAlarm
 from storage.journal.layouts import EntryKind, request_subject
 from storage.ledger.accounts import AccountRow
+from storage.ledger.balances import SUMS
 from storage.ledger.entries import Cause, add_entries, change_account
 from storage.ledger.limits import find_account, open_account, set_limit
+from storage.ledger.requests import QueryState
 
 _a, _q = budget_account.c, query.c
 
@@ -56,7 +59,7 @@ def _wait_for_charges(connection: Connection) -> None:
 
 def _spent(connection: Connection, analyst_id: int) -> PrivacyLoss:
     # Summed here: a sum over many accounts may pass what 64 bits hold.
-    charged = select(_a.charged_eps_n, _a.charged_delta_a).where(
+    charged = select(*SUMS).where(
         _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
     )
     return sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
@@ -69,20 +72,21 @@ def _charge_again(
     # The moment of the genesis, which tells these charges from those that come later.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
     at_us = connection.execute(genesis).scalar_one()
-    running = connection.execute(
-        select(query).where(_q.analyst_id == account.analyst_id, _q.state == 0).order_by(_q.id)
-    ).all()
-    held = sum((PrivacyLoss(row.eps_n, row.delta_a) for row in running), PrivacyLoss(0))
-    rest = spent - held
+    own = _q.analyst_id == account.analyst_id, _q.state == int(QueryState.RUNNING)
+    rows = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
+    running = [(row, PrivacyLoss(*(row[m.column] for m in MEASURES))) for row in rows]
+    rest = spent - sum((charge for _, charge in running), PrivacyLoss(0))
     causes = []
     if rest != PrivacyLoss(0):
-        causes.append(Cause(EntryKind.CHARGE, actor_id, at_us, rest.epsilon_nano, rest.delta_atto))
-    for row in running:
+        causes.append(Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts))
+    for row, charge in running:
         subject = request_subject(
-            row.id, row.analyst_id, row.dataset_id, row.idem_key, row.body_hash, row.request
+            row["id"].bytes,
+            *(row["analyst_id"], row["dataset_id"], row["idem_key"], row["body_hash"]),
+            row["request"],
         )
         causes.append(
-            Cause(EntryKind.CHARGE, row.analyst_id, at_us, row.eps_n, row.delta_a, row.id, subject)
+            Cause(EntryKind.CHARGE, row["analyst_id"], at_us, charge.amounts, row["id"], subject)
         )
     for cause in causes:
         changed = change_account(connection, account.id, cause)

@@ -10,21 +10,19 @@ from uuid import UUID
 from sqlalchemy import Connection, and_, bindparam, select, update
 
 from accounting.account import AccountRank
-from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.statements import Hot, read_id
 from storage.database.tables import budget_account, entry, query
 from storage.errors import KeyReused, LedgerAlarm, QueryReleased, StillRunning
 from storage.journal.layouts import EntryKind
-from storage.ledger.requests import Replay, Reservation
+from storage.ledger.balances import BALANCE, AccountBalance
+from storage.ledger.requests import QueryState, Replay, Reservation, Settle
 from storage.ledger.settling import settle
 
 #: A request that outlived this many attempts kills its process: it is answered by a failure.
 MAX_ATTEMPTS = 3
 FAILED = 500
-
-RUNNING, SETTLED, RELEASED, ABANDONED = range(4)
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
@@ -49,7 +47,7 @@ _TAKE_OVER = (
     update(query)
     .where(
         _q.id == bindparam("query"),
-        _q.state == RUNNING,
+        _q.state == int(QueryState.RUNNING),
         _q.attempt == bindparam("seen"),
         _q.lease_until <= bindparam("now"),
     )
@@ -57,7 +55,7 @@ _TAKE_OVER = (
     .returning(_q.attempt)
 )
 _RECEIPT = (
-    select(_e.head, _a.lim_eps_n, _a.lim_delta_a, _a.charged_eps_n, _a.charged_delta_a)
+    select(_e.head, *BALANCE)
     .join_from(entry, budget_account, _e.account_id == _a.id)
     .where(
         _e.query_id == bindparam("query"),
@@ -78,23 +76,15 @@ class Lapsed:
 
 
 def look_up(
-    database: Database,
-    analyst_id: int,
-    key: str,
-    body_hash: bytes,
-    failure_body: Callable[[UUID], bytes],
+    database: Database, analyst_id: int, key: str, body_hash: bytes
 ) -> Replay | Lapsed | None:
     """``find`` without a transaction: every request with a key begins with it."""
     rows = database.look_up(_LOOK_UP, analyst=analyst_id, key=key)
-    return judge(rows[0], body_hash, failure_body) if rows else None
+    return judge(rows[0], body_hash) if rows else None
 
 
 def find(
-    connection: Connection,
-    analyst_id: int,
-    key: str,
-    body_hash: bytes,
-    failure_body: Callable[[UUID], bytes],
+    connection: Connection, analyst_id: int, key: str, body_hash: bytes
 ) -> Replay | Lapsed | None:
     """The reply stored under a key; None when the key is new.
 
@@ -102,22 +92,20 @@ def find(
     lies ahead: until then nobody may learn that the work is done.
     """
     row = connection.execute(BY_KEY, {"analyst": analyst_id, "key": key}).one_or_none()
-    return None if row is None else judge(row, body_hash, failure_body)
+    return None if row is None else judge(row, body_hash)
 
 
-def judge(row: Any, body_hash: bytes, failure_body: Callable[[UUID], bytes]) -> Replay | Lapsed:
+def judge(row: Any, body_hash: bytes) -> Replay | Lapsed:
     """What a row of ``COLUMNS`` with a query in it stands for; raises what ``find`` raises."""
     id = read_id(row.query_id)
     if row.body_hash != body_hash:
         raise KeyReused("the key belongs to another request")
-    if row.query_state == RELEASED:
+    if row.query_state == QueryState.RELEASED:
         raise QueryReleased(id)
-    if row.query_state == SETTLED:
+    if row.query_state == QueryState.SETTLED:
         if row.release_us > row.now:
             raise StillRunning(id)
         return Replay(id, row.answer_status, row.answer)
-    if row.query_state == ABANDONED:
-        return Replay(id, FAILED, failure_body(id))
     if row.query_lease_until > row.now:
         raise StillRunning(id)
     return Lapsed(id, row.attempt, row.dataset_version, row.now)
@@ -135,15 +123,8 @@ def take_over(
     """
     if lapsed.attempt >= MAX_ATTEMPTS:
         body = failure_body(lapsed.query_id)
-        if not settle(
-            connection,
-            lapsed.query_id,
-            lapsed.attempt,
-            status=FAILED,
-            body=body,
-            release_us=lapsed.now,
-            lapsed_at=lapsed.now,
-        ):
+        failure = Settle(lapsed.query_id, lapsed.attempt, FAILED, body, lapsed.now)
+        if settle(connection, [failure], only_if_lapsed_at=lapsed.now) != [True]:
             raise StillRunning(lapsed.query_id)
         return Replay(lapsed.query_id, FAILED, body)
     taken = connection.execute(
@@ -166,6 +147,5 @@ def take_over(
         version=lapsed.version,
         reserved_us=lapsed.now,
         receipt=charged.head,
-        remaining=PrivacyLoss(charged.lim_eps_n, charged.lim_delta_a)
-        - PrivacyLoss(charged.charged_eps_n, charged.charged_delta_a),
+        remaining=AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(charged[1:])).remaining,
     )

@@ -1,8 +1,9 @@
-"""What is asked of the ledger for one query, and what it gives."""
+"""Requests to the ledger about one query, and their outcomes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from uuid import UUID
 
 from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, PrivacyLoss
@@ -11,9 +12,17 @@ from storage.journal.layouts import request_subject
 NOTHING, LARGEST = PrivacyLoss(0), PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
 
 
+class QueryState(IntEnum):
+    """How far a query is. Its charge stands unless it is released."""
+
+    RUNNING = 0
+    SETTLED = 1
+    RELEASED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """What one query asks of the ledger.
+    """The charge of one new query.
 
     ``body_hash``: SHA-256 of the validated request; ``request``: its canonical JSON, kept for the
     history; ``key`` None stands for a request without Idempotency-Key, which is always new.
@@ -45,7 +54,7 @@ class Reserve:
     def subject(self) -> bytes:
         """What the entries of its charge are about (``storage.journal.layouts``)."""
         return request_subject(
-            self.query_id,
+            self.query_id.bytes,
             self.analyst_id,
             self.dataset_id,
             self.stored_key,

@@ -7,53 +7,85 @@ leave.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, bindparam, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    bindparam,
+    or_,
+    select,
+    update,
+)
 
+from accounting.measures import MEASURES
 from storage.database.expressions import now_us
-from storage.database.statements import Hot
+from storage.database.statements import Each, InsertEach, driver_of, stored_id
 from storage.database.tables import budget_account, entry, query, settlement
+from storage.database.types import UuidBytes
 from storage.errors import LedgerAlarm
 from storage.journal.layouts import EntryKind, ending_digest, release_subject
 from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.requests import QueryState, Settle
 
 _q, _a, _e = query.c, budget_account.c, entry.c
-_lapsed_at = bindparam("lapsed_at", type_=BigInteger)
+_RUNS = _q.state == int(QueryState.RUNNING)
 
-_SETTLE = (
-    update(query)
-    .where(
-        _q.id == bindparam("query"),
-        _q.state == 0,
-        _q.attempt == bindparam("mine"),
-        or_(_lapsed_at < 0, _q.lease_until <= _lapsed_at),
-    )
-    .values(
-        state=1,
-        answer=bindparam("body"),
-        answer_hash=bindparam("hash"),
-        answer_status=bindparam("status"),
-        settled_us=now_us(),
-        release_us=bindparam("release"),
-    )
-    .returning(_q.settled_us, _q.dataset_version, _q.attempt_us, _q.lease_until)
+#: ``number`` says which of several replies of one attempt was stored.
+SETTLE = Each(
+    {
+        "number": Integer(),
+        "query": UuidBytes(),
+        "attempt": Integer(),
+        "lapsed_at": BigInteger(),
+        "body": LargeBinary(),
+        "hash": LargeBinary(),
+        "status": SmallInteger(),
+        "release": BigInteger(),
+    },
+    lambda each: (
+        update(query)
+        .where(
+            _q.id == each.query,
+            _RUNS,
+            _q.attempt == each.attempt,
+            or_(each.lapsed_at.is_(None), _q.lease_until <= each.lapsed_at),
+        )
+        .values(
+            state=int(QueryState.SETTLED),
+            answer=each.body,
+            answer_hash=each.hash,
+            answer_status=each.status,
+            settled_us=now_us(),
+            release_us=each.release,
+        )
+        .returning(
+            each.number.label("number"),
+            *(_q.settled_us, _q.dataset_version, _q.attempt_us, _q.lease_until),
+        )
+    ),
 )
+SETTLEMENTS = InsertEach(settlement, [column.name for column in settlement.c])
 _RENEW = (
     update(query)
-    .where(_q.id == bindparam("query"), _q.state == 0, _q.attempt == bindparam("mine"))
+    .where(_q.id == bindparam("query"), _RUNS, _q.attempt == bindparam("mine"))
     .values(lease_until=now_us() + bindparam("lease", type_=BigInteger))
     .returning(_q.id)
 )
-#: The same two for the writer's batches.
-SETTLE, SETTLEMENT = Hot(_SETTLE), Hot(insert(settlement))
 _RELEASE = (
     update(query)
-    .where(_q.id == bindparam("query"), _q.state == 0, _q.attempt == 1)
-    .values(state=2, settled_us=bindparam("now"), release_us=bindparam("now"))
+    .where(_q.id == bindparam("query"), _RUNS, _q.attempt == 1)
+    .values(
+        state=int(QueryState.RELEASED), settled_us=bindparam("now"), release_us=bindparam("now")
+    )
     .returning(
-        *(_q.analyst_id, _q.eps_n, _q.delta_a, _q.settled_us, _q.dataset_version, _q.lease_until)
+        *(_q.analyst_id, _q.settled_us, _q.dataset_version, _q.lease_until),
+        *(_q[measure.column] for measure in MEASURES),
     )
 )
 _CHARGED = (
@@ -65,66 +97,71 @@ _CHARGED = (
 
 
 def settle(
-    connection: Connection,
-    query_id: UUID,
-    attempt: int,
-    *,
-    status: int,
-    body: bytes,
-    release_us: int,
-    lapsed_at: int = -1,
-) -> bool:
-    """Store the answer of ``attempt``; False, and nothing stored, when it lost the query.
+    connection: Connection, replies: Sequence[Settle], *, only_if_lapsed_at: int | None = None
+) -> list[bool]:
+    """Stores the replies. False, and nothing stored, for an attempt that lost its query.
 
-    ``lapsed_at`` ≥ 0: only if the lease had run out by then (a failure written by another).
+    ``only_if_lapsed_at``: only if the lease was over at that moment, in microseconds. A failure
+    that another process writes must not overtake a holder that renewed.
     """
-    digest = sha256(body).digest()
-    row = connection.execute(
-        _SETTLE,
-        {
-            "query": query_id,
-            "mine": attempt,
-            "lapsed_at": lapsed_at,
-            "body": body,
-            "hash": digest,
-            "status": status,
-            "release": release_us,
-        },
-    ).one_or_none()
-    if row is None:
-        return False
-    connection.execute(
-        insert(settlement),
-        {
-            "query_id": query_id,
-            "attempt": attempt,
-            "answer_hash": digest,
-            "at_us": row.settled_us,
-            "digest": ending_digest(
-                query_id,
-                attempt,
-                row.dataset_version,
-                status,
-                digest,
-                row.settled_us,
-                release_us,
-                (row.attempt_us, row.lease_until),
-            ),
-        },
-    )
-    return True
+    driver, dialect = driver_of(connection), connection.dialect
+    # Sorted by id: concurrent batches lock in one order and cannot deadlock.
+    numbers = sorted(range(len(replies)), key=lambda number: replies[number].query_id)
+    hashes = [sha256(reply.body).digest() for reply in replies]
+    rows = SETTLE.of_each(
+        driver,
+        dialect,
+        [
+            {
+                "number": number,
+                "query": stored_id(replies[number].query_id, dialect),
+                "attempt": replies[number].attempt,
+                "lapsed_at": only_if_lapsed_at,
+                "body": replies[number].body,
+                "hash": hashes[number],
+                "status": replies[number].status,
+                "release": replies[number].release_us,
+            }
+            for number in numbers
+        ],
+    )()
+    settlements = []
+    for row in rows:
+        reply, digest = replies[row.number], hashes[row.number]
+        settlements.append(
+            {
+                "query_id": stored_id(reply.query_id, dialect),
+                "attempt": reply.attempt,
+                "answer_hash": digest,
+                "at_us": row.settled_us,
+                "digest": ending_digest(
+                    reply.query_id.bytes,
+                    reply.attempt,
+                    row.dataset_version,
+                    reply.status,
+                    digest,
+                    row.settled_us,
+                    reply.release_us,
+                    (row.attempt_us, row.lease_until),
+                ),
+            }
+        )
+    SETTLEMENTS.insert(driver, dialect, settlements)()
+    stored = {row.number for row in rows}
+    return [number in stored for number in range(len(replies))]
 
 
 def renew(connection: Connection, query_id: UUID, attempt: int, lease_us: int) -> bool:
-    """Keep the query for ``attempt`` from now on; False when it is over or has lost the query."""
+    """Extends the lease of ``attempt``; False when the query is over or another attempt has it."""
     renewed = connection.execute(_RENEW, {"query": query_id, "mine": attempt, "lease": lease_us})
     return renewed.one_or_none() is not None
 
 
 def release(connection: Connection, query_id: UUID) -> bool:
-    """Give the charge back; False, and nothing changed, unless attempt 1 still runs.
+    """Gives the charge back; False, and nothing changed, unless attempt 1 still runs.
 
-    Only the holder of attempt 1 knows that it has not opened the records, so only it may call.
+    Danger: only the holder of attempt 1 knows that it has not opened the records, so it alone may
+    call this.
     """
     # One moment for the row and its entries: verification compares them.
     now = connection.execute(select(now_us())).scalar_one()
@@ -134,9 +171,9 @@ def release(connection: Connection, query_id: UUID) -> bool:
     accounts = connection.execute(_CHARGED, {"query": query_id}).scalars().all()
     if not accounts:
         raise LedgerAlarm("a running query was never charged")
-    subject = release_subject(query_id, row.dataset_version, row.lease_until)
-    amounts = -row.eps_n, -row.delta_a
-    cause = Cause(EntryKind.RELEASE, row.analyst_id, row.settled_us, *amounts, query_id, subject)
+    subject = release_subject(query_id.bytes, row.dataset_version, row.lease_until)
+    amounts = tuple(-getattr(row, measure.column) for measure in MEASURES)
+    cause = Cause(EntryKind.RELEASE, row.analyst_id, row.settled_us, amounts, query_id, subject)
     changes = []
     for account_id in accounts:
         changed = change_account(connection, account_id, cause)

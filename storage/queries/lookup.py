@@ -1,4 +1,4 @@
-"""What a query begins with, in one look at the database: its key, its dataset, its accounts."""
+"""The look-up that a query begins with: its key, its dataset and its accounts, in one read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.database.tables import budget_account, dataset, query
 from storage.errors import NotFound
 from storage.files.labels import DistantLabels
 from storage.ledger import replay
-from storage.ledger.charging import Refusal, refusal
+from storage.ledger.balances import BALANCE, AccountBalance, Refusal, refusal_of
 from storage.ledger.ledger import Ledger
 from storage.ledger.requests import Replay
 from storage.people.users import User
@@ -27,25 +27,23 @@ from storage.people.users import User
 _d = dataset.c
 _own, _overall = budget_account.alias("own"), budget_account.alias("overall")
 _analyst = bindparam("analyst", type_=BigInteger)
-#: The accounts that a query is charged to, in the order in which they are asked.
+#: The accounts that a query is charged to, in lock order.
 _CHARGED = (
     (AccountRank.ANALYST_ON_DATASET, _own),
     (AccountRank.ANALYST, _overall),
     (AccountRank.DATASET, budget_account),
 )
-#: In the order of the parameters of ``refusal``.
-_STANDING = ("frozen", "lim_eps_n", "lim_delta_a", "charged_eps_n", "charged_delta_a")
 _ACCOUNTS_FROM = len(FACTS) + len(replay.COLUMNS) + 1
 
-_ASKED = Hot(
+_LOOK_UP = Hot(
     select(
         *FACTS,
         *replay.COLUMNS,
         now_us().label("now"),
         *(
-            table.c[name].label(f"{name}_{rank.name}")
+            table.c[column.name].label(f"{column.name}_{rank.name}")
             for rank, table in _CHARGED
-            for name in _STANDING
+            for column in BALANCE
         ),
     )
     .select_from(
@@ -71,12 +69,13 @@ _ASKED = Hot(
 )
 
 
-@dataclass(slots=True)
-class Asked:
-    """A dataset that the analyst may see, and what stood in the accounts at the same moment.
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """A dataset that the analyst may see, and its accounts at the same moment.
 
     ``public`` is None until the node list has been uploaded, ``version`` 0 without records;
-    ``names`` are those of its nodes, where they have to be fetched from a store.
+    ``names`` are those of its nodes, where they have to be fetched from a store. ``charged`` are
+    the accounts of a new query; None for a key that is known, and without an account.
     """
 
     id: int
@@ -84,43 +83,32 @@ class Asked:
     version: int
     public: Dataset | None
     names: DistantLabels | None
-    _row: Any
+    charged: tuple[AccountBalance, ...] | None
 
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
-        """Why the ledger would have refused a new query then; None also for a key it knows.
+        """Refuses from the snapshot and saves a transaction.
 
-        The guard of the charge decides on its own later. To be refused by what was read costs no
-        transaction, and is right: the key was new and the charge did not fit at one moment
-        between the request and its reply.
+        Sound: at one moment during the request the charge did not fit. An accepted query is
+        checked again by the guard, which also refuses an analyst without an account.
         """
-        if self._row.query_id is not None or self._row[_ACCOUNTS_FROM] is None:
-            return None  # without an account of one's own, that is what the ledger says
-        for number, (rank, _) in enumerate(_CHARGED):
-            standing = self._row[_ACCOUNTS_FROM + number * len(_STANDING) :][: len(_STANDING)]
-            frozen, lim_eps, lim_delta, charged_eps, charged_delta = standing
-            if frozen is None:
-                continue  # there is no such account, and the ledger knows what that means
-            fits = charged_eps + charge.epsilon_nano <= lim_eps
-            if frozen or not fits or charged_delta + charge.delta_atto > lim_delta:
-                return refusal(rank, *standing, charge=charge)
-        return None
+        return refusal_of(self.charged or (), charge)
 
 
-class Asking:
-    """Looks up what is asked of one database; safe to share between threads."""
+class QueryLookup:
+    """Looks up the beginnings of queries in one database; safe to share between threads."""
 
     def __init__(self, database: Database, datasets: Datasets, ledger: Ledger) -> None:
         self._database, self._datasets, self._ledger = database, datasets, ledger
 
     def look_up(
         self, name: str, analyst: User, key: str | None, body_hash: bytes
-    ) -> Replay | Asked:
+    ) -> Replay | LookedUp:
         """The stored reply under the key, or the dataset of that name.
 
         Raises: NotFound when there is none or the analyst may not see it; KeyReused, StillRunning,
         QueryReleased.
         """
-        rows = self._database.look_up(_ASKED, name=name, analyst=analyst.id, key=key)
+        rows = self._database.look_up(_LOOK_UP, name=name, analyst=analyst.id, key=key)
         if not rows:
             if key is not None:
                 # No dataset was ever forgotten: the key can only belong to another request.
@@ -128,11 +116,24 @@ class Asking:
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
-            found = replay.judge(row, body_hash, self._ledger.failure_body)
-            if isinstance(found, Replay):
-                return found
+            outcome = replay.judge(row, body_hash)
+            if isinstance(outcome, Replay):
+                return outcome
+        balances = _balances(row)
         # Before node lists are opened (``Datasets.find``).
-        granted = "analyst" in analyst.roles and row[_ACCOUNTS_FROM] is not None
-        if not (granted or sees_ungranted(row, analyst)):
+        has_account = AccountRank.ANALYST_ON_DATASET in (balance.rank for balance in balances)
+        if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound
-        return Asked(row.id, row.name, row.version, *self._datasets.facts(row), row)
+        charged = balances if has_account and row.query_id is None else None
+        return LookedUp(row.id, row.name, row.version, *self._datasets.facts(row), charged)
+
+
+def _balances(row: Any) -> tuple[AccountBalance, ...]:
+    balances = []
+    start = _ACCOUNTS_FROM
+    for rank, _ in _CHARGED:
+        values = row[start : start + len(BALANCE)]
+        start += len(BALANCE)
+        if values[0] is not None:
+            balances.append(AccountBalance.of(rank, values))
+    return tuple(balances)

@@ -28,9 +28,5 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset(
         ("app/service/warm_trees.py", "mechanisms.selection"),
         ("app/service/warm_trees.py", "mechanisms.trees"),
         ("app/usecases/queries.py", "app.rendering"),
-        ("storage/database/sqlite.py", "storage.journal"),
-        ("storage/ledger/alarms.py", "storage.assurance"),
-        ("storage/ledger/ledger.py", "storage.catalogue"),
-        ("storage/ledger/ledger.py", "storage.people"),
     }
 )

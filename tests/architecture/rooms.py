@@ -63,7 +63,6 @@ APP = {
     "dashboard": DOOR,
     "cluster": "config storage.cluster storage.files mechanisms.model",
     "demo": "",
-    "rendering": "",
     "service": f"config contract telemetry queries engine identity usecases http {STORES}",
     "main": "service http routes dashboard usecases telemetry config",
     "cli": "main demo service usecases contract config",

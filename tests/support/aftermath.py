@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from storage.database import tables
-from storage.ledger.replay import RELEASED, SETTLED
+from storage.ledger.requests import QueryState
 from tests.support.victims import said
 from tests.support.world import World, check_invariants
 
@@ -26,10 +26,10 @@ def check_aftermath(world: World, journal: Path) -> int:
     for what, key, body in said(journal):
         row = stored[key]  # no query is forgotten
         if what == "released":
-            assert row.state == RELEASED
+            assert row.state == QueryState.RELEASED
         elif what == "opened":
-            assert row.state != RELEASED  # I3: the charge is permanent
+            assert row.state != QueryState.RELEASED  # I3: the charge is permanent
         else:
             assert answers.setdefault(key, body) == body  # I4, I5: one answer per key.
-            assert (row.state, row.answer) == (SETTLED, bytes.fromhex(body))
+            assert (row.state, row.answer) == (QueryState.SETTLED, bytes.fromhex(body))
     return len(answers)

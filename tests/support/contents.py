@@ -13,7 +13,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from storage.errors import KeyReused
-from storage.ledger.ledger import Ledger, Replay, Reserve
+from storage.ledger.ledger import Replay, Reserve
+from tests.support.blocking import BlockingLedger
 from tests.support.memory import copied, driver, put_back
 from tests.support.stepping import SteppedDatabase
 from tests.support.world import BODY_HASH, check_invariants
@@ -37,7 +38,7 @@ class Contents:
     """
 
     def __init__(
-        self, database: SteppedDatabase, ledger: Ledger, requests: Mapping[str, Reserve]
+        self, database: SteppedDatabase, ledger: BlockingLedger, requests: Mapping[str, Reserve]
     ) -> None:
         self._driver = driver(database.engine)
         self._database, self._ledger, self._requests = database, ledger, requests

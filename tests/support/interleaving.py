@@ -20,7 +20,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from storage.database.database import Database
-from storage.ledger.ledger import Ledger
 from tests.support.contents import Contents
 from tests.support.memory import driver, memory_engine, put_back
 from tests.support.replicas import IDLE, KEYS, At, Replica
@@ -30,7 +29,7 @@ from tests.support.stepping import (
     STANDS_UNKNOWN,
     Paused,
     SteppedDatabase,
-    SteppedWriter,
+    SteppedLedger,
     commits_of,
     meaning,
 )
@@ -94,8 +93,7 @@ class Explorer:
         self._database = SteppedDatabase(memory_engine())
         with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
             put_back(driver(self._database.engine), saved)
-        ledger = Ledger(self._database, failure_body=failure_body, lease_us=LEASE)
-        ledger._writer = SteppedWriter(self._database, ledger._commit)
+        ledger = SteppedLedger(self._database, failure_body=failure_body, lease_us=LEASE)
         self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
         self._contents = Contents(self._database, ledger, asked)
         self._replica = Replica(ledger, asked, self._contents.ids)

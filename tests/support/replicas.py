@@ -13,7 +13,8 @@ from uuid import UUID
 from accounting.errors import AccountingError
 from accounting.privacy_loss import PrivacyLoss
 from storage.errors import CommitUnknown, LedgerAlarm, StorageError
-from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.ledger.ledger import Replay, Reservation, Reserve
+from tests.support.blocking import BlockingLedger
 
 #: All replicas send key ``a``; ``b`` competes with it for a budget of one charge.
 KEYS = ("a", "b")
@@ -36,7 +37,7 @@ class Replica:
     """``requests``: the request of each key. ``ids``: the id of each stored query, by key."""
 
     def __init__(
-        self, ledger: Ledger, requests: Mapping[str, Reserve], ids: Mapping[str, UUID]
+        self, ledger: BlockingLedger, requests: Mapping[str, Reserve], ids: Mapping[str, UUID]
     ) -> None:
         self._ledger, self._requests, self._ids = ledger, requests, ids
 

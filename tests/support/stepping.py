@@ -8,8 +8,10 @@ after that the call is left. No thread, no snapshot of a program, and any order 
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,6 +24,7 @@ from storage.database.statements import Hot
 from storage.errors import CommitUnknown, StorageError
 from storage.journal.writer import Failed, Writer
 from storage.ledger.requests import Replay, Reservation
+from tests.support.blocking import BlockingLedger
 from tests.support.memory import driver
 
 T = TypeVar("T")
@@ -56,27 +59,54 @@ class SteppedDatabase(Database):
         """Run the outermost of nested transactions, or tell what it told before."""
         if self._inside:
             return run()
+        if self._is_new():
+            with self._recording():
+                self.made.append(run())
+        return self._told()  # type: ignore[no-any-return]
+
+    async def step_of(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The same for what runs on a loop."""
+        if self._inside:
+            return await run()
+        if self._is_new():
+            with self._recording():
+                self.made.append(await run())
+        return self._told()  # type: ignore[no-any-return]
+
+    def _is_new(self) -> bool:
+        if self._at < len(self._history):
+            return False
+        if self.made:
+            raise Paused
+        return True
+
+    def _told(self) -> Any:
         if self._at < len(self._history):
             value = self._history[self._at]
             self._at += 1
-        elif self.made:
-            raise Paused
         else:
-            value = self._first(run)
+            (value,) = self.made
         if isinstance(value, Failed):
             raise value.error
-        return value  # type: ignore[no-any-return]
+        return value
 
-    def _first(self, run: Callable[[], Any]) -> Any:
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
         self._inside = True
         try:
-            value = run()
+            yield
         except (StorageError, AccountingError) as error:
-            value = Failed(error)
+            self.made.append(Failed(error))
         finally:
             self._inside = False
-        self.made.append(value)
-        return value
+
+    def _new_writer(self) -> Connection:
+        return self.engine.connect().execution_options(writing=True)
+
+    def _drop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()  # and its memory stays
 
     def write(self, work: Callable[[Connection], T]) -> T:
         return self.step(lambda: Database.write(self, work))
@@ -115,19 +145,41 @@ class SteppedDatabase(Database):
             raise CommitUnknown("the connection was lost")
 
 
-class SteppedWriter(Writer[Any, Any]):
-    """The writer without its thread: every batch has one member."""
+class InPlace(ThreadPoolExecutor):
+    """A thread that is none: what is submitted is done when ``submit`` returns."""
 
-    def __init__(self, database: SteppedDatabase, commit: Any) -> None:
-        super().__init__(commit)
-        self._database = database
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*arguments, **named))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
 
-    def run(self, member: Any) -> Any:
-        def one() -> Any:
-            (outcome,) = self.outcomes([member])
-            return outcome
 
-        return self._database.step(one)
+class SteppedWriter(Writer):
+    """The writer that serves, with its threads in place: a batch of one member is a step."""
+
+    _database: SteppedDatabase
+
+    async def run(self, member: Any) -> Any:
+        return await self._database.step_of(lambda: super(SteppedWriter, self).run(member))
+
+
+class SteppedLedger(BlockingLedger):
+    """The ledger that serves, on a loop that runs while it is called."""
+
+    def __init__(self, database: SteppedDatabase, **named: Any) -> None:
+        super().__init__(database, **named)
+        ledger, in_place = self.ledger, InPlace()
+        writer = SteppedWriter(database, ledger._run, ledger._on_alarm)
+        writer._disk = writer._thread = in_place
+        ledger._writer = writer
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(in_place)
+
+    def _finished(self, call: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(call)
 
 
 @contextmanager

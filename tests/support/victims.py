@@ -133,18 +133,18 @@ class _Victim:
                     self._keys.append(key)
 
     async def _ask(self, key: str) -> None:
-        held = await self._ledger.reserve_async(self._request(key))
+        held = await self._ledger.reserve(self._request(key))
         if isinstance(held, Replay):
             self._say("left", key, held.body)
             return
         if key.endswith("-") and held.attempt == 1:
-            if await asyncio.to_thread(self._ledger.release, held):
+            if await self._ledger.release(held):
                 self._say("released", key)
             return
         self._say("opened", key)
         # No two attempts ever draw the same noise.
         body = f"{key} {held.attempt} {uuid4().hex}".encode()
-        if await self._ledger.settle_async(held, status=201, body=body, release_us=0):
+        if await self._ledger.settle(held, status=201, body=body, release_us=0):
             self._say("left", key, body)
 
     def _request(self, key: str) -> Reserve:

@@ -35,7 +35,7 @@ class VirtualTime:
         monkeypatch.setattr(time, "time_ns", lambda: wall() + round(self._ahead * 1e9))
         # Everything that works for the loop elsewhere: threads, and the writer of the ledger.
         monkeypatch.setattr(anyio.to_thread, "run_sync", self._counted(anyio.to_thread.run_sync))
-        for name in ("reserve_async", "settle_async"):
+        for name in ("reserve", "settle", "renew", "release"):
             monkeypatch.setattr(Ledger, name, self._counted(getattr(Ledger, name)))
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -13,8 +13,9 @@ from accounting.errors import BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.errors import Busy, StillRunning
-from storage.ledger.ledger import Ledger, Replay, Reserve
+from storage.ledger.ledger import Replay, Reserve
 from storage.people.users import Users
+from tests.support.blocking import BlockingLedger
 from tests.support.world import BODY_HASH, MINUTE, failure_body
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ def reserve_many(
 ) -> list[str]:
     """The outcomes of ``tries`` reserves from eight threads; ``key`` "" for a new key each."""
     database = Database.open(url, Path(folder))
-    ledger = Ledger(database, failure_body=failure_body, lease_us=MINUTE)
+    ledger = BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
 
     def once(_number: int) -> str:
         request = Reserve(

@@ -18,10 +18,11 @@ from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.database import tables
 from storage.database.database import Database
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
-from storage.ledger.ledger import Ledger, Reserve
+from storage.ledger.ledger import Reserve
 from storage.people.users import User, Users
 from storage.queries.history import Queries
 from storage.records.data_folder import Files
+from tests.support.blocking import BlockingLedger
 
 MINUTE = 60 * 1_000_000
 BODY_HASH = sha256(b"a body").digest()
@@ -43,7 +44,7 @@ class World:
         self.files = Files(folder / "data")
         self.users, self.queries = Users(database), Queries(database)
         self.datasets = Datasets(database, self.files)
-        self.ledger = Ledger(database, failure_body=failure_body, lease_us=lease_us)
+        self.ledger = BlockingLedger(database, failure_body=failure_body, lease_us=lease_us)
         self._numbers = count(1)
         key_file = folder / "admin.key"
         self.users.bootstrap(key_file)
@@ -78,7 +79,7 @@ class World:
         return found
 
     def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss) -> None:
-        self.ledger.grant(dataset, analyst, limit, actor=self.owner)
+        self.ledger.grant(dataset.id, analyst.id, limit, actor_id=self.owner.id)
 
     def ready(
         self, limit: PrivacyLoss | None = None, cap: PrivacyLoss | None = None
@@ -171,7 +172,13 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
     for seq, e in enumerate(entries, start=1):
         kind = EntryKind(e.kind)
         digest = entry_digest(
-            e.account_id, kind, e.query_id, e.actor, e.d_eps_n, e.d_delta_a, e.at_us, e.subject
+            e.account_id,
+            kind,
+            None if e.query_id is None else e.query_id.bytes,
+            e.actor,
+            (e.d_eps_n, e.d_delta_a),
+            e.at_us,
+            e.subject,
         )
         head = next_head(head, digest)
         assert (e.seq, e.digest, e.head) == (seq, digest, head)

@@ -20,6 +20,10 @@ from tests.support.seeded import Seed
 SEEDS: dict[Seed, str] = {
     seeded.no_fencing: "assert settled == {",
     seeded.no_state_check: "only the second wall stopped it",
+    seeded.no_guard: "only the second wall stopped it",
+    seeded.released_and_running: "assert account.charged_eps_n == ",
+    seeded.head_of_its_own: "assert (e.seq, e.digest, e.head) == ",
+    seeded.no_settlement: "assert settled == {",
     seeded.refund_on_lapse: "assert account.charged_eps_n == ",
     seeded.reply_before_commit: "I3: nothing is charged for who may open",
     seeded.release_by_anyone: "I3: records were opened, and the charge does not stand",

@@ -34,10 +34,11 @@ from storage.catalogue.datasets import StoredDataset
 from storage.database.database import Database, _engine
 from storage.database.tables import budget_account
 from storage.errors import KeyReused, LedgerAlarm, QueryReleased, StillRunning
-from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.ledger.ledger import Replay, Reservation, Reserve
 from storage.people.users import User
 from tests.evidence.ledger.test_crashes import Crash, Failpoint
 from tests.support import seeded
+from tests.support.blocking import BlockingLedger
 from tests.support.seeded import Seed
 from tests.support.world import (
     MINUTE,
@@ -135,7 +136,7 @@ class Scene:
 
     @classmethod
     def of(cls, world: World) -> Scene:
-        world.ledger = Ledger(world.database, failure_body=failure_body, lease_us=LEASE)
+        world.ledger = BlockingLedger(world.database, failure_body=failure_body, lease_us=LEASE)
         dataset = world.dataset(cap=loss(CAP))
         analysts = {"ada": world.analyst(), "bob": world.analyst()}
         for analyst in analysts.values():
@@ -146,7 +147,7 @@ class Scene:
         """The same on a copy of the database."""
         world = copy(self.world)
         world.database = database
-        world.ledger = Ledger(database, failure_body=failure_body, lease_us=LEASE)
+        world.ledger = BlockingLedger(database, failure_body=failure_body, lease_us=LEASE)
         return Scene(world, self.dataset, self.analysts)
 
 
@@ -245,7 +246,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.world.database.engine.dispose()
-        self.world.ledger = Ledger(self.world.database, failure_body=failure_body, lease_us=LEASE)
+        self.world.ledger = BlockingLedger(
+            self.world.database, failure_body=failure_body, lease_us=LEASE
+        )
 
     @invariant()
     def the_books_agree(self) -> None:

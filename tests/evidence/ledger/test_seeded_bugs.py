@@ -11,15 +11,17 @@ from typing import Any
 import psycopg
 import pytest
 
+from accounting.errors import BudgetExhausted
 from storage.database import tables
 from storage.database.database import Database
+from storage.database.statements import Each
 from storage.errors import Busy, LedgerAlarm
-from storage.ledger import batch_postgresql
+from storage.ledger import charging
 from storage.ledger.ledger import Reservation
 from tests.evidence.ledger import test_crashes, test_races
 from tests.support import seeded
-from tests.support.seeded import Seed
-from tests.support.world import World, loss, request
+from tests.support.seeded import Edited, Seed
+from tests.support.world import World, check_invariants, loss, request
 from tests.unit.storage.journal import test_writer
 from tests.unit.storage.ledger import test_settle
 
@@ -40,7 +42,7 @@ def one_holder(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
 
 def all_or_nothing(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     kind = world.database.engine.dialect.name
-    writes = {"sqlite": 5, "postgresql": 1}
+    writes = {"sqlite": 4, "postgresql": 3}
     test_crashes.test_all_or_nothing(world, kind, test_crashes.reserve, writes)
 
 
@@ -62,14 +64,40 @@ def the_second_wall(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
         world.database.write(lambda connection: connection.execute(lowered))
 
 
+def both_measures(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    """δ runs out long before ε does."""
+    dataset, analyst = world.ready(loss(1, "0.1"))
+    outcomes = []
+    for _ in range(3):
+        try:
+            outcomes.append(world.ledger.reserve(request(dataset, analyst, loss("0.1", "0.06"))))
+        except BudgetExhausted:
+            outcomes.append(None)
+    assert [outcome is not None for outcome in outcomes] == [True, False, False]
+
+
+def the_books(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query is answered, one given back; then everything is worked out again."""
+    dataset, analyst = world.ready(loss(1))
+    first, second = (world.ledger.reserve(request(dataset, analyst)) for _ in range(2))
+    assert world.ledger.settle(first, status=201, body=b"x", release_us=0)
+    assert world.ledger.release(second)
+    check_invariants(world.database)
+
+
 CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.read_check_write, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.read_check_increment, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.sum_over_entries, exactly_the_room, ("postgresql",)),
     (seeded.no_fencing, one_holder, ("sqlite", "postgresql")),
+    (seeded.no_guard, exactly_the_room, ("sqlite", "postgresql")),
+    (seeded.guard_of_one_measure, both_measures, ("sqlite", "postgresql")),
+    (seeded.released_and_running, the_books, ("sqlite", "postgresql")),
+    (seeded.head_of_its_own, the_books, ("sqlite", "postgresql")),
+    (seeded.no_settlement, the_books, ("sqlite", "postgresql")),
     (seeded.refund_on_lapse, one_holder, ("sqlite", "postgresql")),
     (seeded.charge_at_settle, exactly_the_room, ("sqlite", "postgresql")),
-    (seeded.two_transactions, all_or_nothing, ("sqlite",)),
+    (seeded.two_transactions, all_or_nothing, ("sqlite", "postgresql")),
     (seeded.no_state_check, one_holder, ("sqlite", "postgresql")),
     (seeded.reply_before_commit, nobody_is_told, ("sqlite", "postgresql")),
     (seeded.retry_after_unknown_commit, never_again, ("sqlite", "postgresql")),
@@ -109,7 +137,7 @@ def test_it_is_caught(world: World, seed: Seed, suite: Suite) -> None:
 
 
 class TestLockOrder:
-    """Two processes charge the same accounts in batches (PostgreSQL): nobody waits in a circle."""
+    """Processes charge the same accounts in batches (PostgreSQL) and cannot deadlock."""
 
     pytestmark = pytest.mark.postgres
 
@@ -117,74 +145,60 @@ class TestLockOrder:
     def kind(self) -> str:
         return "postgresql"
 
-    def deadlocks(self, world: World, *functions: str) -> int:
-        """How often a process that calls each function had to be rolled back."""
+    @pytest.fixture(autouse=True)
+    def own_lock(self, monkeypatch: pytest.MonkeyPatch) -> threading.local:
+        """Each thread locks by the statement, and names accounts in the order, of its own."""
+        own = threading.local()
+
+        class Chosen:
+            def of_each(self, driver: Any, dialect: Any, many: Any) -> Any:
+                return own.lock.of_each(driver, dialect, many[:: own.order])
+
+        self.own, self.accounts = own, charging.ACCOUNTS
+        monkeypatch.setattr(charging, "ACCOUNTS", Chosen())
+        return own
+
+    def deadlocks(self, world: World, *locks: Each) -> int:
+        """How often a process that locks accounts by each statement had to be rolled back."""
         dataset = world.dataset(loss(1000))
         analysts = [world.analyst() for _ in range(4)]
         for analyst in analysts:
             world.grant(dataset, analyst, loss(1000))
-        url = world.database.engine.url.set(drivername="postgresql")
-        plain = url.render_as_string(hide_password=False)
         found: list[int] = []
-        together = threading.Barrier(len(functions))
+        together = threading.Barrier(len(locks))
 
-        def process(function: str, order: int) -> None:
-            sql = batch_postgresql.RESERVE.replace("reserve_queries", function)
-            with psycopg.connect(plain, autocommit=True) as connection:
-                connection.execute("SET deadlock_timeout = '10ms'")
+        def process(lock: Each, order: int) -> None:
+            self.own.lock, self.own.order = lock, order
+            with world.database.engine.connect() as connection:
+                connection.exec_driver_sql("SET deadlock_timeout = '10ms'")
+                connection.commit()
                 together.wait(60)
                 for _ in range(40):
-                    asked = [request(dataset, analyst, loss("0.001")) for analyst in analysts]
-                    columns = self.columns(asked[::order])
+                    requests = [request(dataset, analyst, loss("0.001")) for analyst in analysts]
                     try:
-                        connection.execute(sql, columns)
+                        with connection.begin():
+                            charging.reserve_all(connection, requests, 60_000_000)
                     except psycopg.errors.DeadlockDetected:
                         found.append(1)
 
-        with ThreadPoolExecutor(len(functions)) as threads:
-            orders = (1, -1) * len(functions)
-            list(threads.map(process, functions, orders))
+        with ThreadPoolExecutor(len(locks)) as threads:
+            orders = (1, -1) * len(locks)
+            list(threads.map(process, locks, orders))
         return len(found)
 
-    def deadlocks_sometime(self, world: World, *functions: str) -> bool:
+    def deadlocks_sometime(self, world: World, *locks: Each) -> bool:
         """A busy machine lets processes run one after the other: they are given time to meet."""
-        return any(self.deadlocks(world, *functions) for _ in range(20))
-
-    def columns(self, asked: list[Any]) -> dict[str, Any]:
-        captured: dict[str, Any] = {}
-
-        class Driver:
-            def execute(self, _sql: str, columns: dict[str, Any]) -> None:
-                captured.update(columns)
-
-        batch_postgresql._reserve(Driver(), asked, 60_000_000)
-        return captured
-
-    def seed(self, world: World, name: str, old: str, new: str) -> str:
-        """The function of the schema under another name, with one thing changed."""
-        with world.database.engine.begin() as connection:
-            text = connection.exec_driver_sql(
-                "SELECT pg_get_functiondef('reserve_queries'::regproc)"
-            ).scalar_one()
-            assert old in text
-            changed = text.replace(old, new).replace("reserve_queries", name)
-            connection.exec_driver_sql(changed.replace("%", "%%"))
-        return name
+        return any(self.deadlocks(world, *locks) for _ in range(20))
 
     def test_one_order_never_deadlocks(self, world: World) -> None:
-        assert self.deadlocks(world, *["reserve_queries"] * 4) == 0
+        assert self.deadlocks(world, *[self.accounts] * 4) == 0
 
     def test_the_reversed_order_is_caught(self, world: World) -> None:
-        wide_first = self.seed(
-            world,
-            "reserve_wide_first",
-            "ORDER BY a.rank, a.id FOR",
-            "ORDER BY a.rank DESC, a.id FOR",
-        )
-        assert self.deadlocks_sometime(world, *["reserve_queries", wide_first] * 2)
+        wide_first = Edited(self.accounts, "ORDER BY budget_account.rank", r"\g<0> DESC")
+        assert self.deadlocks_sometime(world, *[self.accounts, wide_first] * 2)
 
     def test_no_order_over_the_batch_is_caught(self, world: World) -> None:
-        unordered = self.seed(
-            world, "reserve_unordered", "IF cardinality(ids) > 1 THEN", "IF false THEN"
+        unordered = Edited(
+            self.accounts, "ORDER BY budget_account.rank, budget_account.id", "ORDER BY random()"
         )
         assert self.deadlocks_sometime(world, *[unordered] * 4)

@@ -10,8 +10,9 @@ from sqlalchemy import make_url
 
 from storage.database.database import Database
 from storage.errors import CommitUnknown, StillRunning
-from storage.ledger.ledger import Ledger, Reservation
+from storage.ledger.ledger import Reservation
 from tests.support import scenes
+from tests.support.blocking import BlockingLedger
 from tests.support.scenes import Scene
 from tests.support.servers import Server, SwallowingProxy, binaries
 from tests.support.victims import Nursery
@@ -54,16 +55,16 @@ class TestSwallowedCommit:
         proxy.close()
 
     @pytest.fixture
-    def ledger(self, url: str, proxy: SwallowingProxy, tmp_path: Path) -> Iterator[Ledger]:
+    def ledger(self, url: str, proxy: SwallowingProxy, tmp_path: Path) -> Iterator[BlockingLedger]:
         """A ledger whose connections go through the proxy."""
         through = make_url(url).set(host="127.0.0.1", port=proxy.port)
         database = Database.open(through.render_as_string(hide_password=False), tmp_path)
         database.now_us()  # connects, which has a commit of its own
-        yield Ledger(database, failure_body=failure_body, lease_us=MINUTE)
+        yield BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
         database.close()
 
     def test_a_reserve_is_unknown_and_charged_once(
-        self, world: World, ledger: Ledger, proxy: SwallowingProxy
+        self, world: World, ledger: BlockingLedger, proxy: SwallowingProxy
     ) -> None:
         dataset, analyst = world.ready(loss(1))
         asked = request(dataset, analyst, key="k")
@@ -81,7 +82,7 @@ class TestSwallowedCommit:
         check_invariants(world.database)
 
     def test_a_settle_looks_again_before_its_answer_leaves(
-        self, world: World, ledger: Ledger, proxy: SwallowingProxy
+        self, world: World, ledger: BlockingLedger, proxy: SwallowingProxy
     ) -> None:
         dataset, analyst = world.ready(loss(1))
         held = ledger.reserve(request(dataset, analyst, key="k"))

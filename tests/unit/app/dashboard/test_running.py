@@ -26,13 +26,13 @@ def settings(settings: Settings) -> Settings:
 def go_on(people: Service, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """An event; no query settles before it is set, however slow the machine is."""
     ledger, go_on = people.client.app.state.services.ledger, threading.Event()  # type: ignore[attr-defined]
-    settle = ledger.settle_async
+    settle = ledger.settle
 
     async def settle_later(*reservation: Any, **reply: Any) -> bool:
         assert await asyncio.to_thread(go_on.wait, PATIENCE)
         return bool(await settle(*reservation, **reply))
 
-    monkeypatch.setattr(ledger, "settle_async", settle_later)
+    monkeypatch.setattr(ledger, "settle", settle_later)
     return go_on
 
 

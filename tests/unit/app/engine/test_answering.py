@@ -167,7 +167,7 @@ def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
 ) -> None:
     """A commit that misses its instant must not reveal when it ended."""
     ledger = services(shop).ledger
-    settle, stored, go = ledger.settle_async, threading.Event(), threading.Event()
+    settle, stored, go = ledger.settle, threading.Event(), threading.Event()
 
     async def slow(reservation: Any, **reply: Any) -> bool:
         done = await settle(reservation, **{**reply, "release_us": reservation.reserved_us})
@@ -175,7 +175,7 @@ def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
         await asyncio.to_thread(go.wait, PATIENCE)
         return done
 
-    monkeypatch.setattr(ledger, "settle_async", slow)
+    monkeypatch.setattr(ledger, "settle", slow)
     path = ask(shop, "respond-async", "k").headers["Location"]
     assert stored.wait(PATIENCE)
     try:
@@ -195,14 +195,14 @@ def test_an_attempt_that_lost_replies_with_the_stored_answer(
 ) -> None:
     """Another attempt settles first: only its answer leaves the service."""
     ledger = services(shop).ledger
-    settle = ledger.settle_async
+    settle = ledger.settle
     stored = b'{"status":"answered","answer":{"selected":"of the other attempt"}}'
 
     async def second(reservation: Any, *, status: int, body: bytes, release_us: int) -> bool:
         assert await settle(reservation, status=201, body=stored, release_us=release_us)
         return await settle(reservation, status=status, body=body, release_us=release_us)
 
-    monkeypatch.setattr(ledger, "settle_async", second)
+    monkeypatch.setattr(ledger, "settle", second)
     reply = ask(shop)
     assert (reply.status_code, reply.content) == (201, stored)
     assert reply.headers["Idempotency-Replayed"] == "true"
@@ -217,7 +217,7 @@ def test_an_answer_that_cannot_be_stored_is_refused_at_a_release_instant(
     async def away(_reservation: Any, **_reply: Any) -> bool:
         raise Busy("the database cannot answer now")
 
-    monkeypatch.setattr(services(shop).ledger, "settle_async", away)
+    monkeypatch.setattr(services(shop).ledger, "settle", away)
     started = time.monotonic()
     reply = ask(shop)
     assert reply.status_code == 503

@@ -21,8 +21,9 @@ from storage.assurance.verification import verify
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.errors import UnusableDatabase
-from storage.ledger.ledger import Ledger, Reservation
+from storage.ledger.ledger import Reservation
 from storage.records.data_folder import Files
+from tests.support.blocking import BlockingLedger
 from tests.support.patience import PATIENCE, until
 from tests.support.workers import patiently
 from tests.support.world import World, failure_body, loss, request
@@ -81,7 +82,7 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
     with_old_heads = HeadsLog(restored / "heads.log")
     for database in opened(restored):
         assert verify(database).valid
-        ledger = Ledger(database, failure_body=failure_body)
+        ledger = BlockingLedger(database, failure_body=failure_body)
         with pytest.raises(AccountFrozen):
             ledger.reserve(request(dataset, analyst, loss("0.01")))
         Publisher(database, with_old_heads).look()
@@ -136,7 +137,7 @@ def test_without_heads_everything_is_spent(world: World, log: HeadsLog, tmp_path
         with pytest.raises(HeadsTooOld):
             accept(database, lost)
         accept(database, lost, heads_lost=True)
-        ledger = Ledger(database, failure_body=failure_body)
+        ledger = BlockingLedger(database, failure_body=failure_body)
         account = ledger.account(dataset.id, analyst.id)
         assert account is not None
         assert account.account.charged == loss(1)

@@ -17,7 +17,8 @@ from storage.assurance.publishing import Publisher
 from storage.assurance.rollback import accept
 from storage.assurance.verification import verify
 from storage.database.database import Database
-from storage.ledger.ledger import Ledger, Reservation
+from storage.ledger.ledger import Reservation
+from tests.support.blocking import BlockingLedger
 from tests.support.databases import fresh
 from tests.support.servers import binaries
 from tests.support.world import World, failure_body, loss, request
@@ -52,7 +53,7 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
 ) -> None:
     dataset, analyst = world.ready(loss(1), cap=loss(3))
 
-    def charged(ledger: Ledger, epsilon: str) -> Reservation:
+    def charged(ledger: BlockingLedger, epsilon: str) -> Reservation:
         made = ledger.reserve(request(dataset, analyst, loss(epsilon)))
         assert isinstance(made, Reservation)
         return made
@@ -77,7 +78,7 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         assert verify(restored).valid
         bad = verify(restored, heads=log.published)
         assert not bad.valid
-        ledger = Ledger(restored, failure_body=failure_body)
+        ledger = BlockingLedger(restored, failure_body=failure_body)
         # As the service does, before its first request.
         with watched(restored, HeadsLog(log.path), 3600):
             with pytest.raises(AccountFrozen):

@@ -11,10 +11,11 @@ from sqlalchemy import delete, insert, select
 from accounting.errors import AccountFrozen, BudgetExhausted
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
-from storage.assurance.rollback import Accepted, HeadsTooOld, accept, freeze
+from storage.assurance.rollback import Accepted, HeadsTooOld, accept
 from storage.assurance.verification import verify
 from storage.database import tables
 from storage.journal.layouts import EntryKind
+from storage.ledger.freezing import freeze
 from storage.ledger.ledger import Reservation
 from tests.support.tampering import rows_of, tampering
 from tests.support.world import World, loss, request

@@ -7,21 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
 from sqlalchemy import Column, Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from storage.assurance.heads import Published
 from storage.assurance.verification import verify
-from storage.assurance.verify_chains import packed_digest
 from storage.database import tables
 from storage.database.database import Database
-from storage.journal.layouts import EntryKind, entry_digest
+from storage.journal.layouts import EntryKind
 from storage.ledger.ledger import Reservation
 from tests.support.ledgers import busy_ledger
 from tests.support.tampering import other_value, rows_of, set_field, tampering
 from tests.support.world import World, request
-from tests.unit.storage.journal.test_layouts import entries
 
 LEDGER = (tables.budget_account, tables.entry, tables.query, tables.settlement)
 
@@ -42,15 +39,6 @@ def other_values(table: Table, column: Column[Any], value: Any) -> list[Any]:
 
 def secret_url(database: Database) -> str:
     return database.engine.url.render_as_string(hide_password=False)
-
-
-@given(entry=entries)
-def test_the_packed_digest_is_the_digest(entry: Any) -> None:
-    account, kind, query, actor, eps, delta, at_us = entry
-    raw = None if query is None else query.bytes
-    for subject in (None, bytes(range(32))):
-        packed = packed_digest(account, kind, raw, actor, eps, delta, at_us, subject)
-        assert packed == entry_digest(account, kind, query, actor, eps, delta, at_us, subject)
 
 
 def test_an_honest_ledger_is_valid_as_a_whole_and_for_everyone(world: World) -> None:

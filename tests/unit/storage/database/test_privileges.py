@@ -72,7 +72,7 @@ def test_it_serves(served: Database, tmp_path: Path) -> None:
     held = world.ledger.reserve(request(dataset, analyst))
     assert isinstance(held, Reservation)
     assert world.ledger.release(held)
-    world.ledger.grant_overall(analyst, loss(1), actor=world.admin)
+    world.ledger.grant_overall(analyst.id, loss(1), actor_id=world.admin.id)
     world.grant(dataset, analyst, loss(2))
     world.datasets.withdraw(dataset.name, actor=world.owner)
     counting = Refusals(served)

@@ -20,9 +20,10 @@ from storage.database.database import Database, _engine
 from storage.database.migrating import SCRIPTS
 from storage.errors import UnusableDatabase
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
-from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
+from storage.ledger.ledger import Replay, Reservation, Reserve
 from storage.people.users import Users
 from storage.records.data_folder import Files
+from tests.support.blocking import BlockingLedger
 from tests.support.tampering import tampering
 from tests.support.world import failure_body, loss
 
@@ -61,7 +62,8 @@ def _rows() -> Mapping[str, list[dict[str, Any]]]:
     seqs = {1: 0, 2: 0}
 
     def add(account: int, kind: EntryKind, query: UUID | None, amount: int, at_us: int) -> None:
-        digest = entry_digest(account, kind, query, 2, amount, 0, at_us)
+        id = None if query is None else query.bytes
+        digest = entry_digest(account, kind, id, 2, (amount, 0), at_us)
         heads[account], seqs[account] = next_head(heads[account], digest), seqs[account] + 1
         entries.append(
             {
@@ -199,7 +201,7 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
 
 
 def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
-    ledger = Ledger(upgraded, failure_body=failure_body)
+    ledger = BlockingLedger(upgraded, failure_body=failure_body)
 
     def ask(key: str, id: int) -> Any:
         body = sha256(b"body").digest()
@@ -218,11 +220,11 @@ def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
     ana, admin = users.find("ana"), users.find("admin")
     assert ana is not None
     assert admin is not None
-    account = ledger.grant_overall(ana, loss(1), actor=admin)
+    account = ledger.grant_overall(ana.id, loss(1), actor_id=admin.id)
     assert account.account.charged == loss("0.3")
     dataset = Datasets(upgraded, Files(tmp_path / "data")).find("d")
     assert dataset is not None
-    ledger.grant(dataset, ana, loss(2), actor=admin)
+    ledger.grant(dataset.id, ana.id, loss(2), actor_id=admin.id)
     assert verify(upgraded).valid
 
 

@@ -10,43 +10,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.journal.layouts import (
-    ENCODING,
     EntryKind,
+    account_subject,
     ending_digest,
     entry_digest,
     next_head,
     release_subject,
+    request_subject,
 )
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 entries = st.tuples(
     numbers,
     st.sampled_from(EntryKind),
-    st.none() | st.uuids(),
+    st.none() | st.binary(min_size=16, max_size=16),
     numbers,
+    st.tuples(numbers, numbers),
     numbers,
-    numbers,
-    numbers,
+    st.none() | st.binary(min_size=32, max_size=32),
 )
 
 
 def test_the_encoding_is_fixed() -> None:
     """A change of the encoding must come with another name: stored digests stay checkable."""
-    digest = entry_digest(
-        7, EntryKind.CHARGE, UUID(int=5), 3, 500_000_000, 1, 1_700_000_000_000_000
-    )
-    fields = [
-        b"privypurse entry 1",
-        (7).to_bytes(8, "big"),
-        (1).to_bytes(8, "big"),
-        bytes(15) + b"\x05",
-        (3).to_bytes(8, "big"),
-        (500_000_000).to_bytes(8, "big"),
-        (1).to_bytes(8, "big"),
-        (1_700_000_000_000_000).to_bytes(8, "big"),
-    ]
-    assert digest == encoded(*fields)
-    assert fields[0] == ENCODING
+    id, moment = UUID(int=5).bytes, 1_700_000_000_000_000
+    amounts = (500_000_000, 1)
+    numbers = [value.to_bytes(8, "big") for value in (7, 1, 3, *amounts, moment)]
+    account, kind, actor, *rest = numbers
+    for query, stored in ((id, id), (None, b"")):
+        fields = [b"privypurse entry 1", account, kind, stored, actor, *rest]
+        digest = entry_digest(7, EntryKind.CHARGE, query, 3, amounts, moment)
+        assert digest == encoded(*fields)
+        fields[0] = b"privypurse entry 2"
+        digest = entry_digest(7, EntryKind.CHARGE, query, 3, amounts, moment, bytes(range(32)))
+        assert digest == encoded(*fields, bytes(range(32)))
     assert next_head(bytes(32), digest) == sha256(bytes(32) + digest).digest()
 
 
@@ -61,16 +58,25 @@ def test_every_field_is_bound(entry: Any, field: int, other: Any) -> None:
     assert (entry_digest(*entry) == entry_digest(*changed)) == (entry == changed)
 
 
+def test_the_encodings_of_subjects_are_fixed() -> None:
+    id = UUID(int=5).bytes
+    two, zero, three = (value.to_bytes(8, "big") for value in (2, 0, 3))
+    assert account_subject(2, 0, 3) == encoded(b"privypurse account 1", two, zero, three)
+    request = (id, 2, 3, "key·", bytes(32), b"{}")
+    fields = (id, two, three, "key·".encode(), bytes(32), b"{}")
+    assert request_subject(*request) == encoded(b"privypurse request 1", *fields)
+
+
 def test_the_encodings_of_ends_are_fixed() -> None:
-    id, hash, number = UUID(int=5), bytes(range(32)), 1_700_000_000_000_000
+    id, hash, number = UUID(int=5).bytes, bytes(range(32)), 1_700_000_000_000_000
     numbers = [value.to_bytes(8, "big") for value in (2, 1, 201, number, number + 1, 7, 8)]
     attempt, version, status, settled, release, began, lease = numbers
-    ending = [b"privypurse ending 1", id.bytes, attempt, version, status, hash, settled, release]
+    ending = [b"privypurse ending 1", id, attempt, version, status, hash, settled, release]
     known = (id, 2, 1, 201, hash, number, number + 1)
     assert ending_digest(*known) == encoded(*ending)
     ending[0] = b"privypurse ending 2"
     assert ending_digest(*known, (7, 8)) == encoded(*ending, began, lease)
-    assert release_subject(id, 1, 8) == encoded(b"privypurse release 1", id.bytes, version, lease)
+    assert release_subject(id, 1, 8) == encoded(b"privypurse release 1", id, version, lease)
 
 
 def encoded(*fields: bytes) -> bytes:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
 from accounting.errors import AccountFrozen
 from storage.assurance.heads import HeadsLog
-from storage.assurance.rollback import OPERATOR, accept
+from storage.assurance.rollback import accept
 from storage.assurance.verification import verify
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry, query
 from storage.errors import LedgerAlarm
 from storage.journal.layouts import EntryKind
-from storage.ledger import charging
-from storage.ledger.ledger import Ledger, Reservation
+from storage.ledger import charging, entries
+from storage.ledger.freezing import OPERATOR
+from storage.ledger.ledger import Reservation
 from tests.support import tampering
+from tests.support.blocking import BlockingLedger
 from tests.support.seeded import Edited
 from tests.support.world import MINUTE, World, failure_body, loss, request
 
@@ -39,7 +40,7 @@ def database(empty_url: str, tmp_path: Path) -> Iterator[Database]:
 def told(world: World) -> Told:
     """What the ledger of ``world`` tells when it rings."""
     told: Told = []
-    world.ledger = Ledger(
+    world.ledger = BlockingLedger(
         world.database,
         failure_body=failure_body,
         lease_us=MINUTE,
@@ -49,33 +50,18 @@ def told(world: World) -> Told:
 
 
 @pytest.fixture
-def unguarded(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
-    if world.database.embedded:
-        # What is left is read wrongly, and the UPDATE does not look again.
-        stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0")
-        spoilt = Edited(charging.CHARGE, "budget_account.charged_eps_n + ? <= ", "0 * ? <= ")
-        states = [(stale, spoilt), (charging.ACCOUNTS, charging.CHARGE)]
+    # What is left is read wrongly, and the UPDATE does not look again.
+    stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0 AS charged_eps_n")
+    spoilt = Edited(entries.CHARGE, r"budget_account.charged_eps_n \+ ([^ ]+) <=", r"0 * \1 <=")
+    states = [(stale, spoilt), (charging.ACCOUNTS, entries.CHARGE)]
 
-        def take_turns() -> None:
-            for name, statement in zip(("ACCOUNTS", "CHARGE"), states.pop(0), strict=True):
-                monkeypatch.setattr(charging, name, statement)
+    def take_turns() -> None:
+        for name, statement in zip(("ACCOUNTS", "CHARGE"), states.pop(0), strict=True):
+            monkeypatch.setattr(charging, name, statement)
 
-        return take_turns
-    guard = "a.charged_eps_n + eps[n] <= a.lim_eps_n"
-
-    def run(sql: str) -> Any:
-        with world.database.engine.begin() as connection:
-            return connection.exec_driver_sql(sql.replace("%", "%%"))
-
-    whole = run("SELECT pg_get_functiondef('reserve_queries'::regproc)").scalar_one()
-    assert guard in whole
-    functions = [whole.replace(guard, "true"), whole]
-
-    def swap() -> None:
-        run(functions.pop(0))
-
-    return swap
+    return take_turns
 
 
 def frozen(database: Database) -> set[int]:

@@ -12,7 +12,8 @@ from sqlalchemy import select
 from storage.database import database as database_module
 from storage.database import tables
 from storage.errors import CommitUnknown, KeyReused, QueryReleased, StillRunning
-from storage.ledger.ledger import Ledger, Replay, Reservation
+from storage.ledger.ledger import Replay, Reservation
+from tests.support.blocking import BlockingLedger
 from tests.support.world import (
     BODY_HASH,
     MINUTE,
@@ -139,7 +140,7 @@ def test_a_lease_runs_out_by_the_clock_under_a_live_holder(
     """It works on and knows nothing: whoever comes to settle first, the last attempt answers."""
     dataset, analyst = world.ready()
     asked = request(dataset, analyst, key="k")
-    hasty = Ledger(world.database, failure_body=failure_body, lease_us=1000)
+    hasty = BlockingLedger(world.database, failure_body=failure_body, lease_us=1000)
     slow = hasty.reserve(asked)
     assert isinstance(slow, Reservation)
     charged = world.charged(dataset, analyst)
@@ -234,16 +235,6 @@ def test_a_settled_query_keeps_its_charge(world: World) -> None:
     before = contents(world.database)
     assert not world.ledger.release(reservation)
     assert contents(world.database) == before
-
-
-def test_an_abandoned_query_replays_as_the_fixed_failure(world: World) -> None:
-    dataset, analyst, reservation = reserved(world)
-    abandon = tables.query.update().values(state=3)
-    world.database.write(lambda connection: connection.execute(abandon))
-    failed = Replay(reservation.query_id, 500, failure_body(reservation.query_id))
-    assert world.ledger.replay(analyst.id, "k", BODY_HASH) == failed
-    assert world.ledger.reserve(request(dataset, analyst, key="k")) == failed
-    check_invariants(world.database)
 
 
 class TestUnknownCommit:

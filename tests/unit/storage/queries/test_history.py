@@ -19,7 +19,9 @@ class TestLimits:
     def test_the_first_grant_opens_the_account(self, world: World) -> None:
         dataset, analyst = world.dataset(), world.analyst()
         assert world.ledger.account(dataset.id, analyst.id) is None
-        row = world.ledger.grant(dataset, analyst, loss("1.5", "0.1"), actor=world.owner)
+        row = world.ledger.grant(
+            dataset.id, analyst.id, loss("1.5", "0.1"), actor_id=world.owner.id
+        )
         assert row == world.ledger.account(dataset.id, analyst.id)
         assert (row.rank, row.analyst, row.dataset) == (
             AccountRank.ANALYST_ON_DATASET,
@@ -64,7 +66,7 @@ class TestLimits:
 
         def grant(limit: int, if_match: str | None) -> str:
             return world.ledger.grant(
-                dataset, analyst, loss(limit), actor=world.owner, if_match=if_match
+                dataset.id, analyst.id, loss(limit), actor_id=world.owner.id, if_match=if_match
             ).etag
 
         for absent in ("*", '"1-1"'):

@@ -11,20 +11,22 @@ from storage.database.tables import budget_account
 from storage.errors import KeyReused, NotFound, StillRunning
 from storage.ledger.ledger import Replay, Reservation
 from storage.people.users import User
-from storage.queries.lookup import Asked, Asking
+from storage.queries.lookup import LookedUp, QueryLookup
 from tests.support.world import BODY_HASH, World, contents, loss, request
 
 OTHER_HASH = bytes(32)
 
 
 @pytest.fixture
-def asking(world: World) -> Asking:
-    return Asking(world.database, world.datasets, world.ledger)
+def asking(world: World) -> QueryLookup:
+    return QueryLookup(world.database, world.datasets, world.ledger.ledger)
 
 
-def asked(asking: Asking, dataset: StoredDataset, analyst: User, key: str | None = "k") -> Asked:
+def asked(
+    asking: QueryLookup, dataset: StoredDataset, analyst: User, key: str | None = "k"
+) -> LookedUp:
     found = asking.look_up(dataset.name, analyst, key, BODY_HASH)
-    assert isinstance(found, Asked)
+    assert isinstance(found, LookedUp)
     return found
 
 
@@ -34,7 +36,7 @@ def freeze(world: World, rank: AccountRank) -> None:
         connection.execute(accounts.values(frozen=1))
 
 
-def test_what_fits_is_not_refused(world: World, asking: Asking) -> None:
+def test_what_fits_is_not_refused(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.5"))
     found = asked(asking, dataset, analyst)
     known = world.datasets.find(dataset.name)
@@ -54,11 +56,16 @@ def test_what_fits_is_not_refused(world: World, asking: Asking) -> None:
     ],
 )
 def test_a_refusal_is_the_one_of_the_ledger(
-    world: World, asking: Asking, own: str, overall: str | None, cap: str, kind: type[Exception]
+    world: World,
+    asking: QueryLookup,
+    own: str,
+    overall: str | None,
+    cap: str,
+    kind: type[Exception],
 ) -> None:
     dataset, analyst = world.ready(loss(own), loss(cap))
     if overall is not None:
-        world.ledger.grant_overall(analyst, loss(overall), actor=world.admin)
+        world.ledger.grant_overall(analyst.id, loss(overall), actor_id=world.admin.id)
     before = contents(world.database)
     refusal = asked(asking, dataset, analyst).refusal(loss("0.9"))
     with pytest.raises(kind) as told:
@@ -70,7 +77,7 @@ def test_a_refusal_is_the_one_of_the_ledger(
 
 
 @pytest.mark.parametrize("own, cap", [("0.5", "9"), ("9", "0.5")])
-def test_delta_is_refused_alike(world: World, asking: Asking, own: str, cap: str) -> None:
+def test_delta_is_refused_alike(world: World, asking: QueryLookup, own: str, cap: str) -> None:
     dataset, analyst = world.ready(loss(own, "0.001"), loss(cap, "0.001"))
     charge = loss("0.1", "0.002")
     refusal = asked(asking, dataset, analyst).refusal(charge)
@@ -80,14 +87,14 @@ def test_delta_is_refused_alike(world: World, asking: Asking, own: str, cap: str
 
 
 @pytest.mark.parametrize("rank", AccountRank)
-def test_a_frozen_account_refuses(world: World, asking: Asking, rank: AccountRank) -> None:
+def test_a_frozen_account_refuses(world: World, asking: QueryLookup, rank: AccountRank) -> None:
     dataset, analyst = world.ready(loss(5))
-    world.ledger.grant_overall(analyst, loss(5), actor=world.admin)
+    world.ledger.grant_overall(analyst.id, loss(5), actor_id=world.admin.id)
     freeze(world, rank)
     assert isinstance(asked(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
 
 
-def test_a_known_key_is_never_refused(world: World, asking: Asking) -> None:
+def test_a_known_key_is_never_refused(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.1"))
     held = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(held, Reservation)
@@ -100,7 +107,7 @@ def test_a_known_key_is_never_refused(world: World, asking: Asking) -> None:
     assert isinstance(asked(asking, dataset, analyst, None).refusal(loss("0.1")), BudgetExhausted)
 
 
-def test_a_stored_reply_comes_back(world: World, asking: Asking) -> None:
+def test_a_stored_reply_comes_back(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.1"))
     held = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(held, Reservation)
@@ -113,7 +120,7 @@ def test_a_stored_reply_comes_back(world: World, asking: Asking) -> None:
         asking.look_up("no-such-dataset", analyst, "k", OTHER_HASH)
 
 
-def test_what_may_not_be_seen_is_not_there(world: World, asking: Asking) -> None:
+def test_what_may_not_be_seen_is_not_there(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss(1))
     stranger = world.analyst()
     for who in (stranger, world.owner, world.admin):

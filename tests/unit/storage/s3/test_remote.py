@@ -20,12 +20,12 @@ from storage.assurance.stored_files import Comparison, compare
 from storage.catalogue import retention
 from storage.catalogue.datasets import Datasets
 from storage.database import tables
-from storage.database.database import Database
+from storage.database.database import Database, Transaction
 from storage.database.expressions import now_us
 from storage.errors import AlreadyExists, NotFound, OtherLedger, StoreFailed
 from storage.files.arrays import write_arrays
 from storage.people.users import Users
-from storage.records import opened
+from storage.records import open_records
 from storage.records.tickets import Ticket
 from storage.s3.remote import RemoteFiles
 from tests.support.stores import StoreProcess, store_process
@@ -249,16 +249,16 @@ def test_nothing_in_a_transaction_waits_for_the_store(
 ) -> None:
     """Everybody's charges would wait too."""
     one, _ = replicas
-    inside, once, requests = [], world.database._once, []
+    inside, run, requests = [], Transaction.run, []
 
-    def noted(work: Any) -> Any:
+    def noted(self: Transaction, work: Any) -> Any:
         inside.append(True)
         try:
-            return once(work)
+            return run(self, work)
         finally:
             inside.pop()
 
-    monkeypatch.setattr(world.database, "_once", noted)
+    monkeypatch.setattr(Transaction, "run", noted)
     for way in ("put", "get", "holds", "names", "remove"):
         original = getattr(one.store._store, way)
 
@@ -328,7 +328,7 @@ def test_records_that_were_not_published_are_swept_by_anybody(
     died(monkeypatch, one)
     for _ in range(2):
         upload = one.datasets.begin_upload("graph", actor=world.owner)
-        monkeypatch.setattr(world.database, "_once", fails)
+        monkeypatch.setattr(world.database, "write", fails)
         with pytest.raises(StoreFailed):
             one.datasets.publish(upload, one.prepared("graph", 2), actor=world.owner)
         monkeypatch.undo()
@@ -585,7 +585,7 @@ def test_what_was_closed_counts_as_used_until_then(
     for value, name in enumerate("abc", start=1):
         register(world, one, name, GraphDomain(4, 3))
         one.publish(world, name, value)
-    monkeypatch.setattr(opened, "MOST", 1)
+    monkeypatch.setattr(open_records, "MOST", 1)
     reading = two.records("a")
     two.records("b")
     for path in (two.files.root / "store" / "arrays").rglob("*"):

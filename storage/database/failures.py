@@ -1,0 +1,81 @@
+"""What an error of the database means: run it again, give up, freeze the accounts, or unknown.
+
+Danger: an unknown COMMIT may stand, so nothing is ever run again after one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from storage.errors import Busy, LedgerAlarm
+
+#: serialization failure, deadlock, lock not available
+REFUSED = {"40001", "40P01", "55P03"}
+#: no connection to be had, server starting; server or session told to stop, server crashed
+AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
+TIMED_OUT = "57014"  # canceled: a statement that took that long once is not tried again
+#: check constraint; raise_exception, which is what the append-only triggers use
+ALARMS = {"23514", "P0001"}
+
+
+class Again(Exception):
+    """Nothing was written, and the same transaction may succeed when it is run from the start."""
+
+
+def meaning(error: BaseException) -> BaseException:
+    """Returns the exception to raise after a rollback: Again, Busy, LedgerAlarm or ``error``."""
+    if is_transient(error):
+        return Again()
+    if is_timed_out(error):
+        return Busy("a statement took too long; nothing was written")
+    if _is_alarm(error):
+        return LedgerAlarm("a constraint of the ledger stopped a write")
+    return error
+
+
+def is_transient(error: BaseException) -> bool:
+    """True if the transaction had no effect and may have one when it is run again."""
+    if isinstance(error, PoolTimeout):
+        return True
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    if getattr(error, "connection_invalidated", False):
+        return True
+    state = getattr(cause, "sqlstate", None)
+    # Without a state the server was never reached or went away.
+    return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
+
+
+def is_timed_out(error: BaseException) -> bool:
+    return getattr(_cause(error), "sqlstate", None) == TIMED_OUT
+
+
+def is_refused_commit(error: BaseException) -> bool:
+    """True if the database itself says that the COMMIT had no effect.
+
+    A session that ended during its COMMIT may have committed: that is unknown, never refused.
+    """
+    if getattr(error, "connection_invalidated", False):
+        return False
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error):
+        return is_transient(error)
+    return getattr(cause, "sqlstate", None) in REFUSED
+
+
+def _is_alarm(error: BaseException) -> bool:
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0)
+        return code in (sqlite3.SQLITE_CONSTRAINT_CHECK, sqlite3.SQLITE_CONSTRAINT_TRIGGER)
+    return getattr(cause, "sqlstate", None) in ALARMS
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """The driver's error, which SQLAlchemy wraps when a statement went through it."""
+    return error.orig if isinstance(error, DBAPIError) else error
