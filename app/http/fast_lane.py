@@ -33,7 +33,8 @@ class FastLane:
         if route.methods != {"POST"} or route.access.public:
             raise TypeError(f"{route.path} is no POST route with known callers")
         dependant = route.dependant
-        if len(signature(route.endpoint).parameters) != 2 or len(dependant.body_params) != 1:
+        parameters = signature(route.endpoint).parameters
+        if len(parameters) != 2 or len(dependant.body_params) != 1 or dependant.dependencies:
             raise TypeError(f"{route.path} takes more than its request and its body")
         self._app, self._route = app, route
         # A client sends the same body again with each retry. Models are kept for each sender

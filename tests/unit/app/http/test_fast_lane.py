@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.testclient import TestClient
 from starlette.responses import Response
 
@@ -119,7 +119,11 @@ def test_a_route_that_takes_more_than_request_and_body_is_refused() -> None:
     async def public(http: Request, thing: Thing) -> Response:
         raise NotImplementedError
 
-    assert len(routes.routes) == 3
+    @routes.post("/dependent", dependencies=[allow("owner"), Depends(lambda: None)])
+    async def dependent(http: Request, thing: Thing) -> Response:
+        raise NotImplementedError
+
+    assert len(routes.routes) == 4
     for route in routes.routes:
         assert isinstance(route, Route)
         with pytest.raises(TypeError):
