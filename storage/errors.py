@@ -1,7 +1,7 @@
-"""What storage refuses, as facts; the HTTP status of each stands in one table in ``app``.
+"""The refusals of storage, as facts; one table in ``app`` has the HTTP status of each.
 
-Texts are made of public facts only. The one exception is ``InvalidRecords``, whose errors only the
-owner of the dataset may see.
+Texts state public facts only. The one exception is ``InvalidRecords``, whose errors only the owner
+of the dataset may see.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from uuid import UUID
 
 
 class StorageError(Exception):
-    """The base of every refusal by storage; a refusal has changed nothing."""
+    """The base of every refusal by storage. A refusal changes nothing."""
 
 
 class NotFound(StorageError):
@@ -27,7 +27,7 @@ class Conflict(StorageError):
 
 
 class ManagedElsewhere(StorageError):
-    """Roles and keys of this user are the business of an identity provider."""
+    """An identity provider manages the roles and the access of this user."""
 
 
 class InvalidCursor(StorageError):
@@ -35,7 +35,7 @@ class InvalidCursor(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """``If-Match`` names another state of the account than the one it is in."""
+    """``If-Match`` does not name the present state of the account."""
 
 
 class KeyReused(StorageError):
@@ -43,10 +43,10 @@ class KeyReused(StorageError):
 
 
 class StillRunning(StorageError):
-    """The query has not been answered as far as anybody may see.
+    """The query has no answer that may be seen yet.
 
-    ``retry_after`` is a fixed number of seconds: it must not tell how far the work has come. Nor
-    could it be what is left of the lease: that is renewed until the work is done, not its instant.
+    ``retry_after`` is a fixed number of seconds, because it must not reveal the progress of the
+    work. The rest of the lease would reveal it: the lease is renewed until the work ends.
     """
 
     def __init__(self, id: UUID, retry_after: int = 1) -> None:
@@ -55,7 +55,7 @@ class StillRunning(StorageError):
 
 
 class QueryReleased(StorageError):
-    """The query was cancelled and nothing was charged: a new one needs a new key."""
+    """The query was cancelled and nothing was charged; another attempt needs a new key."""
 
     def __init__(self, id: UUID) -> None:
         super().__init__("the query was cancelled; nothing was charged")
@@ -81,7 +81,7 @@ class UploadRunning(StorageError):
 
 
 class InvalidRecords(StorageError):
-    """Records outside the public description: for the eyes of the owner alone.
+    """Records outside the public description. Only the owner may see the errors.
 
     Args:
         errors: (where, stable type, message) each, such as (("line", 7), "self_loop", "…").
@@ -97,30 +97,30 @@ class TooLarge(StorageError):
 
 
 class UnsupportedMediaType(StorageError):
-    """Records in a form that is not read for this kind of dataset."""
+    """Records in a form that this kind of dataset does not accept."""
 
 
 class LedgerAlarm(StorageError):
-    """The ledger contradicts itself: a bug or tampering. Nothing was written; look at once."""
+    """The ledger contradicts itself: a bug or tampering. Nothing was written; act immediately."""
 
 
 class CommitUnknown(StorageError):
-    """The connection was lost during COMMIT, so the transaction may or may not stand.
+    """The connection was lost during COMMIT, so the transaction may or may not be committed.
 
-    Nothing may be answered on its strength. A client repeats the request with the same key.
+    No answer may rely on either. A client repeats the request with the same key.
     """
 
     retry_after = 1
 
 
 class Busy(StorageError):
-    """Every attempt at a transaction met a lock or a lost connection; nothing was written."""
+    """All attempts at a transaction failed by a lock or a lost connection; nothing was written."""
 
     retry_after = 1
 
 
 class StoreFailed(Busy):
-    """The store of prepared records cannot be used now, or what it holds is damaged.
+    """The store of prepared records cannot be used now, or its content is damaged.
 
     Texts name no record and no object.
     """
@@ -129,8 +129,8 @@ class StoreFailed(Busy):
 
 
 class OtherLedger(StorageError):
-    """The store holds the records of another ledger, which would take them for left behind."""
+    """The store holds records of another ledger; a sweep would remove them as orphans."""
 
 
 class UnusableDatabase(StorageError):
-    """The database cannot give what the ledger needs; the text says what and why."""
+    """The database lacks a property that the ledger needs; the text names it and the reason."""

@@ -36,7 +36,7 @@ from storage.journal import audit
 from storage.ledger.limits import open_account
 from storage.people.users import User
 from storage.records.data_folder import Files
-from storage.records.opened import OpenRecords
+from storage.records.open_records import OpenRecords
 from storage.records.retention import References
 
 __all__ = ["Datasets", "StoredDataset", "UploadState"]

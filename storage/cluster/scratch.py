@@ -1,12 +1,12 @@
 """Jobs of kernels that several machines share, as files of ``storage.files.shared``.
 
-    cluster/<random>.npy      an array that kernels read, as long as it lives in the service
+    cluster/<random>.npy      an array that kernels read, while it is alive in the service
     cluster/<random>/plan     a job: its kernel, the names of its arrays, its parts
-    cluster/<random>/<n>      what was found in part n
+    cluster/<random>/<n>      the result of part n
 
-A task is a job's random name and the number of a part. What is private, the results too, goes
-through these files and no other way. They are as closed as the rest of the data folder
-(``storage.records.data_folder``). What a crash leaves is swept away like an upload.
+A task is a job's random name and the number of a part. Private values, results included, pass
+through these files alone. The files have the modes of the data folder
+(``storage.records.data_folder``). Files of a crashed service are swept like those of an upload.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from storage.files.shared import Shared
 Kernel = Callable[[Arrays, Any], Found]
 
 NAME = re.compile(r"[0-9a-f]{32}")
-#: Seconds after which a copy is written again when it is asked for: half of the age at which it is
-#: swept (``storage.records.retention``), so a job that begins now has as long.
+#: Seconds after which a copy is written again for a new job. This is half of the age at which it is
+#: swept (``storage.records.retention``), so the job has the other half.
 FRESH = 43_200.0
 
 
 class OtherKernels(RuntimeError):
-    """A job is of a service whose kernels are not those of this process."""
+    """The service of a job has other kernels than this process."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker needs for any part of a job, its arrays mapped."""
+    """A job as a worker runs it, with its arrays mapped."""
 
     kernel: Kernel
     arrays: Arrays
@@ -56,24 +56,24 @@ class Job:
 class _Plan:
     kernels: str
     kernel: Kernel
-    #: Of each array its file below the root, and whether it may be written to where it lives.
+    #: For each array its file below the root, and True if the service may write to the array.
     names: dict[str, tuple[str, bool]]
     parts: Sequence[Any]
 
 
 class Scratch:
-    """The jobs in one shared place. Methods are safe to call from any thread."""
+    """The jobs in a shared folder or store. Methods are safe to call from any thread."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        #: Copies of arrays that live, and when each was written last.
+        #: Copies of living arrays by identity, each with the time of its last writing.
         self._stored: dict[int, tuple[str, float]] = {}
-        # Of the thread that holds it: an array may be forgotten while another is stored.
+        # Reentrant: a finalizer may run in the thread that has the lock.
         self._lock = RLock()
 
     @contextmanager
     def job(self, kernel: Kernel, arrays: Arrays, parts: Sequence[Any]) -> Iterator[str]:
-        """The name of a new job, gone with all that was found when the block ends."""
+        """The name of a new job. The end of the block removes the job and its results."""
         name = token_hex(16)
         try:
             names = {
@@ -83,28 +83,28 @@ class Scratch:
             self._shared.write(_plan_of(name), lambda out: pickle.dump(plan, out))
             yield name
         finally:
-            # What cannot be removed now is swept later.
+            # A sweep removes later what cannot be removed now.
             with suppress(OSError, StoreFailed):
-                # A worker that was taken for lost may still write: it looks for the plan then.
+                # First the plan: a worker that counts as lost may still write, and then checks it.
                 self._shared.remove(_plan_of(name))
                 for file in self._shared.names(_folder_of(name)):
                     self._shared.remove(file)
 
     def open(self, name: str) -> Job:
-        """A job by its name. Raises: FileNotFoundError when it is over; OtherKernels."""
-        # Only the service writes plans, and whoever writes here may run code on workers anyway.
+        """A job by its name. Raises: FileNotFoundError if it has ended; OtherKernels."""
+        # Danger: a plan can run code. Only the service can write here, and it may run code.
         plan: _Plan = pickle.loads(self._shared.read(_plan_of(name)))
         if plan.kernels != KERNELS:
             raise OtherKernels("the worker has other kernels than the service")
         arrays = {key: self._map(*stored) for key, stored in plan.names.items()}
         return Job(plan.kernel, arrays, plan.parts)
 
-    def write(self, name: str, part: int, found: Found) -> None:
-        """Leave what was found in a part; done twice, both write the same."""
+    def write(self, name: str, part: int, result: Found) -> None:
+        """Store the result of a part. A second attempt stores the same."""
 
         def content(out: BinaryIO) -> None:
-            np.lib.format.write_array(out, np.array([len(found)]), allow_pickle=False)
-            for array in found:
+            np.lib.format.write_array(out, np.array([len(result)]), allow_pickle=False)
+            for array in result:
                 np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
 
         self._shared.write(_part_of(name, part), content)
@@ -112,9 +112,9 @@ class Scratch:
             self._shared.remove(_part_of(name, part))
 
     def read(self, name: str, part: int) -> Found:
-        """What was found in a part; FileNotFoundError when nothing was.
+        """The result of a part. Raises: FileNotFoundError if there is none.
 
-        Arrays and nothing else: what workers write is not code to the service.
+        Reads arrays and never pickles: workers must not run code in the service.
         """
         with self._shared.file(_part_of(name, part)) as path, path.open("rb") as file:
             (count,) = np.lib.format.read_array(file, allow_pickle=False)
@@ -126,16 +126,16 @@ class Scratch:
         return not self._shared.holds(_plan_of(name))
 
     def _name(self, array: NDArray[Any]) -> str:
-        """What workers find an array by: the file it is mapped from, or a fresh copy."""
+        """The shared name of an array: of the file it is mapped from, or of a recent copy."""
         mapped = self._mapped_from(array)
         if mapped is not None:
             return mapped
         with self._lock:
-            known, written = self._stored.get(id(array), (None, 0.0))
+            stored, written = self._stored.get(id(array), (None, 0.0))
         now = time.time()
-        if known is not None and now - written < FRESH:
-            return known
-        name = known or f"cluster/{token_hex(16)}.npy"
+        if stored is not None and now - written < FRESH:
+            return stored
+        name = stored or f"cluster/{token_hex(16)}.npy"
         self._shared.write(
             name,
             lambda out: np.lib.format.write_array(
@@ -144,12 +144,12 @@ class Scratch:
         )
         with self._lock:
             self._stored[id(array)] = name, now
-        if known is None:
+        if stored is None:
             weakref.finalize(array, self._forget, id(array), name)
         return name
 
     def _mapped_from(self, array: NDArray[Any]) -> str | None:
-        """The shared file that an array is the whole of."""
+        """The name of the shared file of which an array is the whole content."""
         base = array.base
         if not isinstance(base, np.memmap) or base.filename is None:
             return None
@@ -164,8 +164,8 @@ class Scratch:
         self._shared.remove_soon(name)
 
     def _map(self, file: str, writeable: bool) -> NDArray[Any]:
-        # Compiled code knows two types, and finds here the one that it has there. What it wrote
-        # would be a copy of its own.
+        # Compiled code distinguishes read-only arrays by type, so the type must be that of the
+        # service. Mode "c" makes a private copy of what a kernel writes.
         with self._shared.file(file) as path:
             mapped = np.lib.format.open_memmap(path, mode="c" if writeable else "r")
             self._shared.hold(path, mapped)

@@ -1,7 +1,7 @@
-"""A folder of arrays: written once, whole or not at all, and then memory-mapped read-only.
+"""Folders of arrays: each is written once, whole or not at all, then mapped read-only.
 
-``manifest.json`` names the arrays, because a name (an attribute's, say) need not be a file name;
-it also holds their types and lengths, so that a damaged folder is noticed when it is opened.
+``manifest.json`` holds the names of the arrays, because the name of an attribute, for example, need
+not be a file name. It also holds their types and lengths, which ``open_arrays`` checks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MANIFEST = "manifest.json"
 
 
 class DamagedFolder(RuntimeError):
-    """A folder of arrays does not hold what its manifest says, or is in a later format."""
+    """A folder of arrays differs from its manifest, or is in a later format."""
 
 
 def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one-dimensional arrays to the new ``folder``; FileExistsError when it exists.
+    """Write one-dimensional arrays to the new ``folder``. Raises: FileExistsError.
 
-    Everything is on the disk before the folder gets its name.
+    All files are synced before the folder gets its name.
     """
     if folder.exists():
         raise FileExistsError(folder)
@@ -58,9 +58,9 @@ def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) ->
 
 
 def open_arrays(folder: Path, *kinds: str) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Which of ``kinds`` a folder is, and its arrays, memory-mapped and read-only.
+    """The kind of a folder, one of ``kinds``, and its arrays, memory-mapped and read-only.
 
-    Raises FileNotFoundError when there is no such folder, DamagedFolder when it is not whole.
+    Raises: FileNotFoundError if there is no such folder; DamagedFolder.
     """
     manifest = json.loads((folder / MANIFEST).read_bytes())
     if manifest["format"] != FORMAT or manifest["kind"] not in kinds:
@@ -75,7 +75,7 @@ def open_arrays(folder: Path, *kinds: str) -> tuple[str, dict[str, NDArray[Any]]
 
 
 def files_of(folder: Path) -> list[str]:
-    """The files that a manifest names beside itself."""
+    """The files that the manifest of a folder names."""
     return [entry["file"] for entry in json.loads((folder / MANIFEST).read_bytes())["arrays"]]
 
 
@@ -91,7 +91,7 @@ def _write(path: Path, array: NDArray[Any]) -> None:
 def _open(path: Path) -> NDArray[Any]:
     try:
         mapped = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, EOFError) as error:  # a cut file, or a header that is none
+    except (ValueError, EOFError) as error:  # the file is cut, or its header is damaged
         raise DamagedFolder("an array cannot be mapped") from error
     # A plain array over the mapping: kernels are compiled for arrays, not for their subclasses.
     return np.asarray(mapped)

@@ -1,4 +1,4 @@
-"""Folders of mode 0700 and files of mode 0600, and what makes them survive a power cut."""
+"""Folders of mode 0700, files of mode 0600, and their synchronization with the disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 def make_folder(path: Path) -> None:
-    """The folder, 0700 whatever the umask says; one that exists is left as it is."""
+    """Create a folder of mode 0700 whatever the umask says; an existing one is not changed."""
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -17,13 +17,13 @@ def make_folder(path: Path) -> None:
 
 
 def create_file(path: Path) -> BinaryIO:
-    """A new file of mode 0600, open for writing; FileExistsError when the name is taken."""
+    """A new file of mode 0600, open for writing. Raises: FileExistsError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     return os.fdopen(descriptor, "wb")
 
 
 def sync_file(path: Path) -> None:
-    """Make what is in a file survive a power cut."""
+    """Make the content of a file survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -41,6 +41,6 @@ def sync_folder(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder and all that is in it, or do nothing where there is none."""
+    """Remove a folder and its content, or do nothing if it does not exist."""
     if path.exists():
         shutil.rmtree(path)

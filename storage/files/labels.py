@@ -1,7 +1,7 @@
 """The public names of a graph's nodes, in the order of its candidates.
 
-A list may have a million names, so it is kept as arrays in a folder and memory-mapped: integers
-as they are, texts as UTF-8 bytes with offsets. Names keep the type they were registered with.
+A list may have a million names, so it is stored as arrays in a folder and memory-mapped: integers
+as they are, texts as UTF-8 bytes with offsets. Names keep the type of their registration.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ DECIMAL = re.compile(r"-?[0-9]{1,40}")
 
 
 class NodeIndex(Protocol):
-    """Finds nodes by what the records call them."""
+    """Finds nodes by their names in the records."""
 
     def codes(self, names: Any) -> NDArray[np.int32]:
-        """The number of each node in an Arrow array of integers or strings; −1 for no node."""
+        """The node numbers of an Arrow array of integers or strings; −1 for a name of no node."""
         ...
 
 
@@ -35,9 +35,9 @@ class NodeNumbers:
         self._count = count
 
     def codes(self, names: Any) -> NDArray[np.int32]:
-        numbers, known = as_integers(names)
-        known &= (numbers >= 0) & (numbers < self._count)
-        return np.where(known, numbers, -1).astype(np.int32)
+        numbers, valid = as_integers(names)
+        valid &= (numbers >= 0) & (numbers < self._count)
+        return np.where(valid, numbers, -1).astype(np.int32)
 
 
 class IntegerLabels(Sequence[int]):
@@ -53,7 +53,7 @@ class IntegerLabels(Sequence[int]):
 
     @classmethod
     def of(cls, labels: Iterable[int]) -> IntegerLabels:
-        """Labels in memory; ValueError for a repeated or non-integer one."""
+        """Labels in memory. Raises: ValueError for a repeated or non-integer label."""
         listed = labels if isinstance(labels, np.ndarray) else list(labels)
         if not isinstance(listed, np.ndarray) and any(type(label) is not int for label in listed):
             raise ValueError("node labels are all integers or all strings")
@@ -82,13 +82,13 @@ class IntegerLabels(Sequence[int]):
         return int(self._values[index])
 
     def codes(self, names: Any) -> NDArray[np.int32]:
-        numbers, known = as_integers(names)
+        numbers, valid = as_integers(names)
         if not len(self):
             return np.full(len(numbers), -1, np.int32)
-        place = np.searchsorted(self._values, numbers, sorter=self._order)
-        found = self._order[np.minimum(place, len(self) - 1)]
-        known &= self._values[found] == numbers
-        return np.where(known, found, np.int32(-1)).astype(np.int32)
+        ranks = np.searchsorted(self._values, numbers, sorter=self._order)
+        nodes = self._order[np.minimum(ranks, len(self) - 1)]
+        valid &= self._values[nodes] == numbers
+        return np.where(valid, nodes, np.int32(-1)).astype(np.int32)
 
 
 class TextLabels(Sequence[str]):
@@ -104,7 +104,7 @@ class TextLabels(Sequence[str]):
 
     @classmethod
     def of(cls, labels: Iterable[str]) -> TextLabels:
-        """Labels in memory; ValueError for a repeated or non-text one."""
+        """Labels in memory. Raises: ValueError for a repeated or non-text label."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -123,7 +123,7 @@ class TextLabels(Sequence[str]):
         ends = np.zeros(1, np.int64)
         if len(array):
             ends = np.frombuffer(offsets, np.int64)[: len(array) + 1]
-        # An Arrow buffer may be absent where there is no text, or longer than the text.
+        # An Arrow buffer is absent if there is no text, and may be longer than the text.
         content = np.frombuffer(text, np.uint8) if text else np.zeros(0, np.uint8)
         return cls(content[: ends[-1]], ends)
 
@@ -152,9 +152,9 @@ class TextLabels(Sequence[str]):
         labels = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
         )
-        found = pc.index_in(names.cast(pa.large_string()), value_set=labels)
-        # A null is no name; were it let through it could meet no label either.
-        codes: NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        indices = pc.index_in(names.cast(pa.large_string()), value_set=labels)
+        # A null is not a name, and no label is null.
+        codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
     def _label(self, place: int) -> str:
@@ -166,7 +166,7 @@ Labels = Sequence[int] | Sequence[str]
 
 
 class DistantLabels(Sequence[Any]):
-    """The names of nodes whose list lies in a store: the length is known, names are fetched late.
+    """Node names in a store: the length is known, and the names are fetched by their first use.
 
     Reading a name may wait for the store and may raise StoreFailed. The next reader tries again.
     """
@@ -201,9 +201,9 @@ class DistantLabels(Sequence[Any]):
 
 
 def node_labels(labels: Labels) -> NodeLabels:
-    """A list of names in the form that finds nodes quickly.
+    """A list of names with an index.
 
-    Raises: ValueError when names are repeated, or are neither all integers nor all strings.
+    Raises: ValueError if names are repeated, or neither all integers nor all strings.
     """
     if isinstance(labels, DistantLabels):
         return labels.here()
@@ -215,35 +215,35 @@ def node_labels(labels: Labels) -> NodeLabels:
 
 
 def node_index(nodes: int, labels: Labels | None) -> NodeIndex:
-    """What finds the nodes of a graph domain: by number, or by name where they have names."""
+    """The index of a graph's nodes: by name if they have names, else by number."""
     return NodeNumbers(nodes) if labels is None else node_labels(labels)
 
 
 def write_labels(folder: Path, labels: Labels) -> None:
-    """Write names to the new ``folder``; ValueError as ``node_labels``, FileExistsError."""
-    known = node_labels(labels)
-    write_arrays(folder, known.kind, known.arrays())
+    """Write names to the new ``folder``. Raises: ValueError as ``node_labels``; FileExistsError."""
+    listed = node_labels(labels)
+    write_arrays(folder, listed.kind, listed.arrays())
 
 
 def open_labels(folder: Path) -> NodeLabels:
-    """The names in a folder, memory-mapped; FileNotFoundError when there is no such folder."""
+    """The names in a folder, memory-mapped. Raises: FileNotFoundError; DamagedFolder."""
     kind, arrays = open_arrays(folder, IntegerLabels.kind, TextLabels.kind)
     return IntegerLabels(**arrays) if kind == IntegerLabels.kind else TextLabels(**arrays)
 
 
 def as_integers(names: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Names as 64-bit integers, and which of them are such; the others are 0."""
+    """Names as 64-bit integers, and a mask of the valid ones; the others are 0."""
     import pyarrow as pa
 
     if pa.types.is_integer(names.type):
-        if pa.types.is_uint64(names.type):  # the upper half is no label, and must not wrap
+        if pa.types.is_uint64(names.type):  # the upper half must not wrap to negative labels
             names = names.cast(pa.decimal128(20, 0)).cast(pa.string())
         else:
-            known = np.asarray(names.is_valid())
-            return names.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False), known
+            valid = np.asarray(names.is_valid())
+            return names.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False), valid
     numbers = np.zeros(len(names), np.int64)
-    known = np.zeros(len(names), np.bool_)
+    valid = np.zeros(len(names), np.bool_)
     for i, text in enumerate(names.to_pylist()):
         if text is not None and DECIMAL.fullmatch(text) and -(2**63) <= int(text) < 2**63:
-            numbers[i], known[i] = int(text), True
-    return numbers, known
+            numbers[i], valid[i] = int(text), True
+    return numbers, valid

@@ -1,7 +1,7 @@
-"""Files by name that processes on several machines share: a mounted folder, or a store elsewhere.
+"""Files that processes on several machines share by name: in a mounted folder or an object store.
 
-A name is a path below the data folder, chosen by the server. What is written is there whole or not
-at all; what is read is a file of this machine, which may be mapped.
+A name is a path below the data folder, chosen by the server. A file is written whole or not at all,
+and is read as a file of this machine, which may be mapped.
 """
 
 from __future__ import annotations
@@ -19,58 +19,58 @@ Content = Callable[[BinaryIO], object]
 
 
 class Shared(Protocol):
-    """Safe to use from any thread. Where files are elsewhere, everything raises StoreFailed."""
+    """Safe to use from any thread. With an object store, every method may raise StoreFailed."""
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:
-        """Write a file, in the place of any that has the name; ``durable``: whatever happens."""
+        """Write or replace a file; ``durable``: it survives a power cut."""
         ...
 
     def offer(self, path: Path, name: str) -> str:
-        """Let others read a file that was written below the data folder; the name they read it by.
+        """Share a file below the data folder. Returns the name by which others read it.
 
-        That is ``name`` where it has to be sent somewhere, and where it lies otherwise.
+        An object store gets a copy called ``name``; in a mounted folder the file keeps its path.
         """
         ...
 
     def read(self, name: str) -> bytes:
-        """A small file as it is now. Raises: FileNotFoundError when there is none."""
+        """The content of a small file. Raises: FileNotFoundError."""
         ...
 
     def file(self, name: str) -> AbstractContextManager[Path]:
-        """A file that is never written again, for as long as the block; a mapping outlives that.
+        """The path of a file that is never written again, valid within the block.
 
-        Raises: FileNotFoundError when there is none.
+        A mapping of the file outlives the block. Raises: FileNotFoundError.
         """
         ...
 
     def hold(self, path: Path, mapped: object) -> None:
-        """Keep what ``file`` gave, or a folder of it, on this machine as long as ``mapped`` lives.
+        """Pin a path of ``file``, or a folder of such paths, while ``mapped`` is alive.
 
-        Said inside the block of ``file``.
+        Must be called inside the block of ``file``.
         """
         ...
 
     def holds(self, name: str) -> bool: ...
 
     def name_of(self, path: Path) -> str | None:
-        """The name that others know a file by; None when it is not shared."""
+        """The shared name of a file; None if it is not shared."""
         ...
 
     def names(self, folder: str) -> dict[str, float]:
-        """All files below a folder, and when each was written, in seconds since 1970."""
+        """All files below a folder, each with the time of its writing in seconds since 1970."""
         ...
 
     def remove(self, name: str) -> None:
-        """Remove a file, or do nothing where there is none."""
+        """Remove a file, or do nothing if there is none."""
         ...
 
     def remove_soon(self, name: str) -> None:
-        """The same without waiting or failing, from wherever: a collected array's last word."""
+        """Like ``remove``, but never blocks and never raises. Called from finalizers."""
         ...
 
 
 class MountedFolder:
-    """A data folder that every machine has mounted: nothing is ever copied."""
+    """A data folder that every machine mounts: nothing is copied."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
@@ -106,7 +106,7 @@ class MountedFolder:
         yield path
 
     def hold(self, path: Path, mapped: object) -> None:
-        """It stays until it is removed."""
+        """Does nothing: a file stays until it is removed."""
 
     def holds(self, name: str) -> bool:
         return (self._root / name).is_file()
@@ -116,19 +116,19 @@ class MountedFolder:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else None
 
     def names(self, folder: str) -> dict[str, float]:
-        found = {}
+        written = {}
         for path in (self._root / folder).rglob("*"):
             try:
                 if path.is_file():
-                    found[str(path.relative_to(self._root))] = path.stat().st_mtime
-            except FileNotFoundError:  # its own process was faster
+                    written[str(path.relative_to(self._root))] = path.stat().st_mtime
+            except FileNotFoundError:  # its own process removed it meanwhile
                 continue
-        return found
+        return written
 
     def remove(self, name: str) -> None:
         path = self._root / name
         path.unlink(missing_ok=True)
-        # The folder of a job goes with the last of its files.
+        # The folder of a job is removed with its last file.
         if name.count("/") > 1:
             with suppress(OSError):
                 path.parent.rmdir()

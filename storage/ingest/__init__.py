@@ -1,7 +1,7 @@
 """Reads an uploaded file against the public description of its dataset.
 
-Whatever the file holds, memory is bounded by the description and the published limits, and what
-is outside the description is refused with its line, for the owner's eyes only.
+The description and the published limits bound the memory, whatever the file holds. Records outside
+the description are refused with their lines, which only the owner may see.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def read_records(
 
     Args:
         media_type: of the request, with or without parameters.
-        scratch: a folder on the disk, for files without names; the system's own when it is None.
-        gzipped: whether the request said ``Content-Encoding: gzip``; only CSV may.
-        between: called after every block of records; what it raises stops the reading.
+        gzipped: True for ``Content-Encoding: gzip``, which only CSV may have.
+        scratch: a folder on the disk for files without names; None for the system's own.
+        between: called after every block of records; an exception of it stops the reading.
 
     Raises: UnsupportedMediaType, TooLarge, InvalidRecords (at most 20 errors, in file order).
     """
@@ -87,7 +87,7 @@ def _batches(
 
 
 def release_memory() -> None:
-    """Give back to the operating system what the readers' memory pool still holds."""
+    """Return the unused memory of the readers' pool to the operating system."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()

@@ -1,19 +1,21 @@
-"""What every reader yields: some consecutive records as Arrow columns, and where they stood."""
+"""Batches of records, which every reader yields: Arrow columns and the places of the records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.ingest.refusals import Place
+import numpy as np
+
+from storage.ingest.refusals import MOST, Place, Refusal
 
 
 @dataclass(frozen=True)
 class Numbering:
-    """Where the i-th record of a batch stood: on line, row or link ``first`` + i.
+    """The place of the i-th record of a batch: line, row or link ``first`` + i.
 
-    ``numbers`` lists the places of records that are not consecutive.
+    ``numbers`` lists the numbers of records that are not consecutive.
     """
 
     first: int
@@ -23,6 +25,14 @@ class Numbering:
     def place(self, record: int, column: str | None = None) -> Place:
         number = self.first + int(record) if self.numbers is None else self.numbers[record]
         return (self.unit, number) if column is None else (self.unit, number, column)
+
+    def refusals(
+        self, faulty: Any, type: str, message: str, column: str | None = None
+    ) -> Iterator[Refusal]:
+        """One refusal for each record of the mask ``faulty``, for the first ones only."""
+        for record in np.flatnonzero(faulty)[:MOST]:
+            place = self.place(record, column)
+            yield place, type, f"{place_text(place)}: {message}"
 
 
 @dataclass(frozen=True)
@@ -37,8 +47,8 @@ class Batch:
     numbering: Numbering
 
 
-def said(place: Place) -> str:
-    """A place in words: "line 7, column age"."""
+def place_text(place: Place) -> str:
+    """A place in words, such as "line 7, column age"."""
     if len(place) == 1:
         return f"the {place[0]}"
     where = f"{place[0]} {place[1]}"

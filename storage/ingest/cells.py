@@ -1,11 +1,11 @@
-"""Codes one column of cells by its attribute; knows nothing of files and lines.
+"""Codes one column of cells by its attribute, independently of files and lines.
 
-Work is done once a distinct text, so a column of a million cells with ten values is ten texts.
+Each distinct text is coded once, so a column of a million cells with ten values costs ten texts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""Numbers in decimal; no infinities, NaN, hexadecimal digits, spaces or separators."""
+"""Decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
 
 GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING = range(5)
 FAULTS = {
@@ -27,9 +27,9 @@ FAULTS = {
 
 @dataclass(frozen=True)
 class CodedCells:
-    """Level codes; numbers when the attribute is numeric; for each cell its fault or ``GOOD``.
+    """Level codes, numbers of a numeric attribute, and for each cell its fault or ``GOOD``.
 
-    Codes and numbers of faulty cells mean nothing.
+    Codes and numbers of faulty cells have no meaning.
     """
 
     codes: NDArray[Any]
@@ -44,22 +44,18 @@ class CodedCells:
 def code_cells(column: Any, attribute: Attribute) -> CodedCells:
     """Code an Arrow array of integers, floats or dictionary-encoded strings.
 
-    Categorical cells compare as text, integers by their decimal digits. A null (Parquet has
-    them, CSV does not) is a missing cell.
+    Categorical cells compare as text, integers by their decimal digits. A null, which Parquet has
+    and CSV has not, is a missing cell.
     """
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        distinct = _code_texts(column.dictionary, attribute)
-        places, texts = column.indices, len(column.dictionary)
-    elif isinstance(attribute, NumericAttribute):
-        return _code_numbers(column, attribute)
-    else:
+    if not pa.types.is_dictionary(column.type):
+        if isinstance(attribute, NumericAttribute):
+            return _code_numbers(column, attribute)
         column = column.cast(pa.string()).dictionary_encode()
-        distinct = _code_texts(column.dictionary, attribute)
-        places, texts = column.indices, len(column.dictionary)
-    with_missing = _append(distinct, _missing(attribute))
-    return with_missing.take(places.fill_null(texts).to_numpy(zero_copy_only=False))
+    texts = column.dictionary
+    distinct = _append(_code_texts(texts, attribute), _missing(attribute))
+    return distinct.take(column.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False))
 
 
 def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
@@ -103,26 +99,19 @@ def _bin(
     middle = attribute.lower / 2 + attribute.upper / 2
     values = np.where(finite & ~missing, numbers, middle).clip(attribute.lower, attribute.upper)
     bins = len(attribute.edges) - 1
-    # Right of every edge up to the value: a value on an edge opens its bin, the last one is closed.
+    # A bin includes its lower edge; the last bin includes both edges.
     codes = np.searchsorted(np.asarray(attribute.edges), values, side="right") - 1
     codes = np.where(missing, bins, codes.clip(0, bins - 1))
     return CodedCells(codes, values + 0.0, faults)  # + 0.0 makes −0 a 0
 
 
 def _missing(attribute: Attribute) -> CodedCells:
-    """What a cell without any value is coded as, one cell."""
-    known = attribute.missing is not None
-    faults = np.array([GOOD if known else MISSING], np.int8)
+    """One coded cell without a value."""
+    fault = np.array([MISSING if attribute.missing is None else GOOD], np.int8)
     if isinstance(attribute, NumericAttribute):
-        return CodedCells(*_bin_missing(attribute), faults)
-    code = attribute.levels.index(attribute.missing) if attribute.missing is not None else -1
-    return CodedCells(np.array([code], np.int32), None, faults)
-
-
-def _bin_missing(attribute: NumericAttribute) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    coded = _bin(np.zeros(1), np.ones(1, np.bool_), attribute)
-    assert coded.values is not None
-    return coded.codes, coded.values
+        return replace(_bin(np.zeros(1), np.ones(1, np.bool_), attribute), faults=fault)
+    code = -1 if attribute.missing is None else attribute.levels.index(attribute.missing)
+    return CodedCells(np.array([code], np.int32), None, fault)
 
 
 def _truth(mask: Any) -> NDArray[np.bool_]:

@@ -1,21 +1,23 @@
-"""CSV with a header, in blocks: pyarrow parses a block, this module says what is wrong in it.
+"""CSV with a header, in blocks: pyarrow parses a block, and this module names the faults in it.
 
-The parser's own messages quote cells, so none of them is passed on. A record is one line: cells
-may be quoted but hold no line break, and no line is blank.
+Danger: the parser's own messages quote cells, so none of them is passed on. A record is one line:
+cells may be quoted but hold no line break, and no line is blank.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from storage.ingest.batches import Batch, Numbering
 from storage.ingest.lines import Lines, line_blocks
-from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
+from storage.ingest.refusals import MOST, refuse, refuse_any
 
-IN_INTEGERS = b'0123456789-,"\r\n'
+#: The bytes of a block whose cells are all integers.
+INTEGER_BYTES = b'0123456789-,"\r\n'
 
 
 def csv_batches(
@@ -25,11 +27,11 @@ def csv_batches(
 
     Args:
         limit: bytes after decompression.
-        integers: cells are expected to be decimal integers. A batch in which all are comes as
-            integers; any other comes as strings, for the caller to say which cell is at fault.
+        integers: cells should be decimal integers. A batch of such cells alone comes as
+            integers; any other comes as strings, so that the caller can name the faulty cell.
 
     Raises: InvalidRecords for any other header, ragged or blank lines, bytes that are not UTF-8,
-        and what ``line_blocks`` refuses; TooLarge.
+        and as ``line_blocks``; TooLarge.
     """
     header: list[str] | None = None
     for lines in line_blocks(path, gzipped=gzipped, limit=limit):
@@ -52,20 +54,20 @@ def headless_column(path: Path, *, gzipped: bool, limit: int) -> Iterator[Batch]
         yield Batch({"": _parse(lines, 1, False)[0]}, lines.count, Numbering(lines.first))
 
 
-def check_columns(found: Sequence[str], names: Sequence[str], unit: str = "line") -> None:
-    """Refuse columns other than exactly ``names``, in any order; none but these is repeated."""
-    described, known = set(names), set[str]()
+def check_columns(columns: Sequence[str], names: Sequence[str], unit: str = "line") -> None:
+    """Refuse columns other than exactly ``names``, in any order; messages repeat no other."""
+    described, seen = set(names), set[str]()
     faults: list[str] = []
-    for position, name in enumerate(found, 1):
+    for position, name in enumerate(columns, 1):
         if name not in described:
             faults.append(f"column {position} is not a described one")
-        elif name in known:
+        elif name in seen:
             faults.append(f"column {name} stands there twice")
-        known.add(name)
+        seen.add(name)
         if len(faults) == MOST:  # a line may hold a million commas
             break
     else:
-        faults += [f"column {name} is missing" for name in names if name not in known]
+        faults += [f"column {name} is missing" for name in names if name not in seen]
     refuse_any(((unit, 1), "columns", fault) for fault in faults[:MOST])
 
 
@@ -84,7 +86,7 @@ def _header(line: bytes, names: Sequence[str]) -> list[str]:
 def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
     import pyarrow as pa
 
-    if integers and not lines.content.translate(None, IN_INTEGERS):
+    if integers and not lines.content.translate(None, INTEGER_BYTES):
         try:
             return _columns(lines, width, pa.int64())
         except pa.ArrowInvalid:  # an empty cell, a minus inside a number, a number above 64 bits
@@ -92,12 +94,12 @@ def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
     try:
         return _columns(lines, width, pa.dictionary(pa.int32(), pa.string()))
     except pa.ArrowInvalid:
-        _refuse_bytes(lines)
+        _refuse_faulty(lines, "encoding", _encoding_fault)
         _refuse_lines(lines, width)
 
 
 def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
-    """The columns of a block whose every line is a record; refused when one is not."""
+    """The columns of a block, refused unless every line is a record."""
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
@@ -107,7 +109,7 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
         read_options=ReadOptions(
             use_threads=False, column_names=names, block_size=len(lines.content) + 1
         ),
-        # Ragged lines are left out and so found by the count below, like blank ones.
+        # Ragged lines are skipped and so detected by the count below, like blank ones.
         parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
         convert_options=ConvertOptions(
             column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False
@@ -119,17 +121,20 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
 
 
 def _refuse_lines(lines: Lines, width: int) -> NoReturn:
-    """Say which lines of a block are no records of ``width`` cells."""
-    refusals: list[Refusal] = []
-    for line, text in enumerate(lines.content.split(b"\n")[: lines.count], lines.first):
-        fault = _fault(text, width)
-        if fault:
-            refusals.append((("line", line), "csv", f"line {line} {fault}"))
-        if len(refusals) == MOST:
-            break
-    refuse_any(refusals)
+    """Refuse the lines of a block that are not records of ``width`` cells."""
+    _refuse_faulty(lines, "csv", lambda text: _fault(text, width))
     last = lines.first + lines.count - 1
     refuse(("line", lines.first), "csv", f"lines {lines.first} to {last} are not well-formed CSV")
+
+
+def _refuse_faulty(lines: Lines, type: str, fault_of: Callable[[bytes], str | None]) -> None:
+    texts = enumerate(lines.content.split(b"\n")[: lines.count], lines.first)
+    refusals = (
+        (("line", line), type, f"line {line} {fault}")
+        for line, text in texts
+        if (fault := fault_of(text)) is not None
+    )
+    refuse_any(islice(refusals, MOST))
 
 
 def _fault(text: bytes, width: int) -> str | None:
@@ -144,14 +149,9 @@ def _fault(text: bytes, width: int) -> str | None:
     return None
 
 
-def _refuse_bytes(lines: Lines) -> None:
-    """Say which lines of a block are not UTF-8, if any."""
-    refusals: list[Refusal] = []
-    for line, text in enumerate(lines.content.split(b"\n"), lines.first):
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            refusals.append((("line", line), "encoding", f"line {line} is not UTF-8"))
-        if len(refusals) == MOST:
-            break
-    refuse_any(refusals)
+def _encoding_fault(text: bytes) -> str | None:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    return None

@@ -1,18 +1,16 @@
-"""Nodes and edges of a parsed document, checked against the graph's domain."""
+"""Nodes and edges of a parsed document, checked against the domain of the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
 from storage.files.labels import node_index
-from storage.ingest.batches import Batch, Numbering, said
-from storage.ingest.graph import CodedGraph, EdgeCollector
-from storage.ingest.refusals import MOST, Refusal, refuse_any
+from storage.ingest.batches import Batch, Numbering
+from storage.ingest.graph import UNKNOWN_NODE, CodedGraph, EdgeCollector
+from storage.ingest.refusals import refuse_any
 
 Names = Sequence[int] | Sequence[str]
 
@@ -26,16 +24,12 @@ def graph_of(
     edge_numbers: Numbering,
     most_edges: int,
 ) -> CodedGraph:
-    """The graph that a document lists; names are all integers or all strings in each list.
+    """The graph of a document; the names in each list are all integers or all strings.
 
     Raises: InvalidRecords as ``EdgeCollector`` does, and for a node outside the domain.
     """
-    known = node_index(domain.nodes, domain.labels).codes(_column(nodes))
-    refusals: list[Refusal] = []
-    for row in np.flatnonzero(known < 0)[:MOST]:
-        place = node_numbers.place(row)
-        refusals.append((place, "unknown_node", f"{said(place)}: not a node of this dataset"))
-    refuse_any(refusals)
+    codes = node_index(domain.nodes, domain.labels).codes(_column(nodes))
+    refuse_any(node_numbers.refusals(codes < 0, *UNKNOWN_NODE))
     edges = EdgeCollector(domain, most_edges)
     columns = {"source": _column(sources), "target": _column(targets)}
     edges.add(Batch(columns, len(sources), edge_numbers))

@@ -1,10 +1,11 @@
-"""From edges as an upload lists them to compressed rows, refusing what is outside the domain."""
+"""Compressed rows from the edges of an upload; edges outside the domain are refused."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ from numpy.typing import NDArray
 
 from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
-from storage.files.growing import GrowingArray
+from storage.files.growing_array import GrowingArray
 from storage.files.labels import node_index
-from storage.ingest.batches import Batch, Numbering, said
+from storage.ingest.batches import Batch, Numbering, place_text
 from storage.ingest.limits import UploadLimits
 from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
 
 ENDS = ("source", "target")
-#: Edges that are looked at together for where a degree passes the bound.
+UNKNOWN_NODE = "unknown_node", "not a node of this dataset"
+#: Edges that are searched together for the first node whose degree passes the bound.
 PIECE = 2**14
-#: Of the memory, what one entry of a window takes: 4 bytes of it, in a quarter of the whole.
+#: Bytes of memory per entry of a window: an entry has 4 bytes, and a window takes a quarter.
 WINDOW_SHARE = 16
 
 
@@ -35,9 +37,9 @@ class CodedGraph:
 
 
 class EdgeCollector:
-    """Checks edges batch by batch and keeps them on the disk; degrees are counted on the way.
+    """Checks edges batch by batch, stores them on the disk and counts degrees.
 
-    So memory is bounded by the domain, and an edge too many stops the reading where it stands.
+    The domain bounds the memory, and the first edge above a limit stops the reading.
     ``scratch``: a folder for files without names. ``memory``: bytes that sorting may take.
     """
 
@@ -58,28 +60,30 @@ class EdgeCollector:
         self._edges = 0
 
     def add(self, batch: Batch) -> None:
-        """Take the edges of a batch with columns ``source`` and ``target``.
+        """Add the edges of a batch with columns ``source`` and ``target``.
 
         Raises: InvalidRecords for an unknown node, a self loop or a degree above the bound;
             TooLarge for more edges than any upload may have.
         """
         if self._edges + batch.rows > self._most_edges:
             raise TooLarge(f"an upload may have at most {self._most_edges} edges")
-        source, target = (self._codes(batch, name) for name in ENDS)
-        refuse_any(self._unknown(batch.numbering, source, target))
-        refuse_any(_self_loops(batch.numbering, source, target))
+        source, target = ends = [self._codes(batch, name) for name in ENDS]
+        named = zip(ENDS, ends, strict=True)
+        at = batch.numbering.refusals
+        refuse_any(chain.from_iterable(at(codes < 0, *UNKNOWN_NODE, name) for name, codes in named))
+        refuse_any(at(source == target, "self_loop", "an edge from a node to itself"))
         self._count(batch.numbering, source, target)
-        for kept, ends in zip(self._ends, (source, target), strict=True):
-            kept.append(ends)
+        for column, codes in zip(self._ends, ends, strict=True):
+            column.append(codes)
         self._starts.append(self._edges)
         self._numberings.append(batch.numbering)
         self._edges += batch.rows
 
     def finish(self) -> CodedGraph:
-        """The graph of all edges; InvalidRecords when one of them repeats an earlier one."""
+        """The graph of all edges. Raises: InvalidRecords if an edge repeats an earlier one."""
         from mechanisms.kernels.windowed import first_repeated, windowed_rows
 
-        source, target = (kept.seen() for kept in self._ends)
+        source, target = (column.array() for column in self._ends)
         indptr = np.concatenate(([0], np.cumsum(self._degrees)))
         indices = GrowingArray(self._scratch, np.int32).extend(2 * self._edges)
         if windowed_rows(source, target, indptr, indices, self._window):
@@ -87,7 +91,9 @@ class EdgeCollector:
             assert repeated is not None
             batch = bisect_right(self._starts, repeated) - 1
             place = self._numberings[batch].place(repeated - self._starts[batch])
-            refuse(place, "duplicate_edge", f"{said(place)}: this edge stands further up already")
+            refuse(
+                place, "duplicate_edge", f"{place_text(place)}: this edge stands further up already"
+            )
         return CodedGraph(indptr, indices)
 
     def _codes(self, batch: Batch, name: str) -> NDArray[np.int32]:
@@ -97,19 +103,11 @@ class EdgeCollector:
         if not pa.types.is_dictionary(column.type):
             return self._nodes.codes(column)
         codes = np.append(self._nodes.codes(column.dictionary), np.int32(-1))
-        # A cell without a value has the index after the last: the −1.
+        # A cell without a value gets the index after the last, whose code is −1.
         unset = len(codes) - 1
         places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
-        known: NDArray[np.int32] = codes[places]
-        return known
-
-    def _unknown(
-        self, numbering: Numbering, source: NDArray[np.int32], target: NDArray[np.int32]
-    ) -> Iterator[Refusal]:
-        for name, codes in zip(ENDS, (source, target), strict=True):
-            for row in np.flatnonzero(codes < 0)[:MOST]:
-                place = numbering.place(row, name)
-                yield place, "unknown_node", f"{said(place)}: not a node of this dataset"
+        coded: NDArray[np.int32] = codes[places]
+        return coded
 
     def _count(
         self, numbering: Numbering, source: NDArray[np.int32], target: NDArray[np.int32]
@@ -122,14 +120,6 @@ class EdgeCollector:
             refuse_any(_too_many(numbering, source, target, before, bound))
 
 
-def _self_loops(
-    numbering: Numbering, source: NDArray[np.int32], target: NDArray[np.int32]
-) -> Iterator[Refusal]:
-    for row in np.flatnonzero(source == target)[:MOST]:
-        place = numbering.place(row)
-        yield place, "self_loop", f"{said(place)}: an edge from a node to itself"
-
-
 def _too_many(
     numbering: Numbering,
     source: NDArray[np.int32],
@@ -138,25 +128,29 @@ def _too_many(
     bound: int,
 ) -> Iterator[Refusal]:
     """The first edges at which a node has more than ``bound``, given the degrees ``before``."""
-    degrees, found = before.copy(), 0
-    # In pieces: sorting takes ten times the memory of what is sorted, and the first ones will do.
+    degrees, count = before.copy(), 0
+    # In pieces: sorting takes ten times the memory of its input, and only the first are needed.
     for first in range(0, len(source), PIECE):
         piece = slice(first, first + PIECE)
         ends = np.column_stack((source[piece], target[piece])).ravel()
-        for row in np.unique(np.flatnonzero(_reached(ends, degrees) > bound) // 2)[: MOST - found]:
-            found += 1
+        for row in np.unique(np.flatnonzero(_reached(ends, degrees) > bound) // 2)[: MOST - count]:
+            count += 1
             place = numbering.place(first + int(row))
-            yield place, "degree", f"{said(place)}: a node has more than max_degree = {bound} edges"
-        if found == MOST:
+            yield (
+                place,
+                "degree",
+                f"{place_text(place)}: a node has more than max_degree = {bound} edges",
+            )
+        if count == MOST:
             return
         np.add.at(degrees, ends, 1)
 
 
 def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]:
-    """The degree that the node at each end has with this edge."""
+    """The degree of the node at each end, up to and with this edge."""
     order = np.argsort(ends, kind="stable")
     grouped = ends[order]
-    starts = np.searchsorted(grouped, grouped)  # where each node's group begins
+    starts = np.searchsorted(grouped, grouped)  # the begin of each node's group
     degrees = np.empty(len(ends), np.int64)
     degrees[order] = before[grouped] + np.arange(len(ends)) - starts + 1
     return degrees

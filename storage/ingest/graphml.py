@@ -1,7 +1,7 @@
-"""GraphML: expat walks through the document first, then NetworkX says what graph it is.
+"""GraphML: expat walks through the document first, then NetworkX checks that it is undirected.
 
-A document type, hence any entity, is refused before anything can be expanded or fetched. The walk
-also keeps the ends and the line of every edge in order, which NetworkX does not.
+Danger: entities could expand or be fetched, so any document type is refused before. The walk also
+collects the ends and the line of every edge in order, which NetworkX does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def read_graphml(path: Path, domain: GraphDomain, limits: UploadLimits) -> Coded
     """A simple undirected graph; node ids compare as text; attributes are ignored.
 
     Raises: InvalidRecords for a document type, another encoding than UTF-8, more than one graph,
-        nested graphs, hyperedges, a directed graph, and what ``EdgeCollector`` refuses; TooLarge.
+        nested graphs, hyperedges, a directed graph, and as ``EdgeCollector``; TooLarge.
     """
     check_size(path.stat().st_size, limits.document_bytes)
     walk = _Walk(path)
@@ -42,7 +42,7 @@ def read_graphml(path: Path, domain: GraphDomain, limits: UploadLimits) -> Coded
 
 
 class _Walk:
-    """What stands in the document, in order, each with its line."""
+    """The nodes and edges of the document, in order, each with its line."""
 
     def __init__(self, path: Path) -> None:
         self.nodes: list[str] = []
@@ -52,7 +52,7 @@ class _Walk:
         self.edge_lines: list[int] = []
         self._open: list[str] = []
         self._graphs = 0
-        # The encoding given here overrules what the document says of itself.
+        # This encoding overrules the declaration of the document.
         self._parser = expat.ParserCreate("utf-8", namespace_separator=" ")
         self._parser.XmlDeclHandler = self._declaration
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -67,7 +67,7 @@ class _Walk:
             refuse(WHOLE, "graphml", NOT_GRAPHML)
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        # NetworkX heeds the declaration: both must read the same characters.
+        # NetworkX follows the declaration, and both must read the same characters.
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
             refuse(WHOLE, "encoding", "the document is not UTF-8")
 
@@ -116,8 +116,8 @@ def _check_undirected(path: Path) -> None:
     try:
         graph = nx.read_graphml(path)
     except Exception:
-        # Reading goes through the types of attributes and extensions of editors, each with ways
-        # to fail of its own; the document is well-formed, small and without entities by now.
+        # The reader parses attribute types and extensions of editors, and each of them fails in
+        # its own way. At this point the document is well-formed, small and without entities.
         refuse(WHOLE, "graphml", NOT_GRAPHML)
     if graph.is_directed():
         refuse(WHOLE, "not_simple", "the graph is directed")

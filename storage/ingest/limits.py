@@ -1,4 +1,4 @@
-"""The published limits of one upload, whatever its dataset's description allows."""
+"""The published limits of one upload; the description of a dataset cannot raise them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """All bound memory or time; none depends on records."""
+    """Each limit bounds memory or time; none depends on records."""
 
     decompressed_bytes: int = 8 * 2**30
     document_bytes: int = 4 * 2**20
-    """Bytes of a GraphML or node-link document: parsed as a whole, into up to 60 times as many."""
+    """Bytes of a GraphML or node-link document, which takes up to 60 times as many when parsed."""
     edges: int = 50_000_000
     cells: int = 200_000_000
     """Rows times attributes of a table."""
     memory_bytes: int = 2 * 2**30
-    """Bytes of memory that reading and preparing may take, beside files that are mapped."""
+    """Bytes of memory for reading and preparing, without mapped files."""
     preparation_work: int = 4 * 10**9
-    """Units of ``preparation_work``, the count of steps that preparing a graph takes."""
+    """Units of ``preparation_work``, the number of steps to prepare a graph."""

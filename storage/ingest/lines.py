@@ -26,7 +26,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Lines:
-    """``count`` whole lines, the first of them line ``first``; each ends in a line feed."""
+    """``count`` whole lines from line ``first`` on; each ends in a line feed."""
 
     content: bytes
     first: int
@@ -36,8 +36,8 @@ class Lines:
 def line_blocks(path: Path, *, gzipped: bool, limit: int) -> Iterator[Lines]:
     """The lines of a UTF-8 text in blocks of about 2 MB; a byte order mark is skipped.
 
-    Raises InvalidRecords for a broken gzip file, a zero byte, a carriage return inside a line or
-    a line above 1 MB; TooLarge when the text has more than ``limit`` bytes.
+    Raises: InvalidRecords for a broken gzip file, a zero byte, a carriage return inside a line or
+        a line above 1 MB; TooLarge for a text above ``limit`` bytes.
     """
     first, rest = 1, b""
     for number, chunk in enumerate(chunks(path, gzipped=gzipped, limit=limit)):
@@ -58,7 +58,7 @@ def line_blocks(path: Path, *, gzipped: bool, limit: int) -> Iterator[Lines]:
 
 
 def chunks(path: Path, *, gzipped: bool, limit: int) -> Iterator[bytes]:
-    """The bytes of a file, decompressed, in pieces of at most 2 MB; TooLarge past ``limit``."""
+    """The bytes of a file, decompressed, in pieces of at most 2 MB. Raises: TooLarge."""
     read = 0
     with ExitStack() as stack:
         stream: BinaryIO = stack.enter_context(path.open("rb"))
@@ -89,10 +89,10 @@ def _check_lengths(ends: np.ndarray[tuple[int], np.dtype[np.int64]], size: int, 
 
 
 def _lines(content: bytes, first: int, count: int) -> Lines:
-    # A lone carriage return would be a line of its own to the parser, and no line to us.
+    # The parser would end a line at a lone carriage return, and the count here would not.
     if content.count(b"\r") != content.count(b"\r\n"):
         for line, text in enumerate(content.split(b"\n"), first):
             if b"\r" in text[:-1]:
                 refuse(("line", line), "csv", f"line {line} holds a carriage return")
-        # (A return at the very end of the file stands before a line feed by now.)
+        # A return at the end of the file has a line feed after it here.
     return Lines(content, first, count)

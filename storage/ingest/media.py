@@ -1,4 +1,4 @@
-"""Which media types are read, and as what."""
+"""The accepted media types and the form of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node-link JSON, the form NetworkX writes: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
+"""Node-link JSON as NetworkX writes it: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def _refuse_constant(_: str) -> NoReturn:
 
 def _ids(document: dict[str, Any], key: str, unit: str, field: str, domain: GraphDomain) -> Names:
     """One id of every object in a list, all of the type of the domain's labels."""
-    wanted = int if domain.labels is None else type(domain.labels[0])
+    id_type = int if domain.labels is None else type(domain.labels[0])
     listed = document.get(key)
     if not isinstance(listed, list):
         _refuse_form()
     for number, item in enumerate(listed, 1):
         place: Place = (unit, number, field)
-        # `type` and not `isinstance`: true is no 1.
-        if not isinstance(item, dict) or type(item.get(field)) is not wanted:
-            word = "an integer" if wanted is int else "a string"
+        # `type` and not `isinstance`: true is not 1.
+        if not isinstance(item, dict) or type(item.get(field)) is not id_type:
+            word = "an integer" if id_type is int else "a string"
             refuse(place, "node_link", f"{unit} {number}: {field} is not {word}")
         if not _storable(item[field]):
             refuse(place, "unknown_node", f"{unit} {number}: not a node of this dataset")
@@ -72,20 +72,20 @@ def _ids(document: dict[str, Any], key: str, unit: str, field: str, domain: Grap
 
 
 def _storable(name: int | str) -> bool:
-    """Whether a name can be a label at all: 64 bits, or text without lone surrogates."""
+    """True if a name can be a label: 64 bits, or text without lone surrogates."""
     if isinstance(name, int):
         return -(2**63) <= name < 2**63
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _check_simple(document: dict[str, Any], links: str) -> None:
-    """Let NetworkX say what kind of graph the document describes."""
+    """Refuse a directed graph and a multigraph, as NetworkX reads them."""
     import networkx as nx
 
     flags = {name: document.get(name, False) for name in ("directed", "multigraph")}
     if any(type(flag) is not bool for flag in flags.values()):
         _refuse_form()
-    # The key of the list of edges changed its name between releases.
+    # The key of the list of edges differs between releases of NetworkX.
     bare = {"nodes": document["nodes"], "links": document[links], "edges": document[links]}
     try:
         graph = nx.node_link_graph({**flags, "graph": {}, **bare})

@@ -1,4 +1,4 @@
-"""The nodes upload: the public list of a graph's node names, one a line, without a header."""
+"""The nodes upload: the public list of a graph's node names, one per line, without a header."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_node_list(
 ) -> NodeLabels:
     """The names in a file of at most ``limit`` bytes and ``most`` lines.
 
-    They are integers when every line is one in its usual form and fits 64 bits, else texts.
+    They are integers if every line is an integer of 64 bits in its usual form, else texts.
     Raises: InvalidRecords for no names, a repeated or blank one, one with control characters or
         above 256 characters; TooLarge.
     """
@@ -44,13 +44,13 @@ def read_node_list(
         refuse_any(_faults(batch, names))
         parts.append(names)
     if not parts:
-        refuse(WHOLE, "rows", "no node names: one a line is expected")
+        refuse(WHOLE, "rows", "no node names: one per line is expected")
     listed = pa.concat_arrays(parts)
     _refuse_repeated(listed)
     if pc.all(pc.match_substring_regex(listed, INTEGER)).as_py():
         try:
             return IntegerLabels.of(listed.cast(pa.int64()).to_numpy())
-        except pa.ArrowInvalid:  # one of them does not fit 64 bits
+        except pa.ArrowInvalid:  # a number does not fit 64 bits
             pass
     return TextLabels.of(listed)
 
@@ -71,7 +71,7 @@ def _faults(batch: Batch, names: Any) -> Iterator[Refusal]:
 
 
 def _refuse_repeated(names: Any) -> None:
-    # Codes are given in the order of first appearance: a new name's is above all before it.
+    # Codes are in the order of first appearance: the code of a new name is above all before it.
     codes: NDArray[Any] = names.dictionary_encode().indices.to_numpy()
     before = np.maximum.accumulate(codes)[:-1]
     repeated = np.flatnonzero(codes[1:] <= before)[:MOST] + 2

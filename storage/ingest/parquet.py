@@ -1,7 +1,7 @@
-"""Parquet by batches of rows, so that memory does not follow what a small file unpacks to.
+"""Parquet by batches of rows: a small file may unpack to a large one, so memory must be bounded.
 
 Texts stay dictionary-encoded while they are read: a file may name one long text a million times.
-Columns are judged by their types before any of them is read.
+The types of all columns are checked before any of them is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ROWS = 2**16
 LARGEST_CHUNK = 256 * 2**20
 """Bytes that one column of one row group may unpack to."""
 METADATA = 16 * 2**20
-"""Bytes and elements of the file's own description."""
+"""Bytes and elements of the metadata of the file."""
 ENCODINGS = frozenset({"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"})
-"""Not the delta encodings of texts: they unpack to any multiple of what they claim."""
+"""Without the delta encodings of texts, which unpack to any multiple of their stated size."""
 NOT_PARQUET = "not a Parquet file that can be read"
 
 
@@ -31,7 +31,7 @@ def parquet_batches(path: Path, names: Sequence[str], *, limit: int) -> Iterator
     Integers, floats, booleans (as the texts "true" and "false") and strings, plain or
     dictionary-encoded. Rows are numbered from 1.
 
-    Raises: InvalidRecords for other columns, types or encodings, or a damaged file; TooLarge when
+    Raises: InvalidRecords for other columns, types or encodings, or a damaged file; TooLarge if
         it unpacks to more than ``limit`` bytes, or a part of it to more than ``LARGEST_CHUNK``.
     """
     import pyarrow as pa
@@ -47,7 +47,7 @@ def parquet_batches(path: Path, names: Sequence[str], *, limit: int) -> Iterator
                 yield Batch(columns, batch.num_rows, Numbering(first, "row"))
                 first += batch.num_rows
     except (pa.ArrowException, OSError, MemoryError):
-        # The library's own texts may quote records. A disk that fails here fails elsewhere too.
+        # Danger: the library's messages may quote records. A failing disk shows elsewhere too.
         refuse(WHOLE, "parquet", NOT_PARQUET)
 
 
@@ -65,7 +65,7 @@ def _open(path: Path, as_dictionary: Sequence[str] = ()) -> Any:
 
 
 def _check(file: Any, names: Sequence[str], limit: int) -> None:
-    """Judge a file by its own description, before any page is unpacked."""
+    """Check the metadata of a file before any page is unpacked."""
     check_columns(file.schema_arrow.names, names, "row")
     refuse_any(_types(file.schema_arrow))
     metadata, unpacked = file.metadata, 0
@@ -104,7 +104,7 @@ def _is_text(type: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    """Booleans become texts, texts one kind of dictionary, half floats floats."""
+    """Booleans as texts, texts as one kind of dictionary, floats of any size as doubles."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):

@@ -14,7 +14,7 @@ CUTOFF = "cutoff"
 
 
 def read_cutoff(batches: Iterable[Batch], domain: PrefixDomain) -> PrefixRecords:
-    """How many of the public values apply: one row, from 0 to their number.
+    """The number of public values that apply: one row, from 0 to all of them.
 
     Raises: InvalidRecords for anything else.
     """
@@ -26,8 +26,8 @@ def read_cutoff(batches: Iterable[Batch], domain: PrefixDomain) -> PrefixRecords
         column = batch.columns[CUTOFF]
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
-        numbers, known = as_integers(column)
-        if not known.all() or not ((numbers >= 0) & (numbers <= most)).all():
+        numbers, valid = as_integers(column)
+        if not valid.all() or not ((numbers >= 0) & (numbers <= most)).all():
             refuse(
                 batch.numbering.place(0, CUTOFF),
                 "out_of_bounds",

@@ -1,4 +1,4 @@
-"""Where and why an upload is refused. Texts name lines, columns and rules, never a cell."""
+"""Refusals of an upload: place and reason. Texts name lines, columns and rules, never a cell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NoReturn
 from storage.errors import InvalidRecords
 
 MOST = 20
-"""How many errors an owner is shown at most; reading stops at the first block that has any."""
+"""The most errors that an owner sees; reading stops at the first block with an error."""
 
 Place = tuple[str | int, ...]
 Refusal = tuple[Place, str, str]
 
 WHOLE: Place = ("upload",)
-"""The place of what is wrong with an upload as a whole."""
+"""The place of a fault in an upload as a whole."""
 
 
 def refuse(place: Place, type: str, message: str) -> NoReturn:
@@ -23,7 +23,7 @@ def refuse(place: Place, type: str, message: str) -> NoReturn:
 
 
 def refuse_any(refusals: Iterable[Refusal]) -> None:
-    """Refuse the upload when there is any reason to, the first ones in the order of the file."""
+    """Refuse the upload if there is any refusal, with the first ones in the order of the file."""
     ordered = sorted(refusals, key=lambda refusal: [p for p in refusal[0] if isinstance(p, int)])
     if ordered:
         raise InvalidRecords(ordered[:MOST])

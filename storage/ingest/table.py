@@ -1,4 +1,4 @@
-"""From cells to level codes and numbers, refusing what is outside the table's domain."""
+"""Level codes and numbers from the cells of a table; cells outside its domain are refused."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
-from storage.files.growing import GrowingArray
-from storage.ingest.batches import Batch, said
+from storage.files.growing_array import GrowingArray
+from storage.ingest.batches import Batch, place_text
 from storage.ingest.cells import FAULTS, code_cells
-from storage.ingest.refusals import MOST, WHOLE, Refusal, refuse, refuse_any
+from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
 
 @dataclass(frozen=True)
 class CodedTable:
-    """An array of level codes an attribute, and one of numbers where it is numeric."""
+    """Arrays of level codes by attribute, and of numbers by numeric attribute."""
 
     rows: int
     codes: dict[str, NDArray[Any]]
@@ -28,8 +28,10 @@ class CodedTable:
 
 
 class RowCollector:
-    """Checks rows batch by batch and keeps their codes on the disk, in files of ``scratch`` without
-    names; stops at the first batch with a fault in it."""
+    """Checks rows batch by batch and stores their codes in files of ``scratch`` without names.
+
+    Stops at the first batch with a fault.
+    """
 
     def __init__(self, domain: TableDomain, most_cells: int, scratch: Path | None = None) -> None:
         self._domain = domain
@@ -43,7 +45,7 @@ class RowCollector:
         self._rows = 0
 
     def add(self, batch: Batch) -> None:
-        """Take the rows of a batch that has exactly the described columns.
+        """Add the rows of a batch that has exactly the described columns.
 
         Raises: InvalidRecords for a cell outside its attribute's domain or a row too many;
             TooLarge for more cells than any upload may have.
@@ -60,12 +62,12 @@ class RowCollector:
         self._rows += batch.rows
 
     def finish(self) -> CodedTable:
-        """The table of all rows; InvalidRecords when there are too few."""
+        """The table of all rows. Raises: InvalidRecords if there are too few."""
         fewest = self._fewest()
         if self._rows < fewest:
             refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
         codes, values = (
-            {name: kept.seen() for name, kept in columns.items()}
+            {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values)
         )
         return CodedTable(self._rows, codes, values)
@@ -73,7 +75,7 @@ class RowCollector:
     def _fewest(self) -> int:
         if self._domain.rows is not None:
             return self._domain.rows
-        # Without a bound the first upload fixes the number of rows for ever: not at none.
+        # Without a bound the first upload fixes the number of rows permanently, so not at 0.
         return max(self._domain.min_rows, 1 if self._domain.max_rows is None else 0)
 
     def _check_most(self, batch: Batch) -> None:
@@ -81,20 +83,18 @@ class RowCollector:
         rows = self._rows + batch.rows
         if described is not None and rows > described:
             place = batch.numbering.place(described - self._rows)
-            refuse(place, "rows", f"{said(place)}: more rows than the {described} described")
+            refuse(place, "rows", f"{place_text(place)}: more rows than the {described} described")
         if rows > self._most_rows:
             raise TooLarge(f"an upload of this width may have at most {self._most_rows} rows")
 
 
 def _refusals(batch: Batch, attribute: Attribute, faults: NDArray[np.int8]) -> Iterator[Refusal]:
-    for row in np.flatnonzero(faults)[:MOST]:
-        place = batch.numbering.place(row, attribute.name)
-        type, text = FAULTS[faults[row]]
-        yield place, type, f"{said(place)}: {text}"
+    for fault, described in FAULTS.items():
+        yield from batch.numbering.refusals(faults == fault, *described, attribute.name)
 
 
 def _code_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest of the types kernels are compiled for that holds every level's code."""
+    """The smallest type that holds all codes, of those that kernels are compiled for."""
     levels = len(attribute.levels)
     small = np.uint8 if levels <= 2**8 else np.uint16
     return np.dtype(small if levels <= 2**16 else np.int32)

@@ -1,4 +1,4 @@
-"""The history of queries, as of now: what is settled for later still counts as running."""
+"""The history of queries at this moment: until its release instant, a query is running."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Status = Literal["running", "answered", "failed", "cancelled"]
 class QueryRow:
     """One query. ``answer`` is the stored reply: None while it runs, and in lists.
 
-    ``release_us`` is None while it runs: when it will be released is nobody's business yet.
+    ``release_us`` is None while the query runs, because the instant must not be seen before.
     """
 
     id: UUID
@@ -46,16 +46,16 @@ class QueryRow:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has a reply that may be seen."""
+        """True if the query has a reply that may be seen."""
         return self.status in ("answered", "failed")
 
     def as_running(self) -> QueryRow:
-        """The same row, telling nothing of how it ended."""
+        """The row without the outcome of the query."""
         return replace(self, status="running", answer_status=None, answer=None, release_us=None)
 
 
 _q = query.c
-_SHOWN = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
+_COLUMNS = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
 _NAMES = (
     users.c.name.label("analyst"),
     datasets.c.name.label("dataset"),
@@ -66,9 +66,9 @@ _NAMES = (
 _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     datasets, datasets.c.id == _q.dataset_id
 )
-_ONE: Select[Any] = select(*_SHOWN, _q.answer, *_NAMES).select_from(_SOURCE)
-# Answers may be large, and a list has no use for them.
-_MANY: Select[Any] = select(*_SHOWN, null().label("answer"), *_NAMES).select_from(_SOURCE)
+_ONE: Select[Any] = select(*_COLUMNS, _q.answer, *_NAMES).select_from(_SOURCE)
+# Answers may be large, and a list does not show them.
+_MANY: Select[Any] = select(*_COLUMNS, null().label("answer"), *_NAMES).select_from(_SOURCE)
 
 
 class Queries:
@@ -91,25 +91,25 @@ class Queries:
     ) -> Page[QueryRow]:
         """Queries by this analyst or on this owner's datasets, newest first, without answers.
 
-        All queries when neither is given; somebody may be both.
+        Returns all queries if neither is given, and the queries of either if both are given.
         """
-        wanted = _MANY
-        concerned = []
+        statement = _MANY
+        either = []
         if analyst_id is not None:
-            concerned.append(_q.analyst_id == analyst_id)
+            either.append(_q.analyst_id == analyst_id)
         if owner_id is not None:
-            concerned.append(datasets.c.owner_id == owner_id)
-        if concerned:
-            wanted = wanted.where(or_(*concerned))
+            either.append(datasets.c.owner_id == owner_id)
+        if either:
+            statement = statement.where(or_(*either))
         if dataset is not None:
-            wanted = wanted.where(datasets.c.name == dataset)
+            statement = statement.where(datasets.c.name == dataset)
         if cursor is not None:
             created_us, id = decode_cursor(cursor, int, str)
             key = tuple_(literal(created_us), literal(_uuid(id), UuidBytes))
-            wanted = wanted.where(tuple_(_q.created_us, _q.id) < key)
-        wanted = wanted.order_by(_q.created_us.desc(), _q.id.desc()).limit(limit + 1)
+            statement = statement.where(tuple_(_q.created_us, _q.id) < key)
+        statement = statement.order_by(_q.created_us.desc(), _q.id.desc()).limit(limit + 1)
         with self._database.read() as connection:
-            rows = connection.execute(wanted).all()
+            rows = connection.execute(statement).all()
         return page_of(rows, limit, _query_row, lambda row: (row.created_us, row.id.hex))
 
 

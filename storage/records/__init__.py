@@ -1,1 +1,1 @@
-"""The data folder: prepared versions on disk, opened versions, tickets of uploads, retention."""
+"""The data folder: prepared versions on disk, open versions, tickets of uploads, retention."""

@@ -1,14 +1,14 @@
 """The data folder: every folder 0700, every file 0600, every name chosen by the server.
 
-    DIR/incoming/                        uploads and their tickets (``storage.records.tickets``);
-                                         nothing here outlives its upload
+    DIR/incoming/                        uploads and their tickets (``storage.records.tickets``),
+                                         removed with the end of the upload
     DIR/cluster/                         jobs of other machines (``storage.cluster.scratch``)
     DIR/datasets/<id>/nodes/             the node list of a graph that has one
     DIR/datasets/<id>/staging-<random>/  a version being prepared
     DIR/datasets/<id>/<version>/         a published version, never changed again
 
-What is written is synced before it gets its final name, so a folder with a final name is whole.
-Where prepared records are in a store instead, ``storage.s3.remote`` says what is where.
+Files are synced before their folder gets its final name, so a folder with a final name is whole.
+``storage.s3.remote`` has the layout for prepared records in an object store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from storage.records.tickets import Tickets
 
 
 class IncomingFile:
-    """An upload on its way to the disk; ``size`` counts the bytes that arrived."""
+    """The file of an upload that is being received; ``size`` is the number of bytes so far."""
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self.size = path, 0
@@ -38,14 +38,14 @@ class IncomingFile:
         self._file = create_file(path)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append ``data``; TooLarge as soon as the sum passes the limit."""
+        """Append ``data``. Raises: TooLarge as soon as the sum passes the limit."""
         self.size += len(data)
         if self.size > self._limit:
             raise TooLarge(f"an upload may have at most {self._limit} bytes")
         self._file.write(data)
 
     def close(self) -> None:
-        """No more bytes will come: the file can be read now."""
+        """End the writing, so that the file can be read."""
         self._file.close()
 
 
@@ -54,7 +54,7 @@ class Files:
 
     def __init__(self, root: Path, shared: Shared | None = None) -> None:
         self.root = root
-        #: What other processes see too: other replicas, and the workers of a cluster.
+        #: The files that other replicas and the workers of a cluster see too.
         self.shared = MountedFolder(root) if shared is None else shared
         self.tickets = Tickets(self.shared)
         for folder in (root, root / "incoming", root / "datasets"):
@@ -71,26 +71,26 @@ class Files:
             file.path.unlink(missing_ok=True)
 
     def usable(self) -> bool:
-        """Whether what processes share can be used now; waits for nothing."""
+        """True if the shared files can be used now. Does not block."""
         return os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
 
     def claim(self, ledger: str) -> None:
-        """Say whose the files are. A folder is that of the ledger in it."""
+        """Record the ledger of a store. Does nothing here: a folder belongs to the ledger in it."""
 
     def close_idle(self, close_one: Callable[[], bool]) -> None:
-        """What closes the version that was used least recently, for when room is short.
+        """Register a function that closes the least recently used version when room is short.
 
-        It says whether it has closed one. Here there is room for all.
+        It returns True if it closed one. Does nothing here: a folder has no limit of its own.
         """
 
     def sweep(
         self,
         references: Callable[[], References | None] = lambda: None,  # noqa: ARG002
     ) -> None:
-        """Remove what crashed processes left behind, untouched for a day.
+        """Remove the files of crashed processes that were not changed for a day.
 
-        Younger files may belong to another process that shares the folder. ``known``: asks the
-        database what is to stay in a store; None when that cannot be told.
+        Younger files may belong to another process that shares the folder. ``references`` reads
+        from the database what must stay in a store; None if the database may have lost rows.
         """
         oldest = time.time() - AGE
         for path in (self.root / "incoming").iterdir():
@@ -112,34 +112,34 @@ class Files:
         return folder
 
     def keep_labels(self, labels: Labels) -> str | None:  # noqa: ARG002
-        """Bring a node list to a store, before anybody waits; the name of its folder there.
+        """Copy a node list to a store before the transaction begins. Returns its folder there.
 
-        Raises: ValueError for labels that repeat; StoreFailed.
+        Raises: ValueError for repeated labels; StoreFailed.
         """
         return None
 
     def discard_labels(self, folder: str | None) -> None:
-        """Undo ``keep_labels``: no graph will have these names."""
+        """Undo ``keep_labels`` if no graph gets these names."""
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        """Store the node list of a dataset, replacing one that a crash left behind."""
+        """Store the node list of a dataset, and replace one of a crashed transaction."""
         folder = self.dataset_folder(dataset_id) / "nodes"
         remove_folder(folder)
         write_labels(folder, labels)
 
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
-        """The stored node list, memory-mapped; FileNotFoundError when there is none.
+        """The stored node list, memory-mapped. Raises: FileNotFoundError.
 
-        One of ``length`` names in the ``folder`` of a store is fetched when a name is asked for.
+        A list of ``length`` names in the ``folder`` of a store is fetched by its first use.
         """
         return open_labels(self.dataset_folder(dataset_id) / "nodes")
 
     def staging_folder(self, dataset_id: int) -> Path:
-        """A fresh path for a version that is being prepared; not made by this call."""
+        """A new path for a version that is being prepared. Does not create the folder."""
         return self.dataset_folder(dataset_id) / f"staging-{token_hex(16)}"
 
     def version_folder(self, dataset_id: int, version: int) -> Path:
-        """Where a published version lies; not made by this call."""
+        """The path of a published version. Does not create the folder."""
         return self.dataset_folder(dataset_id) / str(int(version))
 
     @contextmanager
@@ -149,24 +149,24 @@ class Files:
         version: int,
         where: Callable[[], str | None] = lambda: None,  # noqa: ARG002
     ) -> Iterator[Path]:
-        """The folder of a published version, for as long as the block; mappings outlive it.
+        """The folder of a published version, valid within the block; mappings outlive it.
 
-        ``where``: asks the database for its folder in a store.
+        ``where`` reads the folder of the version in a store from the database.
         """
         yield self.version_folder(dataset_id, version)
 
     def keep(self, staging: Path, upload: int) -> str | None:  # noqa: ARG002
-        """Bring a prepared version to a store, before anybody waits; its folder there.
+        """Copy a prepared version to a store before the transaction begins. Returns its folder.
 
-        Raises: StoreFailed; nothing of it is to stay then.
+        Raises: StoreFailed; then no part of the version stays.
         """
         return None
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
         """Give a prepared version its final name.
 
-        Whatever already bears the name was left by a transaction that never committed: the
-        caller holds the dataset's row, so nobody can be reading it.
+        A folder that already has the name is of a transaction that never committed. The caller
+        has locked the dataset's row, so no process reads that folder.
         """
         folder = self.version_folder(dataset_id, version)
         remove_folder(folder)
@@ -178,15 +178,15 @@ class Files:
         os.rename(self.version_folder(dataset_id, version), staging)
 
     def discard(self, folder: str | None) -> None:
-        """Undo ``keep``: this version will not be published."""
+        """Undo ``keep`` if the version is not published."""
 
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
-        """Delete a version that nobody will open again; ``folder``: where it is in a store."""
+        """Delete a version that no query can open; ``folder``: its folder in a store."""
         remove_folder(self.version_folder(dataset_id, version))
 
 
 def _untouched_since(path: Path, oldest: float) -> bool:
     try:
         return path.stat().st_mtime < oldest
-    except FileNotFoundError:  # its own process was faster
+    except FileNotFoundError:  # its own process removed it meanwhile
         return False

@@ -1,7 +1,7 @@
-"""From an uploaded file to a prepared version: arrays in a folder, opened by memory mapping.
+"""Prepares a version from an uploaded file: arrays in a folder, opened by memory mapping.
 
-Done once at upload, so that a query is arithmetic on ready arrays and its time hardly depends on
-records. Nothing under the final name exists until all of it is on the disk.
+Preparation happens once per upload, so a query computes on ready arrays and its time hardly depends
+on records. The final name exists only after all arrays are on the disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mechanisms.model.domains import (
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.files.arrays import open_arrays, write_arrays
-from storage.files.growing import sorted_copy
+from storage.files.growing_array import sorted_copy
 from storage.ingest import (
     Coded,
     CodedGraph,
@@ -37,14 +37,14 @@ from storage.ingest import (
 from storage.ingest.refusals import WHOLE, refuse
 
 Progress = Callable[[float], None]
-"""Told the share of the work that is done, from 0 to 1; what it raises stops the work."""
+"""Called with the share of the work that is done, from 0 to 1; an exception stops the work."""
 
 GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
 
 
 @dataclass(frozen=True)
 class PreparedVersion:
-    """A version that can be published. ``rows``: of a ``replace`` table, where they are public."""
+    """A version that can be published. ``rows``: of a ``replace`` table, whose number is public."""
 
     folder: Path
     rows: int | None
@@ -63,12 +63,12 @@ def prepare_upload(
 ) -> PreparedVersion:
     """Read, check, prepare and write the records in a file to the new ``folder``.
 
-    Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner alone); then nothing is
-        left behind. ``path`` is left to the caller.
+    Does not remove ``path``. Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner
+        alone); then no folder remains.
     """
     limits = limits or UploadLimits()
     if isinstance(dataset.domain, GraphDomain):
-        # However few edges there are: it need not be read.
+        # A graph that does not fit without any edge is refused before it is read.
         _parts_within(limits.memory_bytes, dataset.domain.nodes, 0, executor)
     try:
         coded = read_records(
@@ -78,7 +78,7 @@ def prepare_upload(
             domain=dataset.domain,
             limits=limits,
             scratch=folder.parent,
-            # How far the reading has come is not known: it counts for nothing.
+            # The progress of the reading is not known and counts as 0.
             between=lambda: progress(0.0) if progress is not None else None,
         )
     finally:
@@ -105,10 +105,10 @@ def prepare(
     memory_limit: int = UploadLimits.memory_bytes,
     progress: Progress | None = None,
 ) -> None:
-    """Write coded records, and what is worked out once from them, to the new ``folder``.
+    """Write coded records and the arrays derived from them to the new ``folder``.
 
-    Raises: InvalidRecords of type ``preparation_limit`` when that is above ``work_limit`` steps,
-        of type ``memory_limit`` when it does not fit into so many bytes beside mapped files.
+    Raises: InvalidRecords of type ``preparation_limit`` if deriving takes more than ``work_limit``
+        steps, of type ``memory_limit`` if it takes more than these bytes beside mapped files.
     """
     if isinstance(coded, CodedGraph):
         nodes, edges = len(coded.indptr) - 1, len(coded.indices) // 2
@@ -125,7 +125,7 @@ def prepare(
 def open_records(folder: Path, domain: Domain) -> Records:
     """The records of a prepared version, memory-mapped and read-only.
 
-    Raises: FileNotFoundError, or DamagedFolder when the folder does not fit the domain.
+    Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
     """
     if isinstance(domain, GraphDomain):
         _, arrays = open_arrays(folder, GRAPH)
@@ -139,7 +139,7 @@ def open_records(folder: Path, domain: Domain) -> Records:
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
-    """How many parts a graph may be prepared in; InvalidRecords when one is too many."""
+    """The number of parts to prepare a graph in. Raises: InvalidRecords if one does not fit."""
     parts = most_parts(nodes, edges, executor.workers, memory)
     if parts == 0:
         needed = preparation_memory(nodes, edges, executor.workers, 1)
@@ -154,7 +154,7 @@ def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> in
 def _graph_arrays(
     graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
-    # Imported here: their kernels are loaded at the first upload, not at the start.
+    # Imported here, because the first upload loads these kernels, not the start.
     from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
 
     if preparation_work(graph.indptr, graph.indices, work_limit) > work_limit:

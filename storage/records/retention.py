@@ -1,7 +1,7 @@
-"""Which files of a store nothing refers to any more.
+"""Decides which files of a store are orphans, so that a sweep may remove them.
 
-A file of an upload is named by a row before the upload ends, or never: its fate needs no clock.
-Other files are judged by age as well, because a younger one may belong to a process at work.
+A row names the file of an upload before the upload ends, or never, so no clock decides on it.
+The age of other files counts as well: a younger one may belong to a running process.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 from storage.records.tickets import OF_UPLOAD
 
-#: Seconds after which a file that no row names counts as left behind.
+#: Seconds after which a file that no row names is an orphan.
 AGE = 86_400.0
 #: The name of the ledger that owns the store; present as long as the store has an owner.
 OWNER = "ledger"
-#: A folder below ``arrays/``: what one upload was prepared to.
+#: A folder below ``arrays/``: the prepared version of one upload.
 ARRAYS = re.compile(r"([0-9]{1,18})-[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
 class References:
-    """What the rows of a ledger still refer to.
+    """The files that rows of a ledger refer to.
 
-    ``versions``: folders of versions, until these are removed. ``nodes``: folders of node lists,
-    never removed. ``uploads``: uploads under way, which may have stored what no row names yet.
+    ``versions``: folders of versions that are not removed. ``nodes``: folders of node lists, which
+    are never removed. ``uploads``: running uploads, whose files no row may name yet.
     """
 
     versions: frozenset[str]
@@ -33,10 +33,10 @@ class References:
 
 
 def is_orphan(name: str, references: References | None, *, old: bool) -> bool:
-    """True if nothing will read the file any more.
+    """True if no process will read the file.
 
-    ``references`` is None while the ledger may have forgotten some: then almost nothing is an
-    orphan. ``old``: the file is older than ``AGE``.
+    ``references`` is None while the ledger may have lost rows; then only old files of jobs are
+    orphans. ``old``: the file is older than ``AGE``.
     """
     top, _, rest = name.partition("/")
     folder = rest.partition("/")[0]

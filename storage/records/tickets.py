@@ -1,10 +1,10 @@
-"""What another process needs to go on with an upload whose own process died.
+"""Tickets of uploads, from which another process resumes an upload after a crash.
 
     incoming/upload-<id>    the ticket, beside the file with the records (``storage.files.shared``)
-    incoming/records-<id>   the records, where they have to be sent to a store
+    incoming/records-<id>   the records, if they are copied to a store
 
-The database holds whose upload it is (``storage.catalogue.versions``): only the process that has
-won the upload's lease reads its ticket.
+The database holds the lease of an upload (``storage.catalogue.versions``): only the process that
+has the lease reads the ticket.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from storage.files.shared import Shared
 
 NAME = re.compile(r"incoming/upload-([0-9]{1,18})")
-#: Whatever belongs to one upload alone, by its name.
+#: The names of files that belong to one upload.
 OF_UPLOAD = re.compile(r"incoming/(?:upload|records)-([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """One upload: ``file`` is a name beside it, ``attempts`` counts the processes."""
+    """One upload. ``file``: a name in the same folder; ``attempts``: processes that tried it."""
 
     dataset: str
     actor: str
@@ -49,29 +49,29 @@ class Tickets:
         self._shared.write(_name(upload), lambda out: out.write(content), durable=True)
 
     def find(self, upload: int) -> Ticket | None:
-        """The ticket of an upload; None when there is none, or none that this version can read."""
+        """The ticket of an upload; None if there is none that this release can read."""
         try:
             return Ticket(**json.loads(self._shared.read(_name(upload))))
         except (FileNotFoundError, TypeError, ValueError):
             return None
 
     def uploads(self) -> list[int]:
-        """Every upload that has a ticket."""
-        found = (NAME.fullmatch(name) for name in self._shared.names("incoming"))
-        return sorted(int(match[1]) for match in found if match)
+        """The uploads that have a ticket."""
+        matches = map(NAME.fullmatch, self._shared.names("incoming"))
+        return sorted(int(match[1]) for match in matches if match)
 
     def offer(self, upload: int, ticket: Ticket, path: Path) -> Ticket:
-        """Let whoever has the ticket read the records in a file; what is then to be left."""
+        """Share the file with the records. Returns the ticket to be written."""
         return replace(ticket, file=Path(self._shared.offer(path, _records_of(upload))).name)
 
     def records(self, ticket: Ticket) -> AbstractContextManager[Path]:
-        """The file with the records, for as long as the block; FileNotFoundError."""
+        """The file with the records, valid within the block. Raises: FileNotFoundError."""
         return self._shared.file(_file_of(ticket))
 
     def drop(self, upload: int, ticket: Ticket | None) -> None:
-        """The upload is over: nobody needs its ticket any more, or its records.
+        """Remove the ticket and the records of an upload that has ended.
 
-        Whatever of it was left: a store may have what it said it could not take.
+        Removes all names that the upload may have: a store may hold a file after a failed write.
         """
         records = {_records_of(upload)} | ({_file_of(ticket)} if ticket else set())
         for name in (*sorted(records), _name(upload)):

@@ -1,10 +1,10 @@
-"""A store elsewhere through a folder of this machine: fetched once, checked, mapped from there.
+"""An LRU cache of an object store in a local folder: files are fetched once, checked and mapped.
 
-    DIR/store/<name>     what was fetched; the least recently used goes when there is too much
-    DIR/store/.<random>  on its way
+    DIR/store/<name>     a fetched file; the least recently used is evicted at the limit
+    DIR/store/.<random>  a file that is being fetched
 
-The folder belongs to one process. What has gone from the store goes from here within a minute. What
-is in use stays: of a file that is mapped only the name would go, and no room would come of it.
+The folder belongs to one process. A file that is removed from the store is removed here within a
+minute. Files in use are pinned: to remove the name of a mapped file would free no room.
 """
 
 from __future__ import annotations
@@ -27,62 +27,62 @@ from storage.files.shared import Content
 from storage.records.retention import OWNER
 from storage.s3.objects import ObjectStore
 
-#: Seconds between two looks for what has gone from the store.
+#: Seconds between two comparisons of the folder with the store.
 LOOK = 60.0
 #: Seconds that the end of a process waits for removals.
 CLOSING = 5.0
-#: Seconds between two questions whether the store answers, and until none has been answered.
+#: Seconds between two probes of the store, and after the last answer until it counts as failed.
 ASK, PATIENCE = 5.0, 15.0
 NAME = re.compile(r"[0-9a-z][0-9a-z.-]*(/[0-9a-z][0-9a-z.-]*){0,3}")
 
 
 class CachedStore:
-    """Files of a store by name, of which at most ``limit`` bytes are kept on this disk."""
+    """Files of a store by name, with at most ``limit`` bytes of them on this disk."""
 
     def __init__(self, store: ObjectStore, root: Path, limit: int) -> None:
         self._store, self._root, self._limit = store, root.resolve(), limit
         self._folder = self._root / "store"
         make_folder(self._folder)
-        for left in self._folder.glob(".*"):
-            left.unlink()
-        self._held: Counter[str] = Counter()
-        #: What was given back, and when: its holders are collected wherever, and wait for nobody.
-        self._given_back: deque[tuple[list[Path], float]] = deque()
-        #: Asked for room: closes what was used least recently of what is open, if it can.
+        for partial in self._folder.glob(".*"):
+            partial.unlink()
+        self._pins: Counter[str] = Counter()
+        #: Files to be unpinned, and when: finalizers append here, because they must not block.
+        self._releases: deque[tuple[list[Path], float]] = deque()
+        #: Called when room is short: closes the least recently used version, if there is one.
         self.close_one: Callable[[], bool] = lambda: False
         self._lock = RLock()
-        #: One at a time fetches a file; when it fails, it has failed for those who waited too.
+        #: One thread at a time fetches a file; its failure counts for all that wait.
         self._fetching: WeakValueDictionary[str, _Fetch] = WeakValueDictionary()
-        self._leaving: SimpleQueue[str | None] = SimpleQueue()
+        self._removals: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._closing = Event()
         self._answered: float | None = None
 
     def start(self) -> None:
-        """Drop what has gone from the store, now and then, in a thread of its own."""
+        """Start the thread that removes files and compares the folder with the store."""
         self._thread = Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
 
     def watch(self) -> None:
-        """Ask every few seconds whether the store answers, in a thread that nobody waits for."""
+        """Start the thread that probes the store every few seconds."""
         self._answered = time.monotonic()
-        Thread(target=self._ask, name="store-asking", daemon=True).start()
+        Thread(target=self._probe, name="store-probe", daemon=True).start()
 
     def answers(self) -> bool:
-        """Whether the store has answered lately; waits for nothing. For who ``watch``es it."""
+        """True if the store has answered a recent probe of ``watch``. Does not block."""
         return self._answered is not None and time.monotonic() - self._answered < PATIENCE
 
     @property
     def closing(self) -> bool:
-        """Whether the process ends, which waits for nobody."""
+        """True if the process is ending."""
         return self._closing.is_set()
 
     def close(self) -> None:
-        """Remove what was to be removed soon, and end."""
+        """Remove the files of ``remove_soon`` and end the threads."""
         self._closing.set()
         if self._thread is not None:
-            self._leaving.put(None)
-            # A store that does not answer must not hold the process: what is left is swept later.
+            self._removals.put(None)
+            # A silent store must not block the end of the process; a sweep removes the rest.
             self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002
@@ -99,11 +99,11 @@ class CachedStore:
         return name
 
     def put(self, path: Path, name: str) -> None:
-        """Store a file of this machine whole, under a name."""
+        """Copy a local file to the store under a name."""
         self._store.put(path, _checked(name))
 
     def adopt(self, path: Path, name: str) -> None:
-        """Have a file that was just stored under a name, instead of fetching it."""
+        """Put a file into the cache that was just stored, so that it need not be fetched."""
         self._make_room(path.stat().st_size)
         partial = self._partial()
         os.link(path, partial)
@@ -121,7 +121,7 @@ class CachedStore:
     def file(self, name: str) -> Iterator[Path]:
         path = self._path(name)
         with self._lock:
-            self._held[name] += 1
+            self._pins[name] += 1
         try:
             if not path.exists():
                 self._fetch(name, path)
@@ -129,15 +129,15 @@ class CachedStore:
             yield path
         finally:
             with self._lock:
-                self._let_go(name)
+                self._unpin(name)
 
     def hold(self, path: Path, mapped: object) -> None:
         with self._lock:
-            self._take_back()
-            held = sorted(path.iterdir()) if path.is_dir() else [path]
-            self._held.update(str(self.name_of(one)) for one in held)
-        # Collected on any thread, with any lock held: it is only noted, and when.
-        finalize(mapped, lambda: self._given_back.append((held, time.time()))).atexit = False
+            self._unpin_released()
+            paths = sorted(path.iterdir()) if path.is_dir() else [path]
+            self._pins.update(str(self.name_of(one)) for one in paths)
+        # A finalizer may run on any thread while any lock is held: it only appends to a queue.
+        finalize(mapped, lambda: self._releases.append((paths, time.time()))).atexit = False
 
     def holds(self, name: str) -> bool:
         return self._store.holds(_checked(name))
@@ -159,33 +159,33 @@ class CachedStore:
         self._drop(self._path(name))
 
     def remove_soon(self, name: str) -> None:
-        # Collected arrays say this on any thread, the library's own too, where nothing may wait.
-        self._leaving.put(name)
+        # Finalizers call this on any thread, also on threads of libraries: must not block.
+        self._removals.put(name)
 
     def drop_gone(self) -> None:
-        """Drop what is no longer in the store."""
+        """Remove cached files that are no longer in the store."""
         before = time.time()
         stored = self._store.names("")
         for path in self._cached():
             with suppress(FileNotFoundError):
-                # What was fetched meanwhile was there after the list was made.
+                # A file that was fetched after the listing is in the store.
                 if path.stat().st_mtime < before and str(self.name_of(path)) not in stored:
                     self._drop(path)
 
     def _fetch(self, name: str, path: Path) -> None:
-        asked = time.monotonic()
+        start = time.monotonic()
         with self._lock:
             fetch = self._fetching.setdefault(name, _Fetch())
         with fetch.lock:
             if path.exists():
                 return
-            if fetch.failed is not None and fetch.failed > asked:
+            if fetch.failed is not None and fetch.failed > start:
                 raise StoreFailed("the store of prepared records cannot be used now")
             partial = self._new()
             try:
                 self._store.get(name, partial)
                 self._make_room(partial.stat().st_size)
-                sync_file(partial)  # under its name it is whole, also after a power cut
+                sync_file(partial)  # a file with a final name is whole, also after a power cut
                 self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()
@@ -194,7 +194,7 @@ class CachedStore:
                 partial.unlink(missing_ok=True)
 
     def _partial(self) -> Path:
-        make_folder(self._folder)  # Whoever needs the room may empty it.
+        make_folder(self._folder)  # an operator may have removed it
         return self._folder / f".{token_hex(16)}"
 
     def _new(self) -> Path:
@@ -205,40 +205,40 @@ class CachedStore:
     def _make_room(self, size: int) -> None:
         with self._lock:
             while True:
-                self._take_back()
-                excess = self._dropped_until(self._limit - size)
-                # What is open was used later than what is not. Its files can go once it is closed.
+                self._unpin_released()
+                excess = self._evict(self._limit - size)
+                # Open versions were used last. Their files can be evicted once they are closed.
                 if excess <= 0 or not self.close_one():
                     return
 
-    def _dropped_until(self, limit: int) -> int:
-        """Drop what was used least recently and is not in use; the bytes above ``limit`` still."""
-        found = []
+    def _evict(self, limit: int) -> int:
+        """Evict the least recently used unpinned files. Returns the bytes that exceed ``limit``."""
+        files = []
         for path in self._cached():
             with suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-        excess = sum(taken for _, taken, _ in found) - limit
-        for _, taken, path in sorted(found):
+                files.append((path.stat().st_mtime_ns, path.stat().st_size, path))
+        excess = sum(size for _, size, _ in files) - limit
+        for _, size, path in sorted(files):
             if excess <= 0:
                 break
-            if self.name_of(path) not in self._held:
+            if self.name_of(path) not in self._pins:
                 self._drop(path)
-                excess -= taken
+                excess -= size
         return excess
 
-    def _take_back(self) -> None:
-        """Let go of what nobody holds any more: it was in use until then."""
-        while self._given_back:
-            paths, at = self._given_back.popleft()
+    def _unpin_released(self) -> None:
+        """Unpin the files whose mappings are gone, with the time of their last use."""
+        while self._releases:
+            paths, at = self._releases.popleft()
             for path in paths:
-                self._let_go(str(self.name_of(path)))
+                self._unpin(str(self.name_of(path)))
                 with suppress(FileNotFoundError):
                     os.utime(path, (at, at))
 
-    def _let_go(self, name: str) -> None:
-        self._held[name] -= 1
-        if not self._held[name]:
-            del self._held[name]
+    def _unpin(self, name: str) -> None:
+        self._pins[name] -= 1
+        if not self._pins[name]:
+            del self._pins[name]
 
     def _cached(self) -> list[Path]:
         return [
@@ -265,32 +265,32 @@ class CachedStore:
     def _path(self, name: str) -> Path:
         return self._folder / _checked(name)
 
-    def _ask(self) -> None:
+    def _probe(self) -> None:
         while not self._closing.wait(ASK):
             with suppress(StoreFailed):
-                # A store that has lost whose it is has lost the rest too.
+                # A store without its owner has lost the rest too.
                 if self._store.holds(OWNER):
                     self._answered = time.monotonic()
 
     def _run(self) -> None:
-        looked, closing = time.monotonic(), False
+        compared, closing = time.monotonic(), False
         while not closing:
             with suppress(Empty):
-                name = self._leaving.get(timeout=LOOK)
-                # What cannot be removed now is swept later; what has gone, found the next time.
+                name = self._removals.get(timeout=LOOK)
+                # A sweep removes later what cannot be removed now.
                 with suppress(StoreFailed, OSError):
                     if name is None:
                         closing = True
                     else:
                         self.remove(name)
-            if not closing and time.monotonic() - looked >= LOOK:
-                looked = time.monotonic()
+            if not closing and time.monotonic() - compared >= LOOK:
+                compared = time.monotonic()
                 with suppress(StoreFailed, OSError):
                     self.drop_gone()
 
 
 class _Fetch:
-    """Who fetches one file, and when that failed last."""
+    """The lock of one file's fetch, and the time of its last failure."""
 
     def __init__(self) -> None:
         self.lock = Lock()

@@ -1,8 +1,8 @@
-"""Objects of an S3-compatible store, by fsspec: imported only where ``PURSE_STORE`` names one.
+"""Objects of an S3-compatible store, by fsspec; imported only if ``PURSE_STORE`` names a store.
 
-Every object carries the SHA-256 of its bytes beside it, and never in its name, which access logs
-may keep: what comes back is what was written, or it is refused. Of what goes wrong nothing is said
-but that it did.
+Danger: access logs may keep the names of objects, so the SHA-256 of an object is in its metadata
+and never in its name. An object with another digest is refused. Errors state no detail of a
+failure.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from storage.errors import StoreFailed
 
 T = TypeVar("T")
 
-#: Seconds until an address that does not answer, or a connection that is silent, is given up; and
-#: how often that is tried.
+#: Seconds until an attempt to connect and a silent connection fail, and the number of attempts.
 CONNECT, SILENCE = 5, 20
 ATTEMPTS = 2
 DIGEST = "sha256"
 
 
 class ObjectStore:
-    """The objects below one prefix. Whatever fails raises StoreFailed; safe from any thread."""
+    """The objects below one prefix. Every failure is a StoreFailed; safe from any thread."""
 
     def __init__(
         self,
@@ -37,7 +36,7 @@ class ObjectStore:
         key: str | None = None,
         secret: str | None = None,
     ) -> None:
-        """``address``: ``s3://bucket/prefix``. Without a key one is found as its tools do."""
+        """``address``: ``s3://bucket/prefix``. ``key`` None: as configured for S3 tools."""
         self._prefix = address.removeprefix("s3://").strip("/")
         self._files = s3fs.S3FileSystem(
             key=key,
@@ -45,7 +44,7 @@ class ObjectStore:
             endpoint_url=endpoint,
             use_listings_cache=False,
             skip_instance_cache=True,
-            max_concurrency=1,  # parts under way are in memory
+            max_concurrency=1,  # parts in transfer are in memory
             config_kwargs={
                 "connect_timeout": CONNECT,
                 "read_timeout": SILENCE,
@@ -55,7 +54,7 @@ class ObjectStore:
         self._files.retries = ATTEMPTS
 
     def put(self, path: Path, name: str) -> None:
-        """Store a file whole; nobody sees a part of it."""
+        """Store a file atomically: no reader sees a part of it."""
         metadata = {DIGEST: _digest(path)}
         try:
             self._try(lambda: self._files.put_file(str(path), self._of(name), Metadata=metadata))
@@ -63,11 +62,11 @@ class ObjectStore:
             raise StoreFailed("the store of prepared records has no such bucket") from None
 
     def get(self, name: str, path: Path) -> None:
-        """Write an object to a file. Raises: FileNotFoundError when there is none."""
+        """Write an object to a file. Raises: FileNotFoundError."""
         metadata = self._try(lambda: self._files.metadata(self._of(name)))
         self._try(lambda: self._files.get_file(self._of(name), str(path)))
         if metadata.get(DIGEST) != _digest(path):
-            raise StoreFailed("what the store holds is not what was stored")
+            raise StoreFailed("an object in the store is not the one that was stored")
 
     def holds(self, name: str) -> bool:
         try:
@@ -77,19 +76,19 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> dict[str, float]:
-        """All objects below a folder, '' for everything, and when each was written.
+        """All objects below a folder ('' for everything), each with the time of its writing.
 
-        Not those by which other tools remember an empty folder.
+        Leaves out the objects by which other tools mark an empty folder.
         """
         below = self._of(folder) if folder else self._prefix
         try:
-            found = self._try(lambda: self._files.find(below, detail=True))
+            objects = self._try(lambda: self._files.find(below, detail=True))
         except FileNotFoundError:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         start = len(self._prefix) + 1
         return {
             path[start:]: _seconds(entry["LastModified"])
-            for path, entry in found.items()
+            for path, entry in objects.items()
             if not path.endswith("/")
         }
 
@@ -105,7 +104,7 @@ class ObjectStore:
         except FileNotFoundError:
             raise
         except Exception as error:
-            # The library's errors quote addresses and names; their class is enough.
+            # Danger: errors of the library quote addresses and names. The class is enough.
             kind = type(error).__name__
             text = f"the store of prepared records cannot be used now ({kind})"
             raise StoreFailed(text) from None

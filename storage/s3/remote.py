@@ -1,14 +1,13 @@
-"""Prepared records in a store elsewhere, where the data folder of every process is its own.
+"""Prepared records in an object store, for processes whose data folders are their own.
 
-    arrays/<upload>-<random>/<file>   what an upload was prepared to, whole before it is published
-    nodes/<random>/<file>             the node list of a graph, whole before the graph has it
+    arrays/<upload>-<random>/<file>   a prepared version, whole before it is published
+    nodes/<random>/<file>             the node list of a graph, whole before a row names it
     incoming/, cluster/               as in a mounted folder (``storage.records.data_folder``)
-    ledger                            whose records these are: no other ledger may sweep here
+    ledger                            the owner of the records: no other ledger may sweep here
 
-Which folder is which version's stands in the database alone, written by the transaction that
-publishes it; nothing in that transaction talks to the store. So what a row names is in the store,
-and what none names may be swept. Names say what those of a mounted folder say, and are random
-beyond that.
+The database alone holds the folder of each version. The transaction that publishes a version writes
+it, and does not access the store. A folder that a row names is therefore in the store, and a folder
+that no row names may be swept. Names reveal no more than those of a mounted folder.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from storage.s3.cache import CachedStore
 
 
 class RemoteFiles(Files):
-    """The same files, those that processes share in a store; the rest is below ``root``."""
+    """Files whose shared part is in a store; the rest is below ``root``."""
 
     def __init__(self, root: Path, store: CachedStore) -> None:
         super().__init__(root, store)
         self._store = store
 
     def claim(self, ledger: str) -> None:
-        """Make the store this ledger's, if it is nobody's yet. Raises: OtherLedger, StoreFailed."""
+        """Record the owner of a store without one. Raises: OtherLedger, StoreFailed."""
         try:
             owner = self._store.read(OWNER).decode("ascii", "replace")
         except FileNotFoundError:
@@ -52,11 +51,11 @@ class RemoteFiles(Files):
         self._store.close_one = close_one
 
     def sweep(self, references: Callable[[], References | None] = lambda: None) -> None:
-        """Remove what crashed processes left, here and in the store. Raises: StoreFailed."""
+        """Remove the orphans, here and in the store. Raises: StoreFailed."""
         super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
-        # After the list: what is in it and was published meanwhile, a row names by now.
+        # Read after the listing, so that rows name what was published meanwhile.
         referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
@@ -68,12 +67,12 @@ class RemoteFiles(Files):
                 except StoreFailed as error:
                     if not self._store.answers():
                         raise
-                    failed = error  # the others go all the same
+                    failed = error  # the sweep goes on with the others
         if failed is not None:
             raise failed
 
     def keep_labels(self, labels: Labels) -> str:
-        # No dataset has that number, and the one that will have the names may have none yet.
+        # Number 0 is of no dataset: the dataset of these names may not have a number yet.
         staging, folder = self.staging_folder(0), token_hex(16)
         try:
             write_labels(staging, labels)
@@ -87,10 +86,10 @@ class RemoteFiles(Files):
             self._discard(_nodes(folder))
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        """They are in the store by now."""
+        """Does nothing: the names are in the store already."""
 
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
-        return DistantLabels(length, lambda: self._fetched(folder))
+        return DistantLabels(length, lambda: self._fetch_labels(folder))
 
     def keep(self, staging: Path, upload: int) -> str:
         folder = f"{int(upload)}-{token_hex(16)}"
@@ -102,10 +101,10 @@ class RemoteFiles(Files):
             self._discard(_arrays(folder))
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
-        """The row that names its folder is all there is to it."""
+        """Does nothing: the row that names its folder publishes a version."""
 
     def take_back(self, staging: Path, dataset_id: int, version: int) -> None:
-        """The row has gone with its transaction."""
+        """Does nothing: the transaction was rolled back with its row."""
 
     @contextmanager
     def version(
@@ -124,7 +123,7 @@ class RemoteFiles(Files):
         if folder is not None:
             self._remove(_arrays(folder))
 
-    def _fetched(self, folder: str | None) -> NodeLabels:
+    def _fetch_labels(self, folder: str | None) -> NodeLabels:
         try:
             if folder is None:
                 raise FileNotFoundError
@@ -137,10 +136,10 @@ class RemoteFiles(Files):
 
     @contextmanager
     def _folder(self, name: str) -> Iterator[Path]:
-        with ExitStack() as held:
-            manifest = held.enter_context(self._store.file(f"{name}/{MANIFEST}"))
+        with ExitStack() as stack:
+            manifest = stack.enter_context(self._store.file(f"{name}/{MANIFEST}"))
             for file in files_of(manifest.parent):
-                held.enter_context(self._store.file(f"{name}/{file}"))
+                stack.enter_context(self._store.file(f"{name}/{file}"))
             yield manifest.parent
 
     def _keep(self, staging: Path, name: str) -> None:
@@ -153,12 +152,12 @@ class RemoteFiles(Files):
             raise
 
     def _discard(self, name: str) -> None:
-        # What is left is swept later, as it is after a crash.
+        # A sweep removes the rest later, as after a crash.
         with suppress(StoreFailed):
             self._remove(name)
 
     def _remove(self, name: str) -> None:
-        # By the list, so that a removal that was cut short can be done again.
+        # From the listing, so that an interrupted removal can be repeated.
         for file in self._store.names(name):
             self._store.remove(file)
 

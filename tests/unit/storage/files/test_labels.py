@@ -1,4 +1,4 @@
-"""Node names: kept in their type and order, found quickly, read from a file of lines."""
+"""Node names: stored in their type and order, indexed, read from a file of lines."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, 
 
 @given(labels=INTEGERS | TEXTS)
 def test_labels_are_a_sequence_that_finds(labels: list[int] | list[str]) -> None:
-    known = node_labels(labels)
-    assert list(known) == labels
-    assert [type(label) for label in known] == [type(label) for label in labels]
-    assert (len(known), known[-1], known[:2]) == (len(labels), labels[-1], labels[:2])
+    names = node_labels(labels)
+    assert list(names) == labels
+    assert [type(label) for label in names] == [type(label) for label in labels]
+    assert (len(names), names[-1], names[:2]) == (len(labels), labels[-1], labels[:2])
     type_ = pa.int64() if isinstance(labels[0], int) else pa.string()
-    assert known.codes(pa.array(labels, type_)).tolist() == list(range(len(labels)))
+    assert names.codes(pa.array(labels, type_)).tolist() == list(range(len(labels)))
     for index in (len(labels), -len(labels) - 1):
         with pytest.raises(IndexError):
-            known[index]
+            names[index]
     with pytest.raises(ValueError):
         node_labels([*labels, labels[0]])  # type: ignore[list-item]
 
@@ -57,8 +57,8 @@ def test_codes_of_strangers() -> None:
     assert texts.codes(pa.array(["b", None, "B", "7"])).tolist() == [1, -1, -1, 0]
     assert texts.codes(pa.array([7, 1])).tolist() == [0, -1]
     assert NodeNumbers(3).codes(pa.array([2, 3, -1, 0])).tolist() == [2, -1, -1, 0]
-    for known in (integers, texts, NodeNumbers(3)):
-        assert known.codes(pa.array([], pa.int64())).dtype == np.int32
+    for index in (integers, texts, NodeNumbers(3)):
+        assert index.codes(pa.array([], pa.int64())).dtype == np.int32
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_node_lists(tmp_path: Path) -> None:
 def test_refused_node_lists(tmp_path: Path, content: str | bytes, lines: list[int | None]) -> None:
     with pytest.raises(InvalidRecords) as caught:
         listed(tmp_path, content)
-    told = [place[1] if len(place) > 1 else None for place, _, _ in caught.value.errors]
-    assert sorted(set(told[: len(lines)]), key=str) == lines
+    lines_of_errors = [place[1] if len(place) > 1 else None for place, _, _ in caught.value.errors]
+    assert sorted(set(lines_of_errors[: len(lines)]), key=str) == lines
 
 
 def test_limits_of_node_lists(tmp_path: Path) -> None:

@@ -43,11 +43,11 @@ def process(request: pytest.FixtureRequest, server: StoreProcess, tmp_path: Path
         return lambda _: MountedFolder(tmp_path)
     address = server.address()
 
-    def made(name: str) -> Shared:
+    def new_shared(name: str) -> Shared:
         (tmp_path / name).mkdir(exist_ok=True)
         return server.cached(tmp_path / name, address)
 
-    return made
+    return new_shared
 
 
 def put(shared: Shared, name: str, content: bytes) -> None:
@@ -112,8 +112,8 @@ def test_an_upload_goes_on_elsewhere(process: Processes, tmp_path: Path) -> None
     assert two.find(17) == ticket
     two.leave(17, ticket.again())
     assert one.find(17) == ticket.again()
-    with two.records(ticket) as found:
-        assert found.read_bytes() == b"source,target\n"
+    with two.records(ticket) as path:
+        assert path.read_bytes() == b"source,target\n"
     two.drop(17, ticket)
     assert one.find(17) is None
     assert one.uploads() == []
@@ -192,9 +192,12 @@ def test_what_comes_back_is_what_was_stored_or_nothing(
         (b"x", {}),
     ):
         files.pipe_file(f"{bucket}/arrays/ab/0.npy", content, Metadata=metadata)
-        with pytest.raises(StoreFailed, match="not what was stored"):
+        with pytest.raises(StoreFailed, match="not the one that was stored"):
             store.read("arrays/ab/0.npy")
-        with pytest.raises(StoreFailed, match="not what was stored"), store.file("arrays/ab/0.npy"):
+        with (
+            pytest.raises(StoreFailed, match="not the one that was stored"),
+            store.file("arrays/ab/0.npy"),
+        ):
             pass
     assert list((tmp_path / "one" / "store").iterdir()) == []
 
@@ -230,9 +233,9 @@ def test_the_cache_is_bounded_and_keeps_what_was_used(
     assert (a.exists(), b.exists(), c.exists()) == (True, False, True)
     assert not b.parent.exists()
     # What is open is not dropped under anybody, however much there is.
-    with ExitStack() as held:
+    with ExitStack() as stack:
         names = [f"arrays/{name}/0.npy" for name in "acb"]
-        assert all(path.exists() for path in [held.enter_context(store.file(n)) for n in names])
+        assert all(path.exists() for path in [stack.enter_context(store.file(n)) for n in names])
     use("b")
 
 
@@ -280,23 +283,23 @@ def test_what_is_mapped_stays_until_it_is_not(
     del b
     store._make_room(250)
     assert not folder.exists()
-    assert not store._held
+    assert not store._pins
 
 
 def test_the_end_waits_for_no_store(
     server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, asked, answer = new(server, tmp_path / "one", address), Event(), Event()
+    store, request, answer = new(server, tmp_path / "one", address), Event(), Event()
 
     def remove(_: str) -> None:
-        asked.set()
+        request.set()
         answer.wait(60)
 
     monkeypatch.setattr(cache, "CLOSING", 0.2)
     monkeypatch.setattr(store._store, "remove", remove)
     store.start()
     store.remove_soon("cluster/ab.npy")
-    assert asked.wait(60)
+    assert request.wait(60)
     ending = Thread(target=store.close, daemon=True)
     ending.start()
     ending.join(PATIENCE)
@@ -308,10 +311,10 @@ def test_whether_the_store_answers_is_known_without_waiting(
     server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, answer = new(server, tmp_path / "one", address), Event()
-    holds, asked = store._store.holds, []
+    holds, requests = store._store.holds, []
 
     def ask(name: str) -> bool:
-        asked.append(name)
+        requests.append(name)
         if answer.is_set():
             raise StoreFailed
         return holds(name)
@@ -322,7 +325,7 @@ def test_whether_the_store_answers_is_known_without_waiting(
     assert not store.answers()
     put(store, cache.OWNER, b"")
     store.watch()
-    until(lambda: len(asked) > 2)
+    until(lambda: len(requests) > 2)
     until(store.answers)
     answer.set()
     until(lambda: not store.answers())
@@ -404,10 +407,10 @@ def test_records_go_before_their_ticket(
 def test_one_attempt_is_enough_for_all_who_wait(
     server: StoreProcess, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, asked, waiting = new(server, tmp_path / "one", address), [], Event()
+    store, requests, waiting = new(server, tmp_path / "one", address), [], Event()
 
     def get(name: str, _: Path) -> None:
-        asked.append(name)
+        requests.append(name)
         waiting.wait(60)
         raise StoreFailed
 
@@ -419,12 +422,12 @@ def test_one_attempt_is_enough_for_all_who_wait(
     monkeypatch.setattr(store._store, "get", get)
     with ThreadPoolExecutor(8) as pool:
         racing = [pool.submit(fetch, number) for number in range(8)]
-        while store._held["arrays/ab/0.npy"] < 8:
+        while store._pins["arrays/ab/0.npy"] < 8:
             time.sleep(0.01)
         time.sleep(0.2)
         waiting.set()
         assert all(future.result() for future in racing)
-    assert asked == ["arrays/ab/0.npy"]
+    assert requests == ["arrays/ab/0.npy"]
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/../b", ".a", "a//b", "A", ""])

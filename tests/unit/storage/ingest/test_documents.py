@@ -25,8 +25,8 @@ def document(folder: Path, graph: Any, media_type: str) -> Path:
 
 def neighbours(coded: object, node: int) -> list[int]:
     assert isinstance(coded, CodedGraph)
-    found: list[int] = coded.indices[coded.indptr[node] : coded.indptr[node + 1]].tolist()
-    return found
+    neighbours: list[int] = coded.indices[coded.indptr[node] : coded.indptr[node + 1]].tolist()
+    return neighbours
 
 
 @pytest.mark.parametrize("media_type", [GRAPHML, JSON])
@@ -128,8 +128,8 @@ LAUGHS = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 20))
     ],
 )
 def test_xml_that_bites(tmp_path: Path, text: str | bytes, type: str) -> None:
-    told = refusals(file_of(tmp_path, text), graph_domain(), "application/xml")
-    assert [kind for _, kind in told] == [type]
+    errors = refusals(file_of(tmp_path, text), graph_domain(), "application/xml")
+    assert [kind for _, kind in errors] == [type]
 
 
 def test_node_link_places(tmp_path: Path) -> None:

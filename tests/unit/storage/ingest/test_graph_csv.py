@@ -148,20 +148,20 @@ def test_one_edge_half_a_million_times_is_refused_in_little_memory(tmp_path: Pat
     refusals(path, domain)  # what is loaded for the first time only is not counted
     tracemalloc.start()
     try:
-        told = refusals(path, domain)
+        errors = refusals(path, domain)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert told[0] == (("line", 902), "degree")
+    assert errors[0] == (("line", 902), "degree")
     # The text twice, and the codes of a block; looking for the line took 56 MB.
     assert peak < 32 * 2**20
 
 
 def test_only_the_first_twenty_errors_are_told_in_order(tmp_path: Path) -> None:
     path = file_of(tmp_path, edges_csv([(0, 1)] + [("x", "y")] * 500))
-    told = refusals(path, graph_domain())
-    assert len(told) == 20
-    assert [place[1] for place, _ in told] == sorted([*range(3, 13)] * 2)
+    errors = refusals(path, graph_domain())
+    assert len(errors) == 20
+    assert [place[1] for place, _ in errors] == sorted([*range(3, 13)] * 2)
 
 
 @pytest.mark.parametrize(

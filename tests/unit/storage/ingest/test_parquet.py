@@ -63,8 +63,8 @@ def test_graph_refusals_name_rows(tmp_path: Path) -> None:
     ):
         wide = pa.uint64() if target[-1] == 2**63 else None
         columns = {"source": pa.array(source), "target": pa.array(target, wide)}
-        told = refusals(parquet(tmp_path, columns), domain)
-        assert [place for place, _ in told] == expected
+        errors = refusals(parquet(tmp_path, columns), domain)
+        assert [place for place, _ in errors] == expected
     named = graph_domain(3, labels=["1", "b", "c"])
     coded = read(parquet(tmp_path, {"source": ["b", "1"], "target": ["1", "c"]}), named)
     assert isinstance(coded, CodedGraph)

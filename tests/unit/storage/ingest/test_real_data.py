@@ -58,16 +58,16 @@ def test_a_graph_with_names(tmp_path: Path, prefix: str) -> None:
 
 
 def attributes(schema: dict[str, Any]) -> list[Attribute]:
-    made: list[Attribute] = []
+    attributes: list[Attribute] = []
     for attribute in schema["attributes"]:
         name, domain = attribute["name"], attribute["domain"]
         missing = attribute.get("missing_value")
         if attribute["kind"] == "categorical":
-            made.append(CategoricalAttribute(name, tuple(domain), missing))
+            attributes.append(CategoricalAttribute(name, tuple(domain), missing))
         else:
             edges = tuple(np.linspace(domain[0], domain[1], 11).tolist())
-            made.append(NumericAttribute(name, domain[0], domain[1], edges, missing))
-    return made
+            attributes.append(NumericAttribute(name, domain[0], domain[1], edges, missing))
+    return attributes
 
 
 @pytest.mark.parametrize(

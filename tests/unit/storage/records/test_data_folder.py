@@ -60,19 +60,19 @@ def test_the_sweep_takes_only_what_is_old(tmp_path: Path) -> None:
     write_arrays(staging, "test", {})
     version = files.version_folder(1, 1)
     write_arrays(version, "test", {})
-    left = tmp_path / "incoming" / "left"
-    left.touch()
+    orphan = tmp_path / "incoming" / "orphan"
+    orphan.touch()
     job = tmp_path / "cluster" / "job"
     job.mkdir(parents=True)
     array = tmp_path / "cluster" / "array.npy"
     array.touch()
     files.sweep()
     assert staging.exists()
-    assert left.exists()
-    for path in (staging, version, left, job, array):
+    assert orphan.exists()
+    for path in (staging, version, orphan, job, array):
         os.utime(path, (0, 0))
     files.sweep()
-    assert not any(path.exists() for path in (staging, left, job, array))
+    assert not any(path.exists() for path in (staging, orphan, job, array))
     assert version.exists()
 
 

@@ -26,7 +26,7 @@ def prepared(
     domain: Domain,
     relation: NeighbouringRelation = EDGE,
     limits: UploadLimits | None = None,
-    told: list[float] | None = None,
+    shares: list[float] | None = None,
 ) -> PreparedVersion:
     return prepare_upload(
         path,
@@ -36,7 +36,7 @@ def prepared(
         folder=path.with_name("version"),
         executor=Inline(),
         limits=limits,
-        progress=None if told is None else told.append,
+        progress=None if shares is None else shares.append,
     )
 
 
@@ -44,11 +44,11 @@ def test_a_graph(tmp_path: Path) -> None:
     graph = nx.les_miserables_graph()
     labels = sorted(graph)
     domain = graph_domain(len(labels), labels=labels)
-    told: list[float] = []
-    version = prepared(file_of(tmp_path, edges_csv(graph.edges)), domain, told=told)
+    shares: list[float] = []
+    version = prepared(file_of(tmp_path, edges_csv(graph.edges)), domain, shares=shares)
     assert version.rows is None
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
     records = open_records(version.folder, domain)
     assert isinstance(records, GraphRecords)
     assert set(records.columns) == set(GRAPH_COLUMNS)

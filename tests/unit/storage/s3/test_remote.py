@@ -25,7 +25,7 @@ from storage.database.expressions import now_us
 from storage.errors import AlreadyExists, NotFound, OtherLedger, StoreFailed
 from storage.files.arrays import write_arrays
 from storage.people.users import Users
-from storage.records import opened
+from storage.records import open_records
 from storage.records.tickets import Ticket
 from storage.s3.remote import RemoteFiles
 from tests.support.stores import StoreProcess, store_process
@@ -66,10 +66,10 @@ class Replica:
         return self.datasets.records(stored.id, stored.version, DOMAIN)
 
     def names(self, name: str = "graph") -> list[Any]:
-        found = self.datasets.find(name)
-        assert found is not None
-        assert found.public is not None
-        return list(found.public.domain.labels)  # type: ignore[union-attr, arg-type]
+        dataset = self.datasets.find(name)
+        assert dataset is not None
+        assert dataset.public is not None
+        return list(dataset.public.domain.labels)  # type: ignore[union-attr, arg-type]
 
     def tops(self) -> set[str]:
         """The first parts of all names in the store."""
@@ -190,18 +190,18 @@ def test_arrays_that_could_not_all_be_kept_are_removed(
     one, _ = replicas
     register(world, one)
     before = one.store.names("arrays")
-    put, left = one.store.put, [1]
+    put, failures = one.store.put, [1]
 
     def one_only(path: Path, name: str) -> None:
-        if not left:
+        if not failures:
             fails()
-        left.pop()
+        failures.pop()
         put(path, name)
 
     monkeypatch.setattr(one.store, "put", one_only)
     with pytest.raises(StoreFailed):
         one.publish(world, "graph", 1)
-    assert not left
+    assert not failures
     assert one.store.names("arrays").keys() == before.keys()
 
 
@@ -249,7 +249,7 @@ def test_nothing_in_a_transaction_waits_for_the_store(
 ) -> None:
     """Everybody's charges would wait too."""
     one, _ = replicas
-    inside, once, asked = [], world.database._once, []
+    inside, once, requests = [], world.database._once, []
 
     def noted(work: Any) -> Any:
         inside.append(True)
@@ -264,7 +264,7 @@ def test_nothing_in_a_transaction_waits_for_the_store(
 
         def outside(*args: Any, way: str = way, original: Any = original) -> Any:
             assert not inside, way
-            asked.append(way)
+            requests.append(way)
             return original(*args)
 
         monkeypatch.setattr(one.store._store, way, outside)
@@ -283,7 +283,7 @@ def test_nothing_in_a_transaction_waits_for_the_store(
     one.datasets.remove_unused()
     one.datasets.sweep()
     assert one.names("later") == ["x", "y"]
-    assert {"put", "names", "remove"} <= set(asked)
+    assert {"put", "names", "remove"} <= set(requests)
     assert one.tops() == {"nodes"}
 
 
@@ -375,14 +375,17 @@ def test_an_upload_that_died_a_day_ago_leaves_nothing(
     tickets = one.files.tickets
     ticket = Ticket("graph", "olga", "ab", "text/csv", gzipped=False)
     tickets.leave(upload, tickets.offer(upload, ticket, path))
-    for silent, left in ((retention.LOST_US - 60_000_000, 5), (retention.LOST_US + 60_000_000, 0)):
+    for silent, remaining in (
+        (retention.LOST_US - 60_000_000, 5),
+        (retention.LOST_US + 60_000_000, 0),
+    ):
         world.database.write(
             lambda connection, silent=silent: connection.execute(
                 update(tables.upload).values(lease_until=now_us() - silent)
             )
         )
         two.datasets.sweep()
-        assert len(one.store.names("").keys() - before) == left
+        assert len(one.store.names("").keys() - before) == remaining
     with pytest.raises(NotFound):
         one.datasets.publish(upload, one.prepared("graph", 1), actor=world.owner)
 
@@ -411,10 +414,10 @@ def test_what_cannot_be_removed_keeps_nothing_else(
     one, _ = replicas
     for number in (1, 2, 3):
         one.store.write(f"incoming/records-{number}", lambda out: out.write(b"records"))
-    remove, asked = one.store.remove, []
+    remove, requests = one.store.remove, []
 
     def removed(name: str) -> None:
-        asked.append(name)
+        requests.append(name)
         if name == "incoming/records-1":
             fails()
         remove(name)
@@ -422,7 +425,7 @@ def test_what_cannot_be_removed_keeps_nothing_else(
     monkeypatch.setattr(one.store, "remove", removed)
     with pytest.raises(StoreFailed):
         one.datasets.sweep()
-    assert len(asked) == 1
+    assert len(requests) == 1
     monkeypatch.setattr(one.store, "answers", lambda: True)
     with pytest.raises(StoreFailed):
         one.datasets.sweep()
@@ -520,16 +523,16 @@ def test_a_list_that_cannot_be_had_hides_nothing_else(
         assert not stored.names.at_hand
         with pytest.raises(StoreFailed):
             stored.public.domain.label(0)  # type: ignore[union-attr]
-    asked: list[str] = []
+    requests: list[str] = []
     monkeypatch.setattr(
-        two.store._store, "get", lambda name, path: (asked.append(name), get(name, path))
+        two.store._store, "get", lambda name, path: (requests.append(name), get(name, path))
     )
     assert two.names() == two.names() == ["a", "b", "c", "d"]
-    found = two.datasets.find("graph")
-    assert found is not None
-    assert found.names is not None
-    assert found.names.at_hand
-    assert len(asked) == len(set(asked)) == 3
+    dataset = two.datasets.find("graph")
+    assert dataset is not None
+    assert dataset.names is not None
+    assert dataset.names.at_hand
+    assert len(requests) == len(set(requests)) == 3
 
 
 def test_a_list_that_is_lost_is_the_stores_failure(world: World, replicas: list[Replica]) -> None:
@@ -582,7 +585,7 @@ def test_what_was_closed_counts_as_used_until_then(
     for value, name in enumerate("abc", start=1):
         register(world, one, name, GraphDomain(4, 3))
         one.publish(world, name, value)
-    monkeypatch.setattr(opened, "MOST", 1)
+    monkeypatch.setattr(open_records, "MOST", 1)
     reading = two.records("a")
     two.records("b")
     for path in (two.files.root / "store" / "arrays").rglob("*"):

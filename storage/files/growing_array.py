@@ -1,7 +1,7 @@
-"""Arrays that grow on the disk: what an upload holds need not fit in memory.
+"""Arrays that grow on the disk, so that an upload need not fit in memory.
 
-The file has no name from its first byte on, so nothing of it outlives the process; the array is a
-mapping of it, which the system writes back to the disk when memory is short.
+The file has no name from its first byte on, so nothing of it outlives the process. The array is a
+mapping of the file, which the system writes back to the disk when memory is short.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class GrowingArray:
-    """One array of one dimension, in a nameless file of ``folder``."""
+    """An array of one dimension in a nameless file of ``folder``."""
 
     def __init__(self, folder: Path | None, dtype: DTypeLike) -> None:
         self._dtype, self._length = np.dtype(dtype), 0
@@ -28,13 +28,13 @@ class GrowingArray:
         self._length += len(values)
 
     def extend(self, length: int) -> NDArray[Any]:
-        """Add so many zeros, and see all."""
+        """Append ``length`` zeros. Returns the whole array."""
         self._length += length
         self._file.truncate(self._length * self._dtype.itemsize)
-        return self.seen()
+        return self.array()
 
-    def seen(self) -> NDArray[Any]:
-        """All that was added, mapped; what is written to it stays with it."""
+    def array(self) -> NDArray[Any]:
+        """All values, mapped; a write to the array changes the file."""
         self._file.flush()
         if not self._length:
             return np.zeros(0, self._dtype)
@@ -43,11 +43,11 @@ class GrowingArray:
 
 
 def sorted_copy(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:
-    """The same in ascending order: a file of its own, sorted where it lies."""
+    """The values in ascending order, in a file of their own that is sorted in place."""
     copy = GrowingArray(folder, values.dtype)
     for part in pieces(values):
         copy.append(part)
-    ordered = copy.seen()
+    ordered = copy.array()
     ordered.sort()
     return ordered
 

@@ -8,9 +8,8 @@ import pytest
 
 from mechanisms.model.domains import Domain, PrefixDomain
 from mechanisms.model.records import PrefixRecords
-from storage.records import opened
 from storage.records.data_folder import Files
-from storage.records.opened import OpenRecords
+from storage.records.open_records import MOST, OpenRecords
 
 DOMAIN = PrefixDomain((1.0, 2.0, 3.0))
 
@@ -24,7 +23,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         folders.append(f"{folder.parent.name}/{folder.name}")
         return PrefixRecords(int(folder.name))
 
-    monkeypatch.setattr(opened, "open_records", open_records)
+    monkeypatch.setattr("storage.records.open_records.open_records", open_records)
     return folders
 
 
@@ -53,7 +52,7 @@ def test_what_is_removed_is_closed(tmp_path: Path, read: list[str]) -> None:
 
 def test_so_many_datasets_stay_open(tmp_path: Path, read: list[str]) -> None:
     records = OpenRecords(Files(tmp_path))
-    for dataset in range(opened.MOST + 1):
+    for dataset in range(MOST + 1):
         records.get(dataset, 1, DOMAIN)
     read.clear()
     records.get(1, 1, DOMAIN)
