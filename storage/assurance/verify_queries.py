@@ -23,12 +23,12 @@ from storage.journal.layouts import ENDING, ENDING_OF_ATTEMPT, REQUEST
 from storage.journal.layouts import RELEASE as RELEASED_SUBJECT
 
 RUNNING, SETTLED, RELEASED, ABANDONED = range(4)
-#: No release instant lies further ahead of the moment at which its answer was stored.
+#: The longest time from the storing of an answer to its release instant.
 LATEST_US = 7 * 86_400 * 1_000_000
 
 
-class Asked(NamedTuple):
-    """A query's row, and its settlement's where there is one."""
+class QueryRecord(NamedTuple):
+    """The row of a query, with its settlement if there is one."""
 
     id: bytes
     analyst_id: int
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     s_digest: Any
 
 
-class Made(NamedTuple):
+class QueryEntry(NamedTuple):
     """An entry that names a query."""
 
     id: bytes
@@ -70,11 +70,11 @@ class Made(NamedTuple):
 _q, _e, _s = query.c, entry.c, settlement.c
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id),
-    *(_q[name] for name in Asked._fields[1:-4]),
+    *(_q[name] for name in QueryRecord._fields[1:-4]),
     *(_s.attempt, _s.answer_hash, _s.at_us, _s.digest),
 ).select_from(query.outerjoin(settlement, _s.query_id == _q.id))
 _ENTRIES: Select[Any] = select(
-    uuid_bytes(_e.query_id), *(_e[name] for name in Made._fields[1:])
+    uuid_bytes(_e.query_id), *(_e[name] for name in QueryEntry._fields[1:])
 ).where(_e.query_id.is_not(None))
 
 _REQUEST = struct.Struct(">I20sI16sIqIq")
@@ -87,27 +87,30 @@ Accounts = dict[tuple[int, int, int], int]
 
 
 def check_queries(
-    connection: Connection, chains: Chains, asked: ColumnElement[bool] | None, now_us: int | None
+    connection: Connection,
+    chains: Chains,
+    concerned: ColumnElement[bool] | None,
+    now_us: int | None,
 ) -> Bad | None:
-    """The first query, charge or settlement that has no counterpart, or another than it should.
+    """The first query, charge or settlement without its counterpart, or with a wrong one.
 
-    ``asked``: only these queries, which are those of ``chains``. ``now_us``: take answers that are
-    to be seen after it for running.
+    ``concerned``: the condition for the queries of ``chains``. ``now_us``: a query with a later
+    release instant counts as running.
     """
     queries = _QUERIES.order_by(_q.id)
     entries = _ENTRIES.order_by(_e.query_id, _e.account_id, _e.kind)
-    if asked is not None:
-        queries = queries.where(asked)
+    if concerned is not None:
+        queries = queries.where(concerned)
         entries = entries.where(chains.entries_of_accounts())
     elif orphan := _orphan(connection):
         return orphan
     checker = _Checker(connection, chains, now_us)
-    charged = _grouped(map(Made._make, streamed(connection, entries)))
+    charged = _grouped(map(QueryEntry._make, streamed(connection, entries)))
     following = next(charged, None)
-    for row in map(Asked._make, streamed(connection, queries)):
+    for row in map(QueryRecord._make, streamed(connection, queries)):
         if following is not None and following[0] < row.id:
             break
-        own: list[Made] = []
+        own: list[QueryEntry] = []
         if following is not None and following[0] == row.id:
             own, following = following[1], next(charged, None)
         if bad := checker.check(row, own):
@@ -125,9 +128,9 @@ def _orphan(connection: Connection) -> Bad | None:
     return None if id is None else Bad("settlement", _name(id), "belongs to no query")
 
 
-def _grouped(rows: Iterator[Made]) -> Iterator[tuple[bytes, list[Made]]]:
+def _grouped(rows: Iterator[QueryEntry]) -> Iterator[tuple[bytes, list[QueryEntry]]]:
     """The rows of each query together."""
-    group: list[Made] = []
+    group: list[QueryEntry] = []
     for row in rows:
         if group and group[0].id != row.id:
             yield group[0].id, group
@@ -138,7 +141,7 @@ def _grouped(rows: Iterator[Made]) -> Iterator[tuple[bytes, list[Made]]]:
 
 
 class _Checker:
-    """What is the same for all queries, and the sums that only the last one completes."""
+    """The values that all queries share, and the sums that the last query completes."""
 
     def __init__(self, connection: Connection, chains: Chains, now_us: int | None) -> None:
         self._chains, self._now_us = chains, now_us
@@ -148,17 +151,17 @@ class _Checker:
         }
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
-        #: What analysts were charged for before their account over all datasets was opened.
+        #: The charges of analysts before their account over all datasets was opened.
         self._before: dict[int, list[int]] = defaultdict(lambda: [0, 0])
 
-    def check(self, row: Asked, entries: list[Made]) -> Bad | None:
-        """Why this query is bad, or None."""
+    def check(self, row: QueryRecord, entries: list[QueryEntry]) -> Bad | None:
+        """The contradiction of a query, or None."""
         reason = self._charges(row, entries) or _working(row, self._versions)
         if reason is None:
             reason = self._ending(row)
         return None if reason is None else Bad("query", _name(row.id), reason)
 
-    def _charges(self, row: Asked, entries: list[Made]) -> str | None:
+    def _charges(self, row: QueryRecord, entries: list[QueryEntry]) -> str | None:
         own = row.dataset_id, row.analyst_id
         if own not in self._own:
             self._own[own] = self._accounts_of(*own)
@@ -172,7 +175,7 @@ class _Checker:
                 charged += 1
                 if d_eps != eps or d_delta != delta:
                     return f"was charged another amount to account {account}"
-                # What was running when an account over all was opened was charged to it then.
+                # Opening an account over all datasets charges the running queries to it.
                 if at_us != created_us and not (
                     account == overall and at_us == self._chains.opened_us[account]
                 ):
@@ -191,7 +194,7 @@ class _Checker:
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
-        # One entry of a kind an account: a constraint of the table, and the chain's digests.
+        # One entry per kind and account: by a constraint of the table and by the chain's digests.
         if released != (charged if state == RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         return None if charged == len(expected) else self._missing(row, entries, expected, overall)
@@ -202,11 +205,15 @@ class _Checker:
         return ids, self._accounts.get(keys[1])
 
     def _missing(
-        self, row: Asked, entries: list[Made], expected: frozenset[int], overall: int | None
+        self,
+        row: QueryRecord,
+        entries: list[QueryEntry],
+        expected: frozenset[int],
+        overall: int | None,
     ) -> str | None:
-        charged = {made.account_id for made in entries if made.kind == CHARGE}
+        charged = {entry.account_id for entry in entries if entry.kind == CHARGE}
         for id in expected - charged:
-            # The account over all datasets was opened with the sum of what had been charged.
+            # The account over all datasets was opened with the sum of all earlier charges.
             if id != overall:
                 return f"was never charged to account {id}"
             if row.state != RELEASED:
@@ -214,7 +221,7 @@ class _Checker:
                 self._before[id][1] += row.delta_a
         return None
 
-    def _ending(self, row: Asked) -> str | None:
+    def _ending(self, row: QueryRecord) -> str | None:
         if row.state == ABANDONED:
             return "was given up, which no statement of the ledger does"
         if row.state == RUNNING:
@@ -243,7 +250,7 @@ class _Checker:
         return None
 
     def carried(self) -> Bad | None:
-        """Accounts over all datasets were opened with what had been charged, to the last unit."""
+        """Accounts over all datasets must be opened with the exact sum of earlier charges."""
         recharged: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         for id, row in self._chains.rows.items():
             if row.rank == AccountRank.ANALYST_ON_DATASET:
@@ -260,8 +267,8 @@ class _Checker:
         return None
 
 
-def _working(row: Asked, versions: set[tuple[Any, ...]]) -> str | None:
-    """What must hold of attempts and versions however far the query is."""
+def _working(row: QueryRecord, versions: set[tuple[Any, ...]]) -> str | None:
+    """The conditions on attempts and versions in every state of a query."""
     if (row.dataset_id, row.dataset_version) not in versions:
         return "reads a version that was never published"
     # Moments are compared for equality only: a clock may be set back.
@@ -272,7 +279,7 @@ def _working(row: Asked, versions: set[tuple[Any, ...]]) -> str | None:
     return None
 
 
-def packed_subject(row: Asked) -> bytes:
+def packed_subject(row: QueryRecord) -> bytes:
     """``storage.journal.layouts.request_subject`` of a query's row."""
     key = row.idem_key.encode()
     packed = _REQUEST.pack(20, REQUEST, 16, row.id, 8, row.analyst_id, 8, row.dataset_id)
@@ -282,30 +289,30 @@ def packed_subject(row: Asked) -> bytes:
     ).digest()
 
 
-def _is_ending(row: Asked) -> bool:
+def _is_ending(row: QueryRecord) -> bool:
     digest: bytes = row.s_digest
     return digest == packed_ending(row) or digest == packed_ending_before(row)
 
 
-def packed_ending(row: Asked) -> bytes:
+def packed_ending(row: QueryRecord) -> bytes:
     """``storage.journal.layouts.ending_digest`` of a settled query's row."""
     packed = _ENDING.pack(*_ending_of(row, ENDING_OF_ATTEMPT))
     return sha256(packed + _WORKING.pack(8, row.attempt_us, 8, row.lease_until)).digest()
 
 
-def packed_ending_before(row: Asked) -> bytes:
-    """The same of one that was settled before attempts and leases were bound."""
+def packed_ending_before(row: QueryRecord) -> bytes:
+    """``packed_ending`` in the layout without attempt and lease, of older settlements."""
     return sha256(_ENDING.pack(*_ending_of(row, ENDING))).digest()
 
 
-def _ending_of(row: Asked, name: bytes) -> tuple[Any, ...]:
+def _ending_of(row: QueryRecord, name: bytes) -> tuple[Any, ...]:
     return (
         *(19, name, 16, row.id, 8, row.attempt, 8, row.dataset_version),
         *(8, row.answer_status, 32, row.answer_hash, 8, row.settled_us, 8, row.release_us),
     )
 
 
-def packed_release(row: Asked) -> bytes:
+def packed_release(row: QueryRecord) -> bytes:
     """``storage.journal.layouts.release_subject`` of a released query's row."""
     return sha256(
         _RELEASE.pack(20, RELEASED_SUBJECT, 16, row.id, 8, row.dataset_version, 8, row.lease_until)
