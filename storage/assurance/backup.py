@@ -1,8 +1,8 @@
-"""A consistent copy of everything while the service goes on, and one that cannot un-spend.
+"""Copies ledger, heads and records consistently while the service goes on.
 
-The copy of the ledger is frozen in itself: wherever it is put back, it takes no charge until an
-operator has accepted what it does not know. The file of published heads is told of that moment, so
-that only heads which went on after the backup can say what was charged since.
+Danger: a restored copy must give no budget back. All its accounts are frozen, so it takes no charge
+until an operator accepts the charges that it lacks. The file of published heads records the moment
+of the freeze, so that only heads from after the backup count as evidence of later charges.
 
     DEST/privypurse.db   the ledger, frozen      DEST/heads.log   heads published until then
     DEST/datasets/…      node lists, and the versions that queries of the copy may read
@@ -17,12 +17,13 @@ from contextlib import closing
 from pathlib import Path
 from secrets import token_hex
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, select
 
 from storage.assurance.heads import HeadsLog
+from storage.catalogue.versions import IS_IN_USE
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.tables import budget_account, dataset, dataset_version, query
+from storage.database.tables import budget_account, dataset, dataset_version
 from storage.errors import StorageError, UnusableDatabase
 from storage.files.folders import make_folder, sync_folder
 from storage.ledger.freezing import freeze
@@ -35,13 +36,13 @@ ATTEMPTS = 5
 
 
 class DestinationTaken(StorageError):
-    """A backup never writes over anything."""
+    """The destination exists: a backup replaces nothing."""
 
 
 def back_up(database: Database, data: Path | None, log: HeadsLog, destination: Path) -> None:
     """Copy ledger, heads and prepared records into a new folder ``destination``, 0700.
 
-    ``data`` None: the records are in a store, and are copied by its own means.
+    ``data`` None: the records are in a store and are copied with the tools of the store.
 
     Raises: DestinationTaken; UnusableDatabase for a ledger on PostgreSQL, which has its own tools.
     """
@@ -50,7 +51,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
     if destination.exists():
         raise DestinationTaken("the destination exists already")
     for attempt in range(ATTEMPTS):
-        # A folder of its own until it is whole: a backup that was cut short is none.
+        # Another name until the copy is whole: an interrupted backup must not look like one.
         unfinished = destination.with_name(f".{destination.name}.{token_hex(8)}")
         make_folder(unfinished)
         try:
@@ -68,7 +69,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
 def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) -> None:
     source = database.engine.url.database
     assert source is not None
-    # The heads first: they must not know more than the copy, or it would be behind its own heads.
+    # The heads first: later heads would show that the copy went backwards.
     if log.path.exists():
         shutil.copyfile(log.path, folder / HEADS)
         (folder / HEADS).chmod(0o600)
@@ -85,7 +86,7 @@ def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) ->
     for id, name in folders:
         assert data is not None
         part = Path("datasets") / str(id)
-        # A folder of node lists is there only where nodes have names.
+        # A folder of node lists exists only if nodes have names.
         if name != NODES or (data / part / name).exists():
             make_folder(folder / part)
             shutil.copytree(data / part / name, folder / part / name)
@@ -94,10 +95,10 @@ def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) ->
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """One moment of a database that is being written, by SQLite's own backup."""
+    """Copies one moment of a database in use, by the backup of SQLite."""
     target.touch(0o600)
     with closing(sqlite3.connect(source)) as reading, closing(sqlite3.connect(target)) as writing:
-        # All pages in one step: a step that lets writers in between would begin again for ever.
+        # All pages in one step: with writers between steps, the backup would restart endlessly.
         reading.backup(writing, pages=-1)
 
 
@@ -108,21 +109,18 @@ def _freeze_all(connection: Connection) -> int:
 
 
 def _folders(connection: Connection) -> list[tuple[int, str]]:
-    """Folders of datasets that the copy refers to: node lists, and versions that are still read."""
-    d, v, q = dataset.c, dataset_version.c, query.c
-    opened = exists().where(
-        q.dataset_id == v.dataset_id, q.dataset_version == v.version, q.state == 0
-    )
+    """The folders that the copy refers to: node lists, and versions that queries may read."""
+    d, v = dataset.c, dataset_version.c
     read = select(v.dataset_id, v.version).join_from(dataset_version, dataset, d.id == v.dataset_id)
     versions = connection.execute(
-        read.where(v.removed_us.is_(None), (v.version == d.version) | opened)
+        read.where(v.removed_us.is_(None), (v.version == d.version) | IS_IN_USE)
     )
     ids = connection.execute(select(d.id)).scalars()
     return [(id, NODES) for id in ids] + [(id, str(version)) for id, version in versions]
 
 
 def _seal(folder: Path) -> None:
-    """For its owner alone, and there after a power cut."""
+    """Restrict the modes to the owner, and sync all files and folders."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
         if path.is_dir():

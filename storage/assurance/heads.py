@@ -1,11 +1,11 @@
-"""Heads of accounts published outside the database: what shows that a ledger went backwards.
+"""Heads of accounts published outside the database, as evidence that a ledger went backwards.
 
-    DIR/heads.log   one line of JSON a publication, appended and synced before it counts; now and
-                    then replaced by a shorter file that says the same
+    DIR/heads.log   one line of JSON per published state, appended and synced before it counts;
+                    a long file is replaced by a shorter one with the same content
 
-A chain proves that nothing inside it was changed, not that nothing was cut off its end. So every
-process writes down (account, seq, head, charged) in a second place: a database that later knows
-less than that has forgotten. Processes of one host may share the file.
+A chain proves that no entry inside it was changed, but not that its last entries are present. So
+every process writes (account, seq, head, charged) to a second place. A database that is behind
+that file has lost entries. Processes of one host may share the file.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any
 from accounting.privacy_loss import PrivacyLoss
 from storage.files.folders import make_folder, sync_folder
 
-#: A file may have so many bytes, or so many for each account, before it is made shorter.
+#: Bytes of a file, and bytes per account, above which the file is compacted.
 LONG, EACH = 2**20, 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """An account as it stood when it was published."""
+    """The state of an account when it was published."""
 
     account: int
     seq: int
@@ -39,59 +39,59 @@ class Published:
 
 
 class HeadsLog:
-    """One file of published heads, and what is known from it so far."""
+    """One file of published heads, and the states read from it so far."""
 
     def __init__(self, path: Path, long: int = LONG) -> None:
         self.path, self._long = path, long
         self._forget()
 
     def _forget(self) -> None:
-        #: The furthest state of each account that was ever published and not given up.
+        #: The furthest published state of each account that no operator has superseded.
         self.published: dict[int, Published] = {}
-        #: Accounts that an operator has accepted to be gone.
+        #: Accounts whose loss an operator has accepted.
         self.gone: set[int] = set()
-        #: Moments of freezes that happened while this file was the one in use, microseconds.
+        #: Moments of freezes while this file was in use, microseconds.
         self.marks: set[int] = set()
-        #: Whole lines that cannot be read: a damaged file.
+        #: The number of complete lines that cannot be read, because the file is damaged.
         self.damaged = 0
         self._read_to = 0
         self._first = b""
 
     def refresh(self) -> None:
-        """Read what this and other processes have appended since the last look."""
+        """Read the lines that this and other processes have appended since the last call."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
             first = file.readline()
             if first != self._first and _is_start(first):
-                # Another file took the place of the one read so far: it says all that one said.
+                # A shorter file with the same content has replaced the file.
                 self._forget()
                 self._first = first
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # being written, or cut off by a crash: it was never relied on
+                    break  # being written, or cut off by a crash: no caller relied on it
                 self._read_to += len(line)
                 self._take(line)
 
     def publish(self, states: Iterable[Published], at_us: int) -> None:
-        """Write states down; they are on disk when this returns."""
+        """Append states. They are on disk when this returns."""
         self._append([_encode("head", state, at_us) for state in states])
         if self._is_long(self.path.stat().st_size):
-            # Append-only by the will of the operator: then it grows.
+            # An operator may have made the file append-only: then it grows.
             with suppress(PermissionError):
                 self._compact(at_us)
 
     def accept(self, states: Iterable[Published], gone: Iterable[Published], at_us: int) -> None:
-        """Give up what was published: accounts go on from ``states``, and some are gone.
+        """Supersede the published states: accounts go on from ``states``, and some are ``gone``.
 
-        What was charged to those stays known, should their number ever be given again.
+        The charges of the latter stay in the file, in case their numbers are used again.
         """
         accepted = [_encode("accepted", state, at_us) for state in states]
         self._append(accepted + [_encode("gone", state, at_us) for state in gone])
 
     def mark(self, freezes_us: Iterable[int]) -> None:
-        """Say that the file knows what was charged after these freezes."""
+        """Record that this file has the charges after these freezes."""
         self._append([_checked({"kind": "freeze", "at": at_us}) for at_us in sorted(freezes_us)])
 
     def _append(self, lines: list[bytes]) -> None:
@@ -99,7 +99,7 @@ class HeadsLog:
             return
         with self._locked() as descriptor:
             size = os.fstat(descriptor).st_size
-            # What a crash cut off becomes a line of its own, so that it cannot spoil the next one.
+            # An incomplete line is ended first, so that it cannot damage the next one.
             torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
             _write(descriptor, (b"\n" if torn else b"") + b"".join(lines))
             os.fsync(descriptor)
@@ -109,12 +109,12 @@ class HeadsLog:
         return size > max(self._long, EACH * (len(self.published) + len(self.marks)))
 
     def _compact(self, at_us: int) -> None:
-        """Replace a file that has grown long by one with the last state of each account."""
+        """Replace a long file by one with the last state of each account."""
         with self._locked() as old:
-            # Nobody appends now, so what is read here is all that was ever relied on.
+            # The lock excludes other writers, so this reads all lines that count.
             self.refresh()
             if not self._is_long(os.fstat(old).st_size):
-                return  # another process was faster
+                return  # another process has replaced it
             start = _checked({"kind": "start", "at": at_us, "token": secrets.token_hex(8)})
             lines = [start, *(_damaged_lines(self.path) if self.damaged else [])]
             lines += [_checked({"kind": "freeze", "at": freeze}) for freeze in sorted(self.marks)]
@@ -130,7 +130,7 @@ class HeadsLog:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            # Whole and on disk before it has the name: a crash leaves the one file or the other.
+            # Synced before the rename, so a crash leaves the old file or the new one.
             os.replace(shorter, place)
             sync_folder(place.parent)
         self.refresh()
@@ -144,7 +144,7 @@ class HeadsLog:
             descriptor = os.open(self.path, flags, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # While this waited, a shorter file may have taken the name: nobody reads the old.
+                # A shorter file may have replaced this one meanwhile: no process reads the old.
                 if not os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
                     continue
                 if fresh:
@@ -169,9 +169,9 @@ class HeadsLog:
         except (ValueError, KeyError, TypeError):
             self.damaged += bool(line.strip())
             return
-        known = self.published.get(state.account)
-        # Two processes may write out of order: only further states replace what is known.
-        if kind == "accepted" or known is None or state.seq > known.seq:
+        last = self.published.get(state.account)
+        # Processes may write out of order, so only a later state replaces another.
+        if kind == "accepted" or last is None or state.seq > last.seq:
             self.published[state.account] = state
         if kind == "gone":
             self.gone.add(state.account)
@@ -180,7 +180,7 @@ class HeadsLog:
 
 
 def read_heads(path: Path) -> dict[int, Published]:
-    """The furthest published state of every account in a file, but for those accepted to be gone.
+    """The furthest published state of every account in a file, without accounts that are gone.
 
     Raises: FileNotFoundError.
     """
@@ -192,14 +192,14 @@ def read_heads(path: Path) -> dict[int, Published]:
 
 
 def _is_start(line: bytes) -> bool:
-    """Whether a file that begins with this line replaced a longer one."""
+    """True for the first line of a file that replaced a longer one."""
     with suppress(ValueError):
         return bool(_decode(line)["kind"] == "start")
     return False
 
 
 def _damaged_lines(path: Path) -> Iterator[bytes]:
-    """The lines that cannot be read: evidence, so they are kept."""
+    """The lines that cannot be read. They stay in the file as evidence."""
     with path.open("rb") as file:
         for line in file:
             try:
@@ -224,7 +224,7 @@ def _encode(kind: str, state: Published, at_us: int) -> bytes:
 
 
 def _checked(fields: dict[str, Any]) -> bytes:
-    """A line that tells by its own sum whether it is whole."""
+    """A line with a checksum of its own."""
     text = json.dumps(fields, separators=(",", ":")).encode()
     return text[:-1] + b',"sum":"' + sha256(text).hexdigest()[:16].encode() + b'"}\n'
 

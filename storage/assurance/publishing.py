@@ -1,7 +1,7 @@
-"""Keeping the published heads, and freezing what stands before them.
+"""Publishes the heads of accounts, and freezes accounts that are behind their published heads.
 
-One look compares every account with what was published of it, by any process: it must have moved
-on through the very head that was published. Then what has moved on is published in its turn.
+``look`` compares every account with its published state, of any process: the chain of the account
+must contain the published head. Then it publishes the accounts that have new entries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from storage.database.database import Database
 from storage.database.tables import budget_account, entry
 from storage.ledger.freezing import freeze, frozen_at
 
-#: How many heads one statement asks for.
+#: The number of heads that one statement reads.
 AT_ONCE = 500
 
 _a, _e = budget_account.c, entry.c
@@ -27,13 +27,13 @@ _ACCOUNTS: Select[Any] = select(
 
 
 class Publisher:
-    """Watches the accounts of one database against one file; ``look`` is for one thread."""
+    """Compares the accounts of one database with one file. Only one thread may call ``look``."""
 
     def __init__(self, database: Database, log: HeadsLog) -> None:
         self._database, self._log = database, log
 
     def on_disconnect(self, wake: Any) -> None:
-        """Have ``wake`` called when a connection is lost: another server may answer next."""
+        """Call ``wake`` when a connection is lost, because another server may answer next."""
 
         def lost(context: Any) -> None:
             if context.is_disconnect:
@@ -42,9 +42,9 @@ class Publisher:
         event.listen(self._database.engine, "handle_error", lost)
 
     def look(self) -> list[int]:
-        """Compare, freeze what went backwards, publish the rest; the accounts newly frozen.
+        """Compare, freeze accounts that went backwards, publish the rest.
 
-        Raises: Busy, OSError: then nothing is relied on that was not there before.
+        Returns the newly frozen accounts. Raises: Busy, OSError; then no new state counts.
         """
         self._log.refresh()
         with self._database.read() as connection:
@@ -58,25 +58,25 @@ class Publisher:
         return []
 
     def any_frozen(self) -> bool:
-        """Whether an account is frozen, since when and why ever."""
+        """True if an account is frozen, for any reason."""
         frozen = select(_a.id).where(_a.frozen == 1).limit(1)
         with self._database.read() as connection:
             return connection.execute(frozen).first() is not None
 
     def _has_moved(self, row: Row[Any]) -> bool:
-        known = self._log.published.get(row.id)
-        return known is None or row.seq > known.seq
+        last = self._log.published.get(row.id)
+        return last is None or row.seq > last.seq
 
     def _gone_back(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
-        """The accounts that are not where they were, or beyond; all, when one is missing.
+        """The accounts whose chains lack the published head; all accounts if one is missing.
 
-        An account that is gone was opened after what the database remembers: so much is forgotten
-        that no other account can be trusted to be complete either.
+        A missing account was opened after the state that the database went back to. Then entries
+        of every other account may be missing too.
         """
         published = self._log.published
-        known = {row.id for row in rows}
-        if not set(published) <= known | self._log.gone:
-            return sorted(known)
+        present = {row.id for row in rows}
+        if not set(published) <= present | self._log.gone:
+            return sorted(present)
         back, beyond = [], []
         for row in rows:
             state = published.get(row.id)
@@ -93,22 +93,22 @@ class Publisher:
         frozen = self._database.write(lambda connection: freeze(connection, accounts, at_us))
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
-        # This file knows more than the database, so it can say what was charged in between.
+        # The file is ahead of the database, so it has the charges in between.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen
 
 
 def _forked(connection: Connection, states: Sequence[Published]) -> list[int]:
-    """Those that passed the published number of entries without passing the published head."""
+    """The states whose number of entries an account has passed without the published head."""
     forked = []
     for start in range(0, len(states), AT_ONCE):
         some = states[start : start + AT_ONCE]
         heads = select(_e.account_id, _e.head).where(
             tuple_(_e.account_id, _e.seq).in_([(state.account, state.seq) for state in some])
         )
-        found = {row.account_id: row.head for row in connection.execute(heads)}
-        forked += [state.account for state in some if found.get(state.account) != state.head]
+        stored = {row.account_id: row.head for row in connection.execute(heads)}
+        forked += [state.account for state in some if stored.get(state.account) != state.head]
     return forked
 
 

@@ -1,4 +1,4 @@
-"""A receipt is the head of the entry that charged a query: here it is found in its chain again."""
+"""Checks receipts. A receipt is the head of the entry that charged a query."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from storage.ledger.entry_pages import EntryRow, entry_with_head
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The entry a receipt stands for. ``first_bad``: why its account's chain does not hold."""
+    """The entry of a receipt. ``first_bad``: the first contradiction in its account's chain."""
 
     entry: EntryRow
     first_bad: Bad | None
 
 
 def check_receipt(database: Database, head: bytes) -> Receipt | None:
-    """Recompute the chain of the account that has an entry with this head; None: none has."""
+    """Recompute the chain of the account with this head. Returns None if there is no such head."""
     with snapshot(database) as connection:
-        found = entry_with_head(connection, head)
-        if found is None:
+        entry = entry_with_head(connection, head)
+        if entry is None:
             return None
-        own = budget_account.c.id == found.account_id
+        own = budget_account.c.id == entry.account_id
         rows = {row.id: row for row in connection.execute(select(budget_account).where(own))}
-        return Receipt(found, check_chains(connection, Chains(rows, own), None))
+        return Receipt(entry, check_chains(connection, Chains(rows, own), None))

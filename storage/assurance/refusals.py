@@ -1,7 +1,7 @@
-"""How often queries were refused: per analyst, dataset, type and hour, beside the ledger.
+"""Counts of refused queries per analyst, dataset, type and hour, beside the ledger.
 
-A refusal must cost nothing, so it is counted in memory and written later; a crash loses the counts
-of a few seconds and nothing else.
+A refusal must not cost a write, so it is counted in memory and written later. A crash loses the
+counts of a few seconds and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from storage.database.database import Database
 from storage.database.tables import refusal, users
 
 HOUR_US = 3_600 * 1_000_000
-#: Kinds of refusals held in memory at once; further ones are not counted before the next write.
+#: Kinds of refusals in memory; further kinds are not counted before the next write.
 MOST = 10_000
 
 _r = refusal.c
@@ -25,7 +25,7 @@ _r = refusal.c
 
 @dataclass(frozen=True, slots=True)
 class RefusalRow:
-    """``refusals`` of one ``type`` within the hour that began at ``hour_us``."""
+    """``refusals``: their number, of one ``type`` within the hour from ``hour_us`` on."""
 
     analyst: str
     dataset: str
@@ -43,14 +43,14 @@ class Refusals:
         self._lock = threading.Lock()
 
     def count(self, analyst_id: int, dataset: str, type: str) -> None:
-        """Note one refusal; ``dataset`` is "" for what the analyst may not see."""
+        """Count one refusal; ``dataset`` is "" if the analyst may not see the dataset."""
         key = (analyst_id, dataset, type)
         with self._lock:
             if len(self._counts) < MOST or key in self._counts:
                 self._counts[key] += 1
 
     def write(self) -> None:
-        """Add what was counted since the last time. Raises: Busy; the counts are kept then."""
+        """Add the counts since the last call. Raises: Busy; then the counts stay in memory."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         if not counts:
@@ -64,15 +64,15 @@ class Refusals:
             raise
 
     def since(self, hour_us: int) -> list[RefusalRow]:
-        """What was counted in the hours from ``hour_us`` on, the latest first."""
-        wanted = (
+        """The counts of the hours from ``hour_us`` on, the latest first."""
+        statement = (
             select(users.c.name, _r.dataset, _r.type, _r.hour_us, _r.refusals)
             .join_from(refusal, users, users.c.id == _r.analyst_id)
             .where(_r.hour_us >= hour_us)
             .order_by(_r.hour_us.desc(), users.c.name, _r.dataset, _r.type)
         )
         with self._database.read() as connection:
-            return [RefusalRow(*row) for row in connection.execute(wanted)]
+            return [RefusalRow(*row) for row in connection.execute(statement)]
 
 
 def _add(connection: Connection, counts: Counter[tuple[int, str, str]], hour_us: int) -> None:
@@ -81,16 +81,7 @@ def _add(connection: Connection, counts: Counter[tuple[int, str, str]], hour_us:
     key = ["analyst_id", "dataset", "type", "hour_us"]
     more = {"refusals": _r.refusals + added.excluded.refusals}
     statement = added.on_conflict_do_update(index_elements=key, set_=more)
-    # In the order of the key: two processes that count alike never wait for each other in turn.
-    for analyst_id, dataset, type in sorted(counts):
-        number = counts[analyst_id, dataset, type]
-        connection.execute(
-            statement,
-            {
-                "analyst_id": analyst_id,
-                "dataset": dataset,
-                "type": type,
-                "hour_us": hour_us,
-                "refusals": number,
-            },
-        )
+    # Sorted by key: concurrent processes write rows in one order and cannot deadlock.
+    for counted, number in sorted(counts.items()):
+        row = dict(zip(key, (*counted, hour_us), strict=True))
+        connection.execute(statement, {**row, "refusals": number})

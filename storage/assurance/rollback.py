@@ -1,7 +1,7 @@
-"""A ledger that went backwards: it is frozen until an operator accepts what was lost.
+"""The end of a freeze: an operator accepts that a ledger went backwards.
 
-Accepting charges again what the published heads say was charged, so a restore gives nothing back.
-Both the freeze and its end are entries, made with nobody's key: their actor is 0, the operator.
+Accepting charges the amounts of the published heads again, so a restore gives no budget back.
+A freeze and its end are entries without a user: their actor is 0, the operator.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _FROZEN = (
 
 
 class HeadsTooOld(StorageError):
-    """The published heads do not reach beyond the backup: what was charged later is unknown."""
+    """The published heads do not reach beyond the backup, so later charges are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """One account that takes charges again, and what was charged to it anew.
+    """One account that takes charges again, and the amount that was charged to it again.
 
-    ``dataset`` is None where it ranges over all of them, ``analyst`` where it is a dataset's cap.
+    ``dataset`` is None for an account over all datasets, ``analyst`` for the cap of a dataset.
     """
 
     account: int
@@ -50,13 +50,13 @@ class Accepted:
 
 
 def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> list[Accepted]:
-    """Unfreeze every frozen account, charged at least what was published of it.
+    """Unfreeze every frozen account, with at least its published charges.
 
     Args:
         heads_lost: there are no heads from after the backup. Every frozen account is then charged
-            up to its limit, because nobody knows what was charged in between.
+            up to its limit, because the charges in between are unknown.
 
-    Raises: HeadsTooOld when ``log`` was not in use when the accounts were frozen.
+    Raises: HeadsTooOld if ``log`` was not in use when the accounts were frozen.
     """
     log.refresh()
 
@@ -69,18 +69,18 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             charged = PrivacyLoss(row.charged_eps_n, row.charged_delta_a)
             limit = PrivacyLoss(row.lim_eps_n, row.lim_delta_a)
             published = log.published.get(row.id)
-            wanted = charged if published is None else _larger(charged, published.charged)
+            total = charged if published is None else _larger(charged, published.charged)
             if heads_lost:
-                wanted = _larger(wanted, limit)
-            states.append(_unfreeze(connection, row.id, charged, limit, wanted))
-            done.append(Accepted(row.id, row.dataset, row.analyst, wanted - charged))
+                total = _larger(total, limit)
+            states.append(_unfreeze(connection, row.id, charged, limit, total))
+            done.append(Accepted(row.id, row.dataset, row.analyst, total - charged))
         if done:
             detail = {"accounts": len(done), "heads_lost": heads_lost}
             audit.record(connection, OPERATOR, "ledger.accept_rollback", "ledger", detail)
-        known = set(connection.execute(select(_a.id)).scalars())
-        gone = [state for id, state in sorted(log.published.items()) if id not in known]
-        # Before the commit: whoever compares in between must not freeze the accounts once more.
-        # Without the commit they stay frozen, and nothing published is charged less for it.
+        present = set(connection.execute(select(_a.id)).scalars())
+        gone = [state for id, state in sorted(log.published.items()) if id not in present]
+        # Before the commit: a process that compares in between must not freeze the accounts again.
+        # If the commit fails they stay frozen, and no published charge is lost.
         log.accept(states, gone, connection.execute(select(now_us())).scalar_one())
         return done
 
@@ -88,24 +88,24 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
 
 
 def _unfreeze(
-    connection: Connection, id: int, charged: PrivacyLoss, limit: PrivacyLoss, wanted: PrivacyLoss
+    connection: Connection, id: int, charged: PrivacyLoss, limit: PrivacyLoss, total: PrivacyLoss
 ) -> Published:
-    """Charge the account up to ``wanted``, under a limit that holds it, and let it go on."""
+    """Charge the account up to ``total``, raise its limit to that if needed, and unfreeze it."""
     at_us = connection.execute(select(now_us())).scalar_one()
     changes = []
-    raised = _larger(limit, wanted) - limit
+    raised = _larger(limit, total) - limit
     if raised != PrivacyLoss(0):
         # The limit had been raised after what the database remembers.
         cause = Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts)
         changes.append(change_account(connection, id, cause))
-    more = wanted - charged
+    more = total - charged
     cause = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
     changes.append(change_account(connection, id, cause))
-    made = [change for change in changes if change is not None]
-    if len(made) < len(changes):
+    done = [change for change in changes if change is not None]
+    if len(done) < len(changes):
         raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-    add_entries(connection, made)
-    last = made[-1]
+    add_entries(connection, done)
+    last = done[-1]
     return Published(id, last.entry["seq"], last.entry["head"], last.charged)
 
 

@@ -1,4 +1,4 @@
-"""Compares the files of a store with the rows of the ledger: what is lost, what nothing names."""
+"""Compares the files of a store with the rows of the ledger: lost files and unnamed files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from storage.records.retention import AGE, is_orphan
 
 @dataclass(frozen=True)
 class Comparison:
-    """``lost``: descriptions of what queries read and the store lacks. ``unnamed``: the number of
-    files that no row refers to; None while the ledger may have forgotten some."""
+    """``lost``: descriptions of versions and node lists that the store lacks.
+
+    ``unnamed``: the number of files that no row refers to; None while the ledger may lack rows.
+    """
 
     lost: list[str]
     unnamed: int | None
 
 
 def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Comparison:
-    """Compares the list of a store, ``names``, with the rows; services may go on.
+    """Compares the listing of a store, ``names``, with the rows. Services may run meanwhile.
 
     Raises: StoreFailed.
     """
@@ -32,7 +34,7 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
     with database.read() as connection:
         references = read_references(connection)
     oldest = time.time() - AGE
-    # What is published or removed during the comparison stands in one of both alone.
+    # A version that is published or removed meanwhile is in one of the two only.
     lost = [
         what
         for what in before
@@ -47,7 +49,7 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
 
 
 def _folders(database: Database) -> dict[str, str | None]:
-    """The folder of everything that queries read, by description; None for what has none."""
+    """The folders of all that queries read, by description; None if there is no folder."""
     with database.read() as connection:
         versions, graphs = read_versions(connection), named_graphs(connection)
     folders = {

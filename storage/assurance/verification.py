@@ -1,9 +1,9 @@
 """Recomputing the ledger: every chain, every sum, every query against its charges and its answer.
 
-The chain of an account binds its entries; the subjects in them bind whom the account is for and
-which request each charge paid for; the digest of a settlement binds how its query ended. What is
-left unbound is a running query's working state: its attempt from the second on, its lease, and
-which published version it reads.
+The chain of an account binds its entries. The subjects in them bind the analyst and the dataset of
+the account, and the request of each charge. The digest of a settlement binds the end of its query.
+Only the working state of a running query is not bound: its attempt from the second on, its lease,
+and the published version that it reads.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _a = budget_account.c
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found. ``head`` stands for the heads of all accounts that were looked at.
+    """The result. ``head``: a digest of the heads of all accounts under verification.
 
-    ``first_bad`` is the first row that contradicts the rest, None when the ledger is valid.
+    ``first_bad``: the first row that contradicts the rest, None if the ledger is valid.
     """
 
     accounts: int
@@ -52,14 +52,14 @@ def verify(
     heads: Mapping[int, Published] | None = None,
     released_only: bool = False,
 ) -> Verification:
-    """Recompute the accounts of an analyst and of an owner's datasets; all when neither is given.
+    """Recompute the accounts of an analyst and of an owner's datasets; all if neither is given.
 
     Args:
-        heads: what was published outside the database; the chains must go through them.
-        released_only: take for running what is to be seen later only, so that neither the result
-            nor the time taken tells of an answer before its release instant.
+        heads: the published states; the chains must contain them.
+        released_only: treat a query as running until its release instant. Otherwise the result
+            or the time could reveal an answer before that instant.
     """
-    concerned, asked = _scope(analyst_id, owner_id)
+    concerned, queries = _scope(analyst_id, owner_id)
     with snapshot(database) as connection:
         accounts = select(budget_account).order_by(_a.id)
         if concerned is not None:
@@ -69,7 +69,7 @@ def verify(
         bad = check_chains(connection, chains, heads)
         if bad is None:
             now = connection.execute(select(now_us())).scalar_one() if released_only else None
-            bad = check_queries(connection, chains, asked, now)
+            bad = check_queries(connection, chains, queries, now)
         return Verification(len(rows), chains.entries, _head(chains), bad)
 
 
@@ -79,7 +79,7 @@ Condition = ColumnElement[bool]
 def _scope(
     analyst_id: int | None, owner_id: int | None
 ) -> tuple[Condition | None, Condition | None]:
-    """The accounts and the queries that somebody may look at; None for all of them."""
+    """The conditions for accounts and queries of an analyst or owner; None for all of them."""
     accounts: list[Condition] = []
     queries: list[Condition] = []
     if analyst_id is not None:
@@ -87,7 +87,7 @@ def _scope(
         queries.append(query.c.analyst_id == analyst_id)
     if owner_id is not None:
         owned = select(dataset.c.id).where(dataset.c.owner_id == owner_id)
-        # An analyst's account over all datasets is no owner's business.
+        # No owner may see an analyst's account over all datasets.
         accounts.append(_a.dataset_id.in_(owned))
         queries.append(query.c.dataset_id.in_(owned))
     return (or_(*accounts), or_(*queries)) if accounts else (None, None)

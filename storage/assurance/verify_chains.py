@@ -43,7 +43,7 @@ CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind i
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A row that contradicts the rest of the ledger: its table, its key in words, and how."""
+    """A row that contradicts the rest of the ledger: its table, its key in words, the reason."""
 
     table: str
     row: str
@@ -55,14 +55,14 @@ class Bad:
 
 @dataclass
 class Chains:
-    """The accounts under verification, and what their entries add up to.
+    """The accounts under verification, and sums of their entries.
 
-    ``opened_us``: when each was opened. ``carried``: what an account over all datasets was opened
-    with. ``recharged``: what unfreezes charged again.
+    ``opened_us``: the moment of each opening. ``carried``: the charge of an account
+    over all datasets at its opening. ``recharged``: the charges of unfreezes.
     """
 
     rows: dict[int, Row[Any]]
-    #: Which accounts these are; None when they are all there are.
+    #: The condition that selects the accounts; None for all accounts.
     concerned: ColumnElement[bool] | None = None
     entries: int = 0
     opened_us: dict[int, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Chains:
 def check_chains(
     connection: Connection, chains: Chains, heads: Mapping[int, Published] | None
 ) -> Bad | None:
-    """The first row whose chain, sum, limit or state is not what the entries say."""
+    """The first row whose chain, sum, limit or state contradicts the entries."""
     entries = _ENTRIES.where(chains.entries_of_accounts())
     waiting = iter(chains.rows.values())
     walk: _Walk | None = None
@@ -88,7 +88,7 @@ def check_chains(
             if walk is not None and (bad := walk.finish(chains)):
                 return bad
             account = next(waiting, None)
-            # Both come in the order of account ids: whichever lacks the other is bad.
+            # Both are in the order of account ids, so a gap in either is a contradiction.
             if account is None or account.id > row[0]:
                 return Bad("entry", _name(row[0], row[1]), "belongs to no account")
             if account.id < row[0]:
@@ -120,7 +120,7 @@ class _Walk:
         self._carried, self._recharged = (0, 0), (0, 0)
 
     def step(self, row: Any) -> str | None:
-        """Take the next entry; why it is bad, or None."""
+        """Add the next entry. Returns the reason if it is bad, else None."""
         account, seq, kind, query, actor, eps, delta, at_us, digest, head, subject = row
         self._seq += 1
         if seq != self._seq:
@@ -158,8 +158,8 @@ class _Walk:
                 return "has an amount of the wrong sign"
         elif kind == GENESIS:
             row = self._account
-            wanted = account_subject(row.rank, row.dataset_id, row.analyst_id)
-            if subject is not None and subject != wanted:
+            expected = account_subject(row.rank, row.dataset_id, row.analyst_id)
+            if subject is not None and subject != expected:
                 return "was the genesis of an account for somebody or something else"
             self._opened, self._limit_eps, self._limit_delta = at_us, eps, delta
         elif kind == LIMIT_CHANGE:
@@ -179,12 +179,12 @@ class _Walk:
         return None
 
     def finish(self, chains: Chains) -> Bad | None:
-        """Compare what the entries add up to with the account's row."""
+        """Compare the sums of the entries with the row of the account."""
         row, published = self._account, self._published
         name = f"account {self.id}"
         if published and self._seq < published.seq:
             return Bad("entry", _name(self.id, self._seq + 1), "was published and is missing")
-        for what, found, summed in (
+        for column, stored, summed in (
             ("seq", row.seq, self._seq),
             ("head", row.head, self._head),
             ("charged_eps_n", row.charged_eps_n, self._eps),
@@ -193,8 +193,8 @@ class _Walk:
             ("lim_delta_a", row.lim_delta_a, self._limit_delta),
             ("frozen", row.frozen, self._frozen),
         ):
-            if found != summed:
-                return Bad("budget_account", name, f"{what} is not what its entries add up to")
+            if stored != summed:
+                return Bad("budget_account", name, f"{column} is not what its entries add up to")
         chains.opened_us[self.id] = self._opened
         chains.carried[self.id] = self._carried
         chains.recharged[self.id] = self._recharged

@@ -25,8 +25,8 @@ from storage.ledger.requests import QueryState
 LATEST_US = 7 * 86_400 * 1_000_000
 
 
-class Asked(NamedTuple):
-    """A query's row, and its settlement's where there is one."""
+class QueryRecord(NamedTuple):
+    """The row of a query, with its settlement if there is one."""
 
     id: bytes
     analyst_id: int
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
     s_digest: Any
 
 
-class Made(NamedTuple):
+class QueryEntry(NamedTuple):
     """An entry that names a query."""
 
     id: bytes
@@ -68,38 +68,41 @@ class Made(NamedTuple):
 _q, _e, _s = query.c, entry.c, settlement.c
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id),
-    *(_q[name] for name in Asked._fields[1:-4]),
+    *(_q[name] for name in QueryRecord._fields[1:-4]),
     *(_s.attempt, _s.answer_hash, _s.at_us, _s.digest),
 ).select_from(query.outerjoin(settlement, _s.query_id == _q.id))
 _ENTRIES: Select[Any] = select(
-    uuid_bytes(_e.query_id), *(_e[name] for name in Made._fields[1:])
+    uuid_bytes(_e.query_id), *(_e[name] for name in QueryEntry._fields[1:])
 ).where(_e.query_id.is_not(None))
 
 Accounts = dict[tuple[int, int, int], int]
 
 
 def check_queries(
-    connection: Connection, chains: Chains, asked: ColumnElement[bool] | None, now_us: int | None
+    connection: Connection,
+    chains: Chains,
+    concerned: ColumnElement[bool] | None,
+    now_us: int | None,
 ) -> Bad | None:
-    """The first query, charge or settlement that has no counterpart, or another than it should.
+    """The first query, charge or settlement without its counterpart, or with a wrong one.
 
-    ``asked``: only these queries, which are those of ``chains``. ``now_us``: take answers that are
-    to be seen after it for running.
+    ``concerned``: the condition for the queries of ``chains``. ``now_us``: a query with a later
+    release instant counts as running.
     """
     queries = _QUERIES.order_by(_q.id)
     entries = _ENTRIES.order_by(_e.query_id, _e.account_id, _e.kind)
-    if asked is not None:
-        queries = queries.where(asked)
+    if concerned is not None:
+        queries = queries.where(concerned)
         entries = entries.where(chains.entries_of_accounts())
     elif orphan := _orphan(connection):
         return orphan
     checker = _Checker(connection, chains, now_us)
-    charged = _grouped(map(Made._make, streamed(connection, entries)))
+    charged = _grouped(map(QueryEntry._make, streamed(connection, entries)))
     following = next(charged, None)
-    for row in map(Asked._make, streamed(connection, queries)):
+    for row in map(QueryRecord._make, streamed(connection, queries)):
         if following is not None and following[0] < row.id:
             break
-        own: list[Made] = []
+        own: list[QueryEntry] = []
         if following is not None and following[0] == row.id:
             own, following = following[1], next(charged, None)
         if bad := checker.check(row, own):
@@ -117,9 +120,9 @@ def _orphan(connection: Connection) -> Bad | None:
     return None if id is None else Bad("settlement", _name(id), "belongs to no query")
 
 
-def _grouped(rows: Iterator[Made]) -> Iterator[tuple[bytes, list[Made]]]:
+def _grouped(rows: Iterator[QueryEntry]) -> Iterator[tuple[bytes, list[QueryEntry]]]:
     """The rows of each query together."""
-    group: list[Made] = []
+    group: list[QueryEntry] = []
     for row in rows:
         if group and group[0].id != row.id:
             yield group[0].id, group
@@ -130,7 +133,7 @@ def _grouped(rows: Iterator[Made]) -> Iterator[tuple[bytes, list[Made]]]:
 
 
 class _Checker:
-    """What is the same for all queries, and the sums that only the last one completes."""
+    """The values that all queries share, and the sums that the last query completes."""
 
     def __init__(self, connection: Connection, chains: Chains, now_us: int | None) -> None:
         self._chains, self._now_us = chains, now_us
@@ -140,17 +143,17 @@ class _Checker:
         }
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
-        #: What analysts were charged for before their account over all datasets was opened.
+        #: The charges of analysts before their account over all datasets was opened.
         self._before: dict[int, list[int]] = defaultdict(lambda: [0, 0])
 
-    def check(self, row: Asked, entries: list[Made]) -> Bad | None:
-        """Why this query is bad, or None."""
+    def check(self, row: QueryRecord, entries: list[QueryEntry]) -> Bad | None:
+        """The contradiction of a query, or None."""
         reason = self._charges(row, entries) or _working(row, self._versions)
         if reason is None:
             reason = self._ending(row)
         return None if reason is None else Bad("query", _name(row.id), reason)
 
-    def _charges(self, row: Asked, entries: list[Made]) -> str | None:
+    def _charges(self, row: QueryRecord, entries: list[QueryEntry]) -> str | None:
         own = row.dataset_id, row.analyst_id
         if own not in self._own:
             self._own[own] = self._accounts_of(*own)
@@ -164,7 +167,7 @@ class _Checker:
                 charged += 1
                 if d_eps != eps or d_delta != delta:
                     return f"was charged another amount to account {account}"
-                # What was running when an account over all was opened was charged to it then.
+                # Opening an account over all datasets charges the running queries to it.
                 if at_us != created_us and not (
                     account == overall and at_us == self._chains.opened_us[account]
                 ):
@@ -196,11 +199,15 @@ class _Checker:
         return ids, self._accounts.get(keys[1])
 
     def _missing(
-        self, row: Asked, entries: list[Made], expected: frozenset[int], overall: int | None
+        self,
+        row: QueryRecord,
+        entries: list[QueryEntry],
+        expected: frozenset[int],
+        overall: int | None,
     ) -> str | None:
-        charged = {made.account_id for made in entries if made.kind == CHARGE}
+        charged = {entry.account_id for entry in entries if entry.kind == CHARGE}
         for id in expected - charged:
-            # The account over all datasets was opened with the sum of what had been charged.
+            # The account over all datasets was opened with the sum of all earlier charges.
             if id != overall:
                 return f"was never charged to account {id}"
             if row.state != QueryState.RELEASED:
@@ -208,7 +215,7 @@ class _Checker:
                 self._before[id][1] += row.delta_a
         return None
 
-    def _ending(self, row: Asked) -> str | None:
+    def _ending(self, row: QueryRecord) -> str | None:
         if row.state not in list(QueryState):
             return "is in a state that no statement of the ledger writes"
         if row.state == QueryState.RUNNING:
@@ -237,7 +244,7 @@ class _Checker:
         return None
 
     def carried(self) -> Bad | None:
-        """Accounts over all datasets were opened with what had been charged, to the last unit."""
+        """Accounts over all datasets must be opened with the exact sum of earlier charges."""
         recharged: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         for id, row in self._chains.rows.items():
             if row.rank == AccountRank.ANALYST_ON_DATASET:
@@ -254,8 +261,8 @@ class _Checker:
         return None
 
 
-def _working(row: Asked, versions: set[tuple[Any, ...]]) -> str | None:
-    """What must hold of attempts and versions however far the query is."""
+def _working(row: QueryRecord, versions: set[tuple[Any, ...]]) -> str | None:
+    """The conditions on attempts and versions in every state of a query."""
     if (row.dataset_id, row.dataset_version) not in versions:
         return "reads a version that was never published"
     # Moments are compared for equality only: a clock may be set back.
@@ -266,13 +273,13 @@ def _working(row: Asked, versions: set[tuple[Any, ...]]) -> str | None:
     return None
 
 
-def _subject(row: Asked) -> bytes:
+def _subject(row: QueryRecord) -> bytes:
     return request_subject(
         row.id, row.analyst_id, row.dataset_id, row.idem_key, row.body_hash, row.request
     )
 
 
-def _is_ending(row: Asked) -> bool:
+def _is_ending(row: QueryRecord) -> bool:
     ended = (
         *(row.id, row.attempt, row.dataset_version, row.answer_status, row.answer_hash),
         *(row.settled_us, row.release_us),

@@ -1,4 +1,4 @@
-"""A dataset as it is read: one row, and what of it never changes."""
+"""Rows of datasets: their columns, and the values they are read into."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from storage.files.labels import DistantLabels
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """The latest upload as its owner sees it; none of it is for anyone else.
+    """The latest upload. Only the owner of the dataset may see it.
 
-    ``detail``: what the uploader reported last: progress while ``preparing``, the errors of
-    ``InvalidRecords`` (or what else went wrong) when ``refused``.
+    ``detail``: the last report of the preparation. It is the progress while ``preparing``, and the
+    errors of ``InvalidRecords`` or another failure after ``refused``.
     """
 
     id: int
@@ -35,8 +35,8 @@ class UploadState:
 class StoredDataset:
     """A dataset as stored. ``public`` is None until the node list has been uploaded.
 
-    ``version`` is the one queries read, 0 when there is none; ``description`` is the registration
-    as served; ``upload`` is for the owner alone.
+    ``version``: the version that queries read, 0 if there is none. ``description``: the
+    registration as served. Only the owner may see ``upload``.
     """
 
     id: int
@@ -51,7 +51,7 @@ class StoredDataset:
     upload: UploadState | None
     created_us: int
     names: DistantLabels | None = field(default=None, compare=False)
-    """The names of its nodes, where they have to be fetched from a store."""
+    """The names of its nodes, if they are in a store."""
 
 
 _d, _u, _cap = dataset.c, upload.c, budget_account.c
@@ -63,13 +63,13 @@ _latest = (
     .scalar_subquery()
     .correlate(dataset)
 )
-#: What a query needs to know. The texts may be megabytes, so a process reads them once
-#: (``Datasets.facts``), not with every row.
+#: The columns that a query needs. The texts may be megabytes, so a process reads them once
+#: (``storage.catalogue.dataset_facts``) and not with every row.
 FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # A graph's domain is there later than its row, and changes once, when its nodes get names.
+    # The domain of a graph may come after its row, and changes once, when its nodes get names.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
@@ -100,7 +100,7 @@ granted = budget_account.alias("granted").c
 
 
 def granted_to(analyst_id: int | BindParameter[int]) -> Select[Any]:
-    """The ids of datasets the analyst has an account for."""
+    """The ids of datasets for which the analyst has an account."""
     return select(granted.dataset_id).where(
         granted.rank == int(AccountRank.ANALYST_ON_DATASET), granted.analyst_id == analyst_id
     )
@@ -109,9 +109,8 @@ def granted_to(analyst_id: int | BindParameter[int]) -> Select[Any]:
 def upload_state(row: Row[Any]) -> UploadState | None:
     if row.upload_id is None or row.state == versions.PUBLISHED:
         return None
-    if row.state == versions.PREPARING and row.lease_until <= row.now:
+    if row.state != versions.PREPARING:
+        return UploadState(row.upload_id, "refused", json.loads(row.detail), row.started_us)
+    if row.lease_until <= row.now:
         return UploadState(row.upload_id, "refused", dict(versions.INTERRUPTED), row.started_us)
-    status: Literal["preparing", "refused"] = (
-        "preparing" if row.state == versions.PREPARING else "refused"
-    )
-    return UploadState(row.upload_id, status, json.loads(row.detail), row.started_us)
+    return UploadState(row.upload_id, "preparing", json.loads(row.detail), row.started_us)

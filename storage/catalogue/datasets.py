@@ -1,11 +1,11 @@
-"""Datasets: their public descriptions, fixed at registration, and which version queries read."""
+"""Datasets: their public descriptions, fixed at registration, and the version that queries read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
 from mechanisms.model.records import Records
 from storage.catalogue import retention, versions
+from storage.catalogue.dataset_facts import DatasetFacts
 from storage.catalogue.dataset_rows import (
     DATASETS,
     StoredDataset,
@@ -24,7 +25,7 @@ from storage.catalogue.dataset_rows import (
     granted_to,
     upload_state,
 )
-from storage.catalogue.descriptions import Labels, decode_domain, encode_domain
+from storage.catalogue.descriptions import Labels, encode_domain
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
 from storage.database.pages import Page, decode_cursor, page_of
@@ -56,7 +57,7 @@ class Datasets:
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
         self._open = OpenRecords(files, self._folder_of)
-        self._fixed = lru_cache(maxsize=256)(self._load_fixed)
+        self._facts = DatasetFacts(database, files)
 
     def register(
         self,
@@ -70,10 +71,10 @@ class Datasets:
         cap: PrivacyLoss,
         labels: Labels | None = None,
     ) -> StoredDataset:
-        """Store a description for ever, and open the account of its cap.
+        """Store a description permanently, and open the account of its cap.
 
         ``domain`` None: a graph whose node list comes by ``set_nodes``. ``labels`` default to
-        those of the domain. Raises: AlreadyExists; ValueError for labels that repeat; StoreFailed.
+        those of the domain. Raises: AlreadyExists; ValueError for repeated labels; StoreFailed.
         """
         if isinstance(domain, GraphDomain):
             labels = domain.labels if labels is None else labels
@@ -111,15 +112,15 @@ class Datasets:
     ) -> StoredDataset | None:
         """The dataset of that name, if its row is ``seen``.
 
-        That is asked before node lists are opened: who may not see the dataset must not learn from
-        how long that takes that there is one.
+        Danger: to open node lists takes time, which would reveal that the dataset exists. ``seen``
+        is therefore called before.
         """
         rows = self._database.look_up(_BY_NAME, name=name)
-        return self.stored(rows[0]) if rows and seen(rows[0]) else None
+        return self._stored(rows[0]) if rows and seen(rows[0]) else None
 
     def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
-        """The datasets ``viewer`` may see, newest first; of them an admin is shown names only."""
-        wanted = DATASETS
+        """The datasets that ``viewer`` may see, newest first. An admin may see the names only."""
+        statement = DATASETS
         if not viewer.roles & {"admin", "auditor"}:
             reasons = []
             if "owner" in viewer.roles:
@@ -128,15 +129,15 @@ class Datasets:
                 reasons.append(_d.id.in_(granted_to(viewer.id)))
             if not reasons:
                 return Page([], None)
-            wanted = wanted.where(or_(*reasons))
+            statement = statement.where(or_(*reasons))
         if cursor is not None:
-            wanted = wanted.where(_d.id < decode_cursor(cursor, int)[0])
+            statement = statement.where(_d.id < decode_cursor(cursor, int)[0])
         with self._database.read() as connection:
-            rows = connection.execute(wanted.order_by(_d.id.desc()).limit(limit + 1)).all()
-        return page_of(rows, limit, self.stored, lambda row: (row.id,))
+            rows = connection.execute(statement.order_by(_d.id.desc()).limit(limit + 1)).all()
+        return page_of(rows, limit, self._stored, lambda row: (row.id,))
 
     def visible_to(self, dataset: StoredDataset | Row[Any], user: User) -> bool:
-        """Whether ``page`` shows it to ``user``; of what an admin sees only the name is shown."""
+        """True if ``page`` has the dataset for ``user``. An admin may see the name only."""
         if sees_ungranted(dataset, user):
             return True
         if "analyst" not in user.roles:
@@ -146,28 +147,28 @@ class Datasets:
     def set_nodes(
         self, name: str, labels: Labels, *, max_degree: int | None, actor: User
     ) -> StoredDataset:
-        """Name the nodes of a graph registered without them or by their count, once and for all.
+        """Name the nodes of a graph that was registered without nodes or with their count.
 
-        ``max_degree`` None: the number of nodes less one. Raises: AlreadyExists when the nodes have
-        names, another count, or records; ValueError for labels that repeat or a degree above the
-        number of nodes less one; StoreFailed.
+        Names are permanent. ``max_degree`` None: the number of nodes less one. Raises:
+        AlreadyExists if the nodes have names, another count, or records; ValueError for repeated
+        labels or a degree above the number of nodes less one; StoreFailed.
         """
         degree = len(labels) - 1 if max_degree is None else max_degree
         domain = encode_domain(GraphDomain(len(labels), degree, labels))
         counted = encode_domain(GraphDomain(len(labels), degree))
 
         def work(connection: Connection, folder: str | None) -> None:
-            stored = self._id(connection, name)
+            dataset_id = self._id(connection, name)
             named = update(dataset).where(
-                _d.id == stored,
-                # Numbers that records have been published under are names for ever.
+                _d.id == dataset_id,
+                # Once records are published, the numbers of the nodes are permanent names.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
             )
             values = {"domain": domain, "nodes_folder": folder}
             if connection.execute(named.values(values)).rowcount == 0:
                 raise AlreadyExists("the nodes of this dataset are known already")
-            # This transaction holds the row, so a loser of the race cannot write over the labels.
-            self._files.write_labels(stored, labels)
+            # This transaction has locked the row, so a concurrent one cannot replace the labels.
+            self._files.write_labels(dataset_id, labels)
             audit.record(connection, actor.id, "dataset.nodes", name, {"nodes": len(labels)})
 
         self._write_named(labels, work)
@@ -176,15 +177,15 @@ class Datasets:
     def _write_named(
         self, labels: Labels | None, work: Callable[[Connection, str | None], None]
     ) -> None:
-        """A transaction that gives a graph the names in a folder, which are in the store by then.
+        """Runs a transaction that names the nodes of a graph, after the list is in the store.
 
-        To send a list may take long, and everybody's charges would wait.
+        To send a list may take long. Inside the transaction, all charges would wait for it.
         """
         folder = None if labels is None else self._files.keep_labels(labels)
         try:
             self._database.write(lambda connection: work(connection, folder))
         except CommitUnknown:
-            raise  # the graph may have the names
+            raise  # the names may be committed
         except BaseException:
             self._files.discard_labels(folder)
             raise
@@ -192,39 +193,39 @@ class Datasets:
     # ---------------------------------------------------------------- records
 
     def begin_upload(self, name: str, *, actor: User) -> int:
-        """The id of a new upload; ``keep_upload`` must follow every few seconds.
+        """The id of a new upload. ``keep_upload`` must follow every few seconds.
 
-        Raises: NotFound; UploadRunning while another one is alive.
+        Raises: NotFound; UploadRunning while another upload has its lease.
         """
 
         def work(connection: Connection) -> int:
-            begun = versions.begin_upload(connection, self._id(connection, name))
-            audit.record(connection, actor.id, "records.upload", name, {"upload": begun})
-            return begun
+            upload = versions.begin_upload(connection, self._id(connection, name))
+            audit.record(connection, actor.id, "records.upload", name, {"upload": upload})
+            return upload
 
         return self._database.write(work)
 
     def keep_upload(self, upload: int, detail: Mapping[str, Any] | None = None) -> None:
-        """Say that the preparation is alive, for another minute, and how far it is."""
+        """Heartbeat: extends the lease of an upload by a minute, and stores its progress."""
         self._database.write(lambda connection: versions.keep_upload(connection, upload, detail))
 
     def claim_upload(self, upload: int) -> bool:
-        """Take over an upload whose process died; ``keep_upload`` must follow, as for a new one."""
+        """Take over an upload whose lease expired. ``keep_upload`` must follow as for a new one."""
         return self._database.write(lambda connection: versions.claim_upload(connection, upload))
 
     def refuse_upload(self, upload: int, detail: Mapping[str, Any]) -> None:
-        """End an upload; ``detail`` is kept for the owner alone."""
+        """End an upload. Only the owner may see ``detail``."""
         self._database.write(lambda connection: versions.refuse_upload(connection, upload, detail))
 
     def publish(self, upload: int, folder: Path, *, actor: User, rows: int | None = None) -> int:
-        """Move a prepared folder into place as the next version, and let queries read it.
+        """Publish a prepared folder as the next version.
 
-        ``rows``: the row count of a ``replace`` table, None for everything else. Raises: NotFound
-        when the upload is over; InvalidRecords when an earlier version fixed another row count;
-        StoreFailed; nothing has changed then, and ``folder`` is where it was.
+        ``rows``: the row count of a ``replace`` table, None for every other dataset. Raises:
+        NotFound if the upload has ended; InvalidRecords if an earlier version fixed another row
+        count; StoreFailed. After an error nothing has changed, and ``folder`` has its old path.
         """
         moved: list[tuple[int, int]] = []
-        kept_in: str | None = None
+        remote: str | None = None
 
         def take_back() -> None:
             if moved:
@@ -232,7 +233,7 @@ class Datasets:
 
         def work(connection: Connection) -> int:
             take_back()
-            dataset_id, version = versions.next_version(connection, upload, rows, kept_in)
+            dataset_id, version = versions.next_version(connection, upload, rows, remote)
             name = connection.execute(select(_d.name).where(_d.id == dataset_id)).scalar_one()
             audit.record(connection, actor.id, "records.publish", name, {"version": version})
             self._files.publish(folder, dataset_id, version)
@@ -240,19 +241,19 @@ class Datasets:
             return version
 
         try:
-            kept_in = self._files.keep(folder, upload)
+            remote = self._files.keep(folder, upload)
             return self._database.write(work)
         except CommitUnknown:
             raise  # the version may stand: its folder must stay
         except BaseException:
             take_back()
-            self._files.discard(kept_in)
+            self._files.discard(remote)
             raise
 
     def withdraw(self, name: str, *, actor: User) -> None:
-        """No more queries on the records; ledger and stored answers stay.
+        """End all queries on the records. Ledger and stored answers stay.
 
-        Raises: NotFound; NoRecords when there is nothing to withdraw.
+        Raises: NotFound; NoRecords if there is nothing to withdraw.
         """
 
         def work(connection: Connection) -> None:
@@ -262,14 +263,14 @@ class Datasets:
         self._database.write(work)
 
     def versions(self, dataset_id: int) -> list[versions.Version]:
-        """Every version that was ever published, newest first: for the owner alone."""
+        """All published versions, newest first. Only the owner may see them."""
         with self._database.read() as connection:
             return versions.published_versions(connection, dataset_id)
 
     def remove_unused(self, name: str | None = None) -> list[int]:
-        """Delete the arrays of versions that nobody will open again; which ones they were.
+        """Delete the arrays of versions that no query can open. Returns their numbers.
 
-        Without a name of all datasets: a query may have been open when it was last tried.
+        Without a name it covers all datasets: a running query may have prevented an earlier call.
         """
         with self._database.read() as connection:
             dataset_id = None if name is None else self._id(connection, name)
@@ -280,7 +281,7 @@ class Datasets:
             try:
                 self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
-                failed = error  # the others go all the same
+                failed = error  # the loop goes on with the others
                 continue
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         if failed is not None:
@@ -288,15 +289,15 @@ class Datasets:
         return [version for _, version, _ in unused]
 
     def claim_files(self) -> None:
-        """Make the files those of this ledger. Raises: OtherLedger when they are another's."""
+        """Record this ledger as the owner of the files. Raises: OtherLedger."""
         with self._database.read() as connection:
             ledger = retention.ledger_name(connection)
         self._files.claim(ledger)
 
     def sweep(self) -> None:
-        """Remove what crashed processes left, and what no row names of what is in a store.
+        """Remove the files of crashed processes, and the orphans in a store.
 
-        Raises: StoreFailed, Busy; it is to be tried again.
+        Raises: StoreFailed, Busy; then the caller must repeat it.
         """
 
         def references() -> References | None:
@@ -307,96 +308,69 @@ class Datasets:
         self._files.sweep(references)
 
     def is_open(self, dataset_id: int, version: int) -> bool:
-        """Whether ``records`` finds them at once."""
+        """True if the version is open, so that ``records`` does not block."""
         return self._open.has(dataset_id, version)
 
     def forget_gone(self) -> None:
-        """Close records whose files have been removed."""
+        """Close the versions whose files were removed."""
         self._open.forget_gone()
 
     def version_folder(self, dataset_id: int, version: int) -> Path:
         return self._files.version_folder(dataset_id, version)
 
     def records(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The private records of a published version, for a query that was charged.
+        """The private records of a published version, for a charged query.
 
-        Raises: FileNotFoundError, or DamagedFolder when the folder does not fit the domain.
+        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
         """
         return self._open.get(dataset_id, version, domain)
 
     # ---------------------------------------------------------------- helpers
 
     def _id(self, connection: Connection, name: str) -> int:
-        found = connection.execute(select(_d.id).where(_d.name == name)).scalar_one_or_none()
-        if found is None:
+        id = connection.execute(select(_d.id).where(_d.name == name)).scalar_one_or_none()
+        if id is None:
             raise NotFound("there is no such dataset")
-        return int(found)
+        return int(id)
 
     def _existing(self, name: str) -> StoredDataset:
         stored = self.find(name)
         assert stored is not None, "datasets are never deleted"
         return stored
 
-    def stored(self, row: Row[Any]) -> StoredDataset:
-        """What a row with ``storage.catalogue.dataset_rows.COLUMNS`` in it describes."""
-        description, public, names = self._fixed(row.id, row.domain_length, row.fixed_rows)
+    def _stored(self, row: Row[Any]) -> StoredDataset:
+        """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
+        facts = self._facts.of(row)
         return StoredDataset(
             id=row.id,
             name=row.name,
             owner_id=row.owner_id,
             owner=row.owner,
-            description=dict(description),
-            public=public,
+            description=dict(facts.description),
+            public=facts.public,
             cap=PrivacyLoss(row.lim_eps_n, row.lim_delta_a),
             version=row.version,
             status="ready" if row.version else "empty",
             upload=upload_state(row),
             created_us=row.created_us,
-            names=names,
+            names=facts.names,
         )
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
-        """``public`` and ``names`` of the dataset of a row with ``dataset_rows.FACTS`` in it."""
-        return self._fixed(row.id, row.domain_length, row.fixed_rows)[1:]
-
-    def _load_fixed(
-        self, dataset_id: int, domain_length: int, rows: int | None
-    ) -> tuple[dict[str, Any], Dataset | None, DistantLabels | None]:
-        """What never changes again once its arguments are what they are."""
-        wanted = select(
-            *(_d.name, _d.description, _d.domain, _d.neighbouring, _d.records_per_person),
-            _d.nodes_folder,
-        ).where(_d.id == dataset_id)
-        with self._database.read() as connection:
-            row = connection.execute(wanted).one()
-        relation = NeighbouringRelation(row.neighbouring)
-        description = json.loads(row.description)
-        if relation is NeighbouringRelation.REPLACE and rows is not None:
-            description["rows"] = rows
-        if not domain_length:
-            return description, None, None
-
-        def labels(length: int) -> Labels:
-            return self._files.labels(dataset_id, row.nodes_folder, length)
-
-        domain = decode_domain(row.domain, labels=labels, rows=rows)
-        names = domain.labels if isinstance(domain, GraphDomain) else None
-        return (
-            description,
-            Dataset(row.name, relation, domain, row.records_per_person),
-            names if isinstance(names, DistantLabels) else None,
-        )
+        """``public`` and ``names`` of the dataset in a row with ``dataset_rows.FACTS``."""
+        facts = self._facts.of(row)
+        return facts.public, facts.names
 
     def _folder_of(self, dataset_id: int, version: int) -> str | None:
-        """Where a version is in a store."""
+        """The folder of a version in a store."""
         v = dataset_version.c
-        wanted = select(v.folder).where(v.dataset_id == dataset_id, v.version == version)
+        folders = select(v.folder).where(v.dataset_id == dataset_id, v.version == version)
         with self._database.read() as connection:
-            return connection.execute(wanted).scalar_one_or_none()
+            return connection.execute(folders).scalar_one_or_none()
 
 
 def sees_ungranted(dataset: StoredDataset | Row[Any], user: User) -> bool:
-    """Whether ``user`` sees it without an account for it."""
+    """True if ``user`` may see the dataset without an account for it."""
     if user.roles & {"admin", "auditor"}:
         return True
     return "owner" in user.roles and dataset.owner_id == user.id

@@ -1,13 +1,13 @@
-"""Domains as JSON texts and back: exact, for Python writes floats so that they read back equal.
+"""Domains as JSON texts and back. The texts are exact, because Python writes floats exactly.
 
-Node labels are not in the text but in the dataset's folder: a list may have a million names.
+Node labels are in the dataset's folder and not in the text: a list may have a million names.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from mechanisms.model.domains import (
@@ -21,7 +21,7 @@ from mechanisms.model.domains import (
 )
 
 Labels = Sequence[int] | Sequence[str]
-#: How the text of a graph whose nodes have names ends, and no other text.
+#: The end of the text of a graph whose nodes have names, and of no other text.
 LABELLED = '"labelled":true}'
 
 
@@ -33,18 +33,18 @@ def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | Non
     """The domain in ``text``.
 
     Args:
-        labels: opens the labels of so many nodes; called only when the graph has some.
-        rows: the row count of a ``replace`` table, when an upload has fixed it.
+        labels: opens the labels of a number of nodes; called only if the nodes have names.
+        rows: the row count of a ``replace`` table, if an upload has fixed it.
     """
-    fields = json.loads(text)
-    kind = fields.pop("kind")
+    values = json.loads(text)
+    kind = values.pop("kind")
     if kind == "graph":
-        labelled = fields.pop("labelled")
-        return GraphDomain(**fields, labels=labels(fields["nodes"]) if labelled else None)
+        labelled = values.pop("labelled")
+        return GraphDomain(**values, labels=labels(values["nodes"]) if labelled else None)
     if kind == "prefix":
-        return PrefixDomain(tuple(fields["public_values"]))
-    fields["attributes"] = tuple(_attribute(attribute) for attribute in fields["attributes"])
-    table = TableDomain(**fields)
+        return PrefixDomain(tuple(values["public_values"]))
+    values["attributes"] = tuple(_attribute(attribute) for attribute in values["attributes"])
+    table = TableDomain(**values)
     return table if rows is None else replace(table, rows=rows)
 
 
@@ -57,38 +57,26 @@ def _domain(domain: Domain) -> dict[str, Any]:
             "labelled": domain.labels is not None,
         }
     if isinstance(domain, PrefixDomain):
-        return {"kind": "prefix", "public_values": domain.public_values}
-    return {
-        "kind": "table",
-        "attributes": [_fields(attribute) for attribute in domain.attributes],
-        "class_attribute": domain.class_attribute,
-        "rows": domain.rows,
-        "max_rows": domain.max_rows,
-        "min_rows": domain.min_rows,
-    }
+        return _fields("prefix", domain)
+    return _fields("table", domain, attributes=[_encoded(one) for one in domain.attributes])
 
 
-def _fields(attribute: Attribute) -> dict[str, Any]:
+def _encoded(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, CategoricalAttribute):
-        return {
-            "kind": "categorical",
-            "name": attribute.name,
-            "values": attribute.values,
-            "missing": attribute.missing,
-        }
-    return {
-        "kind": "numeric",
-        "name": attribute.name,
-        "lower": attribute.lower,
-        "upper": attribute.upper,
-        "edges": attribute.edges,
-        "missing": attribute.missing,
-        "clamp": attribute.clamp,
-    }
+        return _fields("categorical", attribute)
+    return _fields("numeric", attribute)
 
 
-def _attribute(fields: dict[str, Any]) -> Attribute:
-    kind = fields.pop("kind")
+def _fields(
+    kind: str, value: PrefixDomain | TableDomain | Attribute, **others: Any
+) -> dict[str, Any]:
+    """The fields of a dataclass in their order, which is a part of the stored format."""
+    names = [field.name for field in fields(value)]
+    return {"kind": kind, **{name: getattr(value, name) for name in names}, **others}
+
+
+def _attribute(values: dict[str, Any]) -> Attribute:
+    kind = values.pop("kind")
     if kind == "categorical":
-        return CategoricalAttribute(**{**fields, "values": tuple(fields["values"])})
-    return NumericAttribute(**{**fields, "edges": tuple(fields["edges"])})
+        return CategoricalAttribute(**{**values, "values": tuple(values["values"])})
+    return NumericAttribute(**{**values, "edges": tuple(values["edges"])})

@@ -1,16 +1,16 @@
-"""The statements that say which files of a store the ledger still refers to.
+"""Reads the files of a store that the ledger refers to; nothing else decides which files stay.
 
-Nothing else decides what may stay there. Functions work on a connection in a transaction.
+Functions work on a connection in a transaction.
 """
 
 from __future__ import annotations
 
 from hashlib import sha256
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from storage.catalogue.descriptions import LABELLED
-from storage.catalogue.versions import INTERRUPTED, PREPARING, REFUSED, encode
+from storage.catalogue.versions import INTERRUPTED, PREPARING, refuse
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version, upload, users
 from storage.records.retention import References
@@ -22,30 +22,30 @@ _d, _v, _u = dataset.c, dataset_version.c, upload.c
 
 
 def read_references(connection: Connection) -> References | None:
-    """Returns what the rows refer to; None while an account is frozen.
+    """The references of all rows; None while an account is frozen.
 
-    A ledger that went backwards may have forgotten files until an operator accepts the rollback.
+    A ledger that went backwards may lack rows of files until an operator accepts the rollback.
     """
     frozen = select(budget_account.c.id).where(budget_account.c.frozen == 1).limit(1)
     if connection.execute(frozen).first() is not None:
         return None
-    # Uploads first: PostgreSQL shows each statement what was committed before it. One that is over
-    # by now has its version seen below; read last, it could be missing from both.
+    # Uploads first: on PostgreSQL each statement sees the commits before it. An upload that ends
+    # now has its version in the next result. Read last, it could be missing from both results.
     uploads = select(_u.id).where(_u.state == PREPARING)
-    under_way = frozenset(connection.execute(uploads).scalars())
+    running = frozenset(connection.execute(uploads).scalars())
     versions = select(_v.folder).where(_v.folder.is_not(None), _v.removed_us.is_(None))
     nodes = select(_d.nodes_folder).where(_d.nodes_folder.is_not(None))
     return References(
         frozenset(connection.execute(versions).scalars()),
         frozenset(connection.execute(nodes).scalars()),
-        under_way,
+        running,
     )
 
 
 def read_versions(connection: Connection) -> list[tuple[str, int, str | None]]:
     """The versions that queries read: (dataset, version, folder), by name.
 
-    One that was published to a data folder has none in a store.
+    A version in a data folder has no folder in a store.
     """
     read = (
         select(_d.name, _v.version, _v.folder)
@@ -56,21 +56,17 @@ def read_versions(connection: Connection) -> list[tuple[str, int, str | None]]:
 
 
 def named_graphs(connection: Connection) -> list[tuple[str, str | None]]:
-    """The graphs whose nodes have names: (dataset, folder of the list), by name; as above."""
+    """The graphs whose nodes have names: (dataset, folder of the list), by name."""
     named = select(_d.name, _d.nodes_folder).where(_d.domain.endswith(LABELLED)).order_by(_d.name)
     return [(row.name, row.nodes_folder) for row in connection.execute(named)]
 
 
 def end_lost_uploads(connection: Connection) -> None:
     """Refuses uploads whose lease expired a day ago, so that their files may be removed."""
-    connection.execute(
-        update(upload)
-        .where(_u.state == PREPARING, _u.lease_until <= now_us() - LOST_US)
-        .values(state=REFUSED, detail=encode(INTERRUPTED))
-    )
+    refuse(connection, INTERRUPTED, _u.lease_until <= now_us() - LOST_US)
 
 
 def ledger_name(connection: Connection) -> str:
-    """A name that no other ledger has: a digest of its first user, who is never deleted."""
+    """A name of this ledger alone: a digest of its first user, which is never deleted."""
     first = select(users.c.name, users.c.created_us).order_by(users.c.id).limit(1)
     return sha256(repr(tuple(connection.execute(first).one())).encode()).hexdigest()

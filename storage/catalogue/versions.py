@@ -1,7 +1,7 @@
-"""Uploads and versions of a dataset: what is being prepared, what is published, what is withdrawn.
+"""Uploads and versions of a dataset: preparing, publishing, withdrawing.
 
-A version number is given at publication only, and publishing and withdrawing lock the row of the
-dataset's cap, as every charge does: no query is charged for a version that has just gone.
+A version gets its number when it is published. Publishing and withdrawing lock the row of the
+dataset's cap, as every charge does. So no query is charged for a version that has just ended.
 Functions work on a connection in a transaction.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, exists, insert, or_, select, text, update
 
 from accounting.account import AccountRank
 from mechanisms.model.domains import NeighbouringRelation
@@ -20,7 +20,7 @@ from storage.database.expressions import insert_once, now_us
 from storage.database.tables import budget_account, dataset, dataset_version, query, upload
 from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
 
-#: A preparation that has been silent for this long has died with its process.
+#: The lease of a preparation: without a heartbeat for this long, its process has died.
 UPLOAD_LEASE_US = 60 * 1_000_000
 
 PREPARING, REFUSED, PUBLISHED = range(3)
@@ -28,13 +28,17 @@ REPLACE = NeighbouringRelation.REPLACE.value
 WITHDRAWN = {"title": "the records were withdrawn while they were being prepared"}
 INTERRUPTED = {"title": "the preparation was interrupted; send the records again"}
 
-_u, _d = upload.c, dataset.c
-_PREPARING = text("state = 0")  # as the partial unique index has it: one live upload a dataset
+_u, _d, _v, _q = upload.c, dataset.c, dataset_version.c, query.c
+#: True for a version that a running query names.
+IS_IN_USE = exists().where(
+    _q.dataset_id == _v.dataset_id, _q.dataset_version == _v.version, _q.state == 0
+)
+_PREPARING = text("state = 0")  # as in the partial unique index: one running upload per dataset
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One that was published; ``removed_us`` is None while its arrays are there."""
+    """A published version; ``removed_us`` is None until its arrays are removed."""
 
     number: int
     published_us: int
@@ -42,42 +46,39 @@ class Version:
 
 
 def begin_upload(connection: Connection, dataset_id: int) -> int:
-    """The id of a new upload. Raises: UploadRunning while another one is alive."""
-    connection.execute(
-        update(upload)
-        .where(_u.dataset_id == dataset_id, _u.state == PREPARING, _u.lease_until <= now_us())
-        .values(state=REFUSED, detail=encode(INTERRUPTED))
-    )
+    """The id of a new upload. Raises: UploadRunning while another upload has its lease."""
+    refuse(connection, INTERRUPTED, _u.dataset_id == dataset_id, _u.lease_until <= now_us())
     at_us = connection.execute(select(now_us())).scalar_one()
     make = insert_once(connection.dialect.name, upload, "dataset_id", where=_PREPARING).returning(
         _u.id
     )
-    begun = connection.execute(
+    upload_id = connection.execute(
         make,
         {
             "dataset_id": dataset_id,
             "state": PREPARING,
             "started_us": at_us,
             "lease_until": at_us + UPLOAD_LEASE_US,
-            "detail": encode({}),
+            "detail": _encode({}),
         },
     ).scalar_one_or_none()
-    if begun is None:
+    if upload_id is None:
         raise UploadRunning("another upload to this dataset is still being prepared")
-    return int(begun)
+    return int(upload_id)
 
 
 def keep_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any] | None) -> None:
+    """Heartbeat: extends the lease of an upload, and stores its progress."""
     values: dict[str, Any] = {"lease_until": now_us() + UPLOAD_LEASE_US}
     if detail is not None:
-        values["detail"] = encode(detail)
+        values["detail"] = _encode(detail)
     connection.execute(
         update(upload).where(_u.id == upload_id, _u.state == PREPARING).values(values)
     )
 
 
 def claim_upload(connection: Connection, upload_id: int) -> bool:
-    """Take an upload over whose process has been silent for a lease; one alone succeeds."""
+    """Take over an upload whose lease expired. Of concurrent calls, one returns True."""
     claimed = connection.execute(
         update(upload)
         .where(_u.id == upload_id, _u.state == PREPARING, _u.lease_until <= now_us())
@@ -87,11 +88,16 @@ def claim_upload(connection: Connection, upload_id: int) -> bool:
 
 
 def refuse_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any]) -> None:
-    connection.execute(
-        update(upload)
-        .where(_u.id == upload_id, _u.state == PREPARING)
-        .values(state=REFUSED, detail=encode(detail))
-    )
+    refuse(connection, detail, _u.id == upload_id)
+
+
+def refuse(
+    connection: Connection, detail: Mapping[str, Any], *conditions: ColumnElement[bool]
+) -> int:
+    """Refuse the running uploads that fulfil the conditions. Returns their number."""
+    preparing = update(upload).where(_u.state == PREPARING, *conditions)
+    refused = preparing.values(state=REFUSED, detail=_encode(detail))
+    return connection.execute(refused).rowcount
 
 
 def next_version(
@@ -99,8 +105,8 @@ def next_version(
 ) -> tuple[int, int]:
     """Make the upload the version that queries read: (dataset id, version).
 
-    ``folder``: where its arrays are in a store. Raises: NotFound for an upload that is over;
-    InvalidRecords when the rows of a ``replace`` table were fixed at another number.
+    ``folder``: of its arrays in a store. Raises: NotFound for an upload that has ended;
+    InvalidRecords if the rows of a ``replace`` table were fixed at another number.
     """
     dataset_id = connection.execute(
         update(upload)
@@ -131,61 +137,51 @@ def next_version(
 
 
 def withdraw(connection: Connection, dataset_id: int) -> int:
-    """No more queries from now on, and what is being prepared will not be published.
+    """End all queries on the records, and refuse a running upload.
 
-    Returns: the version that was withdrawn, 0 when there was only an upload. Raises: NoRecords.
+    Returns: the withdrawn version, 0 if there was only an upload. Raises: NoRecords.
     """
-    stopped = connection.execute(
-        update(upload)
-        .where(_u.dataset_id == dataset_id, _u.state == PREPARING)
-        .values(state=REFUSED, detail=encode(WITHDRAWN))
-    )
+    refused = refuse(connection, WITHDRAWN, _u.dataset_id == dataset_id)
     lock_cap(connection, dataset_id)
     current = connection.execute(select(_d.version).where(_d.id == dataset_id)).scalar_one()
     gone = connection.execute(
         update(dataset).where(_d.id == dataset_id, _d.version > 0).values(version=0)
     )
-    if gone.rowcount == 0 and stopped.rowcount == 0:
+    if gone.rowcount == 0 and refused == 0:
         raise NoRecords("the dataset has no records to withdraw")
     return int(current)
 
 
 def published_versions(connection: Connection, dataset_id: int) -> list[Version]:
-    """All of them, newest first; when they were published is for the owner alone."""
-    v = dataset_version.c
-    wanted = select(v.version, v.published_us, v.removed_us).where(v.dataset_id == dataset_id)
-    return [Version(*row) for row in connection.execute(wanted.order_by(v.version.desc()))]
+    """All versions, newest first. Only the owner may see the times of publication."""
+    published = select(_v.version, _v.published_us, _v.removed_us).where(
+        _v.dataset_id == dataset_id
+    )
+    return [Version(*row) for row in connection.execute(published.order_by(_v.version.desc()))]
 
 
 def removable_versions(
     connection: Connection, dataset_id: int | None = None
 ) -> list[tuple[int, int, str | None]]:
-    """Versions whose arrays nobody will open again: not current, and no open query names them.
+    """Versions whose arrays no query can open: not current, and not of a running query.
 
     Returns: (dataset id, version, folder in a store) each, of one dataset or of all.
     """
-    v, q = dataset_version.c, query.c
-    opened = (
-        select(q.id)
-        .where(q.dataset_id == v.dataset_id, q.dataset_version == v.version, q.state == 0)
-        .exists()
-    )
     removable = (
-        select(v.dataset_id, v.version, v.folder)
-        .join_from(dataset_version, dataset, _d.id == v.dataset_id)
-        .where(v.removed_us.is_(None), v.version != _d.version, ~opened)
-        .order_by(v.dataset_id, v.version)
+        select(_v.dataset_id, _v.version, _v.folder)
+        .join_from(dataset_version, dataset, _d.id == _v.dataset_id)
+        .where(_v.removed_us.is_(None), _v.version != _d.version, ~IS_IN_USE)
+        .order_by(_v.dataset_id, _v.version)
     )
     if dataset_id is not None:
-        removable = removable.where(v.dataset_id == dataset_id)
+        removable = removable.where(_v.dataset_id == dataset_id)
     return [(row.dataset_id, row.version, row.folder) for row in connection.execute(removable)]
 
 
 def mark_removed(dataset_id: int, version: int, connection: Connection) -> None:
-    v = dataset_version.c
     connection.execute(
         update(dataset_version)
-        .where(v.dataset_id == dataset_id, v.version == version)
+        .where(_v.dataset_id == dataset_id, _v.version == version)
         .values(removed_us=now_us())
     )
 
@@ -200,7 +196,7 @@ def _wrong_rows(connection: Connection, dataset_id: int, rows: int | None) -> st
 
 
 def lock_cap(connection: Connection, dataset_id: int) -> None:
-    """Wait for charges under way on the dataset, and make new ones wait (on SQLite all do)."""
+    """Wait for running charges on the dataset, and block new ones (on SQLite all writers wait)."""
     c = budget_account.c
     cap = select(c.id).where(
         c.rank == int(AccountRank.DATASET), c.dataset_id == dataset_id, c.analyst_id == 0
@@ -208,5 +204,5 @@ def lock_cap(connection: Connection, dataset_id: int) -> None:
     connection.execute(cap.with_for_update()).scalar_one()
 
 
-def encode(detail: Mapping[str, Any]) -> str:
+def _encode(detail: Mapping[str, Any]) -> str:
     return json.dumps(detail, ensure_ascii=False, separators=(",", ":"))

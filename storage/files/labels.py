@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Protocol, overload
+from typing import Any, ClassVar, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from storage.files.arrays import open_arrays, write_arrays
 
+Label = TypeVar("Label")
 DECIMAL = re.compile(r"-?[0-9]{1,40}")
 
 
@@ -40,7 +41,22 @@ class NodeNumbers:
         return np.where(valid, numbers, -1).astype(np.int32)
 
 
-class IntegerLabels(Sequence[int]):
+class _Labels(Sequence[Label]):
+    """A sequence of labels that are read one by one."""
+
+    def _label(self, node: int) -> Label:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> Label: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Label]: ...
+    def __getitem__(self, index: int | slice) -> Label | list[Label]:
+        nodes = range(len(self))[index]
+        return self._label(nodes) if isinstance(nodes, int) else [self._label(i) for i in nodes]
+
+
+class IntegerLabels(_Labels[int]):
     """Node names that are distinct integers of 64 bits.
 
     ``order``: the positions of ``values`` in ascending order of their values, int32.
@@ -72,14 +88,8 @@ class IntegerLabels(Sequence[int]):
     def __len__(self) -> int:
         return len(self._values)
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        if isinstance(index, slice):
-            return [int(value) for value in self._values[index]]
-        return int(self._values[index])
+    def _label(self, node: int) -> int:
+        return int(self._values[node])
 
     def codes(self, names: Any) -> NDArray[np.int32]:
         numbers, valid = as_integers(names)
@@ -91,7 +101,7 @@ class IntegerLabels(Sequence[int]):
         return np.where(valid, nodes, np.int32(-1)).astype(np.int32)
 
 
-class TextLabels(Sequence[str]):
+class TextLabels(_Labels[str]):
     """Node names that are distinct strings: ``text`` holds them as UTF-8, end to end.
 
     Label i is ``text[offsets[i]:offsets[i + 1]]``; ``offsets`` int64 (n + 1,).
@@ -133,18 +143,6 @@ class TextLabels(Sequence[str]):
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self._label(i) for i in range(*index.indices(len(self)))]
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
-            raise IndexError("no such node")
-        return self._label(place)
-
     def codes(self, names: Any) -> NDArray[np.int32]:
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -157,15 +155,15 @@ class TextLabels(Sequence[str]):
         codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
-    def _label(self, place: int) -> str:
-        return bytes(self._text[self._offsets[place] : self._offsets[place + 1]]).decode()
+    def _label(self, node: int) -> str:
+        return bytes(self._text[self._offsets[node] : self._offsets[node + 1]]).decode()
 
 
 NodeLabels = IntegerLabels | TextLabels
 Labels = Sequence[int] | Sequence[str]
 
 
-class DistantLabels(Sequence[Any]):
+class DistantLabels(_Labels[Any]):
     """Node names in a store: the length is known, and the names are fetched by their first use.
 
     Reading a name may wait for the store and may raise StoreFailed. The next reader tries again.
@@ -192,12 +190,8 @@ class DistantLabels(Sequence[Any]):
     def __len__(self) -> int:
         return self._length
 
-    @overload
-    def __getitem__(self, index: int) -> int | str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int] | list[str]: ...
-    def __getitem__(self, index: int | slice) -> int | str | list[int] | list[str]:
-        return self.here()[index]
+    def _label(self, node: int) -> Any:
+        return self.here()[node]
 
 
 def node_labels(labels: Labels) -> NodeLabels:

@@ -93,18 +93,13 @@ class Files:
         from the database what must stay in a store; None if the database may have lost rows.
         """
         oldest = time.time() - AGE
-        for path in (self.root / "incoming").iterdir():
-            if _untouched_since(path, oldest):
-                path.unlink(missing_ok=True)
-        for path in (self.root / "cluster").glob("*"):
-            if _untouched_since(path, oldest):
-                path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(
-                    path, ignore_errors=True
-                )
-        for pattern in ("*/staging-*", "*/.*"):
-            for path in (self.root / "datasets").glob(pattern):
+        for pattern in ("incoming/*", "cluster/*", "datasets/*/staging-*", "datasets/*/.*"):
+            for path in self.root.glob(pattern):
                 if _untouched_since(path, oldest):
-                    shutil.rmtree(path, ignore_errors=True)
+                    if path.is_dir():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink(missing_ok=True)
 
     def dataset_folder(self, dataset_id: int) -> Path:
         folder = self.root / "datasets" / str(int(dataset_id))

@@ -55,10 +55,10 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
 
     def ask() -> None:
         while not stop.is_set():
-            asked = request(dataset, analyst, loss("0.01"))
-            made = patiently(partial(world.ledger.reserve, asked))
-            assert isinstance(made, Reservation)
-            settle = partial(world.ledger.settle, made, status=201, body=b"x", release_us=0)
+            body = request(dataset, analyst, loss("0.01"))
+            reservation = patiently(partial(world.ledger.reserve, body))
+            assert isinstance(reservation, Reservation)
+            settle = partial(world.ledger.settle, reservation, status=201, body=b"x", release_us=0)
             assert patiently(settle)
             started.set()
 
@@ -123,9 +123,9 @@ def test_it_holds_what_queries_read_and_nobody_else_may(
     names = sorted(path.name for path in (tmp_path / "backup").iterdir())
     assert names == ["datasets", "heads.log", "privypurse.db"]
     for database in opened(tmp_path / "backup"):
-        found = Datasets(database, Files(tmp_path / "elsewhere")).find(dataset.name)
-        assert found is not None
-        assert found.version == 3
+        restored = Datasets(database, Files(tmp_path / "elsewhere")).find(dataset.name)
+        assert restored is not None
+        assert restored.version == 3
 
 
 @sqlite_only

@@ -1,4 +1,4 @@
-"""Heads published outside the database: what is written there is found again, whatever broke."""
+"""Heads published outside the database: what is written there is read again, whatever broke."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there_holds_nothing(path: Path) -> None:
         read_heads(path)
 
 
-def known(path: Path) -> tuple[dict[int, Published], set[int], set[int], int]:
+def content(path: Path) -> tuple[dict[int, Published], set[int], set[int], int]:
     log = HeadsLog(path)
     log.refresh()
     return log.published, log.gone, log.marks, log.damaged
@@ -110,11 +110,11 @@ def test_a_long_file_is_replaced_by_one_that_says_the_same(path: Path) -> None:
     # It shrinks again and again, and never has more than the bound and one publication.
     assert sum(after < before for before, after in pairwise(sizes)) > 5
     assert max(sizes) < 3 * 1024 + 2000
-    assert known(path) == ({1: state(1, 255), 2: state(2, 4)}, {2}, {77}, 1)
+    assert content(path) == ({1: state(1, 255), 2: state(2, 4)}, {2}, {77}, 1)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     # Who had read the first of those files goes on with the last.
     reader.refresh()
-    assert (reader.published, reader.gone, reader.marks) == known(path)[:3]
+    assert (reader.published, reader.gone, reader.marks) == content(path)[:3]
     reader.accept([state(1, 9)], [], 12)
     log.refresh()
     assert log.published[1] == state(1, 9)
@@ -127,7 +127,7 @@ def test_a_crash_while_a_file_is_replaced_loses_nothing(
     log = HeadsLog(path)
     for seq in range(1, 21):
         log.publish([state(1, seq), state(2, seq)], seq)
-    before = known(path)
+    before = content(path)
 
     class Crash(BaseException):
         pass
@@ -147,12 +147,12 @@ def test_a_crash_while_a_file_is_replaced_loses_nothing(
     with pytest.raises(Crash):
         HeadsLog(path, long=1000).publish([state(1, 21)], 21)
     monkeypatch.undo()
-    assert known(path) == ({**before[0], 1: state(1, 21)}, *before[1:])
+    assert content(path) == ({**before[0], 1: state(1, 21)}, *before[1:])
     # What was left lying about is in nobody's way.
     size = path.stat().st_size
     HeadsLog(path, long=1000).publish([state(2, 22)], 22)
     assert path.stat().st_size < size
-    assert known(path)[0] == {1: state(1, 21), 2: state(2, 22)}
+    assert content(path)[0] == {1: state(1, 21), 2: state(2, 22)}
 
 
 def test_many_who_publish_and_replace_lose_no_head(path: Path) -> None:
@@ -169,7 +169,12 @@ def test_many_who_publish_and_replace_lose_no_head(path: Path) -> None:
     with ThreadPoolExecutor(6) as threads:
         for done in [threads.submit(publish, account) for account in range(6)]:
             done.result()
-    assert known(path) == ({account: state(account, 100) for account in range(6)}, set(), set(), 0)
+    assert content(path) == (
+        {account: state(account, 100) for account in range(6)},
+        set(),
+        set(),
+        0,
+    )
 
 
 def test_a_file_that_may_only_be_appended_to_grows(
@@ -184,4 +189,4 @@ def test_a_file_that_may_only_be_appended_to_grows(
     for seq in range(1, 41):
         log.publish([state(1, seq)], seq)
     assert path.stat().st_size > 5000
-    assert known(path)[0] == {1: state(1, 40)}
+    assert content(path)[0] == {1: state(1, 40)}

@@ -31,10 +31,10 @@ pytestmark = [
 
 @pytest.fixture
 def tools() -> Path:
-    found = binaries()
-    if found is None or not (found / "pg_dump").exists():
+    folder = binaries()
+    if folder is None or not (folder / "pg_dump").exists():
         pytest.skip("needs pg_dump and pg_restore")
-    return found
+    return folder
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         return made
 
     log = HeadsLog(tmp_path / "heads.log")
-    kept = charged(world.ledger, "0.1")
-    assert world.ledger.settle(kept, status=201, body=b"kept", release_us=0)
+    first = charged(world.ledger, "0.1")
+    assert world.ledger.settle(first, status=201, body=b"kept", release_us=0)
     Publisher(world.database, log).look()
     dump = tmp_path / "purse.dump"
     subprocess.run([tools / "pg_dump", "--format=custom", f"--file={dump}", plain(url)], check=True)
@@ -83,13 +83,13 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         with watched(restored, HeadsLog(log.path), 3600):
             with pytest.raises(AccountFrozen):
                 charged(ledger, "0.01")
-            found = ledger.account(dataset.id, analyst.id)
-            assert found is not None
-            assert found.account.charged == loss("0.1")
+            account = ledger.account(dataset.id, analyst.id)
+            assert account is not None
+            assert account.account.charged == loss("0.1")
         accept(restored, HeadsLog(log.path))
-        found = ledger.account(dataset.id, analyst.id)
-        assert found is not None
-        assert (found.account.charged, ledger.cap(dataset.id).account.charged) == spent
+        account = ledger.account(dataset.id, analyst.id)
+        assert account is not None
+        assert (account.account.charged, ledger.cap(dataset.id).account.charged) == spent
         charged(ledger, "0.3")
         with watched(restored, HeadsLog(log.path), 3600):
             pass

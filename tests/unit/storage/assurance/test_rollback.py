@@ -44,16 +44,16 @@ def restore(world: World, backup: dict[Any, list[Any]]) -> None:
 
 
 def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Reservation:
-    made = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
-    assert isinstance(made, Reservation)
-    return made
+    reservation = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
+    assert isinstance(reservation, Reservation)
+    return reservation
 
 
 def kinds(world: World, account: int) -> list[EntryKind]:
     e = tables.entry.c
-    wanted = select(e.kind).where(e.account_id == account).order_by(e.seq)
+    statement = select(e.kind).where(e.account_id == account).order_by(e.seq)
     with world.database.read() as connection:
-        return [EntryKind(kind) for kind in connection.execute(wanted).scalars()]
+        return [EntryKind(kind) for kind in connection.execute(statement).scalars()]
 
 
 def test_only_what_moved_is_published(world: World, log: HeadsLog) -> None:

@@ -24,7 +24,7 @@ LEDGER = (tables.budget_account, tables.entry, tables.query, tables.settlement)
 
 
 def bound(table: Table, column: str, row: Any) -> bool:
-    """Whether a change of this field is to be found: all, but the working state of a query."""
+    """Whether a change of this field is to be detected: all, but the working state of a query."""
     if table is not tables.query or row.state != 0:
         return True
     return column != "lease_until" and (column != "attempt_us" or row.attempt == 1)
@@ -50,17 +50,17 @@ def test_an_honest_ledger_is_valid_as_a_whole_and_for_everyone(world: World) -> 
         assert whole.accounts == len(rows_of(connection, tables.budget_account)) == 8
     own = [verify(world.database, analyst_id=analyst.id) for analyst in analysts]
     owner = verify(world.database, owner_id=world.owner.id)
-    assert all(found.valid for found in (*own, owner))
-    assert [found.accounts for found in (*own, owner)] == [2, 2, 2, 8]
+    assert all(one.valid for one in (*own, owner))
+    assert [one.accounts for one in (*own, owner)] == [2, 2, 2, 8]
     # Each charge and release stands in the analyst's account and in the cap.
-    assert sum(found.entries for found in own) * 2 == whole.entries + 6 + 2 + 1 - 2
+    assert sum(one.entries for one in own) * 2 == whole.entries + 6 + 2 + 1 - 2
     assert owner.head == whole.head
-    assert len({found.head for found in own}) == 3
+    assert len({one.head for one in own}) == 3
 
 
 def test_an_empty_ledger_is_valid(world: World) -> None:
-    found = verify(world.database)
-    assert (found.valid, found.accounts, found.entries) == (True, 0, 0)
+    result = verify(world.database)
+    assert (result.valid, result.accounts, result.entries) == (True, 0, 0)
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
@@ -120,15 +120,15 @@ def test_another_published_version_is_found_once_the_query_is_over(world: World)
     second = world.ledger.reserve(request(dataset, analyst, key="a"))
     assert isinstance(second, Reservation)
     assert second.attempt == 2
-    for held in (second, settled):
-        assert world.ledger.settle(held, status=201, body=b"x", release_us=0)
+    for reservation in (second, settled):
+        assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     assert world.ledger.release(released)
     with world.database.read() as connection:
         rows = {row.id: row for row in rows_of(connection, tables.query)}
     c = tables.query.c
     with tampering(secret_url(world.database)) as run:
-        for held in over:
-            row = rows[held.query_id]  # type: ignore[union-attr]
+        for reservation in over:
+            row = rows[reservation.query_id]  # type: ignore[union-attr]
             for column, value in (
                 (c.dataset_version, 2),
                 (c.lease_until, row.lease_until + 1),
@@ -166,10 +166,10 @@ def test_the_first_bad_row_is_named(world: World) -> None:
         for table, bad, column, name, words in cases:
             value = getattr(bad, column.name)
             run(set_field(table, bad, column, other_value(column, value)))
-            found = verify(world.database).first_bad
-            assert found is not None
-            assert found.table == name
-            assert words in found.row
+            first = verify(world.database).first_bad
+            assert first is not None
+            assert first.table == name
+            assert words in first.row
             run(set_field(table, bad, column, value))
 
 
@@ -227,15 +227,15 @@ def test_a_truncated_tail_is_found_against_published_heads(world: World) -> None
             for row in before[table]:
                 run(insert(table).values(row._asdict()))
     assert verify(database).valid
-    found = verify(database, heads=heads).first_bad
-    assert found is not None
-    assert "was published and is missing" in found.reason
+    bad = verify(database, heads=heads).first_bad
+    assert bad is not None
+    assert "was published and is missing" in bad.reason
     with tampering(secret_url(database)) as run:
         for table in LEDGER:
             run(delete(table))
-    found = verify(database, heads=heads).first_bad
-    assert found is not None
-    assert "was published and is gone" in found.reason
+    bad = verify(database, heads=heads).first_bad
+    assert bad is not None
+    assert "was published and is gone" in bad.reason
 
 
 def test_another_head_at_the_published_place_is_found(world: World) -> None:
@@ -247,17 +247,17 @@ def test_another_head_at_the_published_place_is_found(world: World) -> None:
         for row in rows
     }
     world.ledger.reserve(request(dataset, analyst))
-    found = verify(world.database, heads=heads).first_bad
-    assert found is not None
-    assert found.reason == "has another head than the one that was published"
+    bad = verify(world.database, heads=heads).first_bad
+    assert bad is not None
+    assert bad.reason == "has another head than the one that was published"
 
 
 def test_answers_to_be_seen_later_look_as_if_they_ran(world: World) -> None:
     """Neither their digests nor their bytes are looked at before their instant."""
     dataset, analyst = world.ready()
-    held = world.ledger.reserve(request(dataset, analyst))
+    reservation = world.ledger.reserve(request(dataset, analyst))
     release_us = world.now() + 3_600_000_000
-    assert world.ledger.settle(held, status=201, body=b"x", release_us=release_us)  # type: ignore[arg-type]
+    assert world.ledger.settle(reservation, status=201, body=b"x", release_us=release_us)  # type: ignore[arg-type]
     (row,) = rows_now(world.database)[tables.query]
     with tampering(secret_url(world.database)) as run:
         run(set_field(tables.query, row, tables.query.c.answer, b"y"))

@@ -64,9 +64,9 @@ class TestRegistering:
 
     def test_a_description_cannot_be_changed_through_what_was_read(self, world: World) -> None:
         register(world).description["name"] = "another"
-        found = world.datasets.find("d")
-        assert found is not None
-        assert found.description["name"] == "d"
+        current = world.datasets.find("d")
+        assert current is not None
+        assert current.description["name"] == "d"
 
     @pytest.mark.parametrize("labels", [["ada", "bob", "名"], [5, -1, 2**40]])
     def test_labels_come_back_in_their_type(self, world: World, labels: list[Any]) -> None:
@@ -173,21 +173,21 @@ class TestVersions:
         world.datasets.keep_upload(upload, {"done": 1})
         with pytest.raises(NotFound):
             world.datasets.publish(upload, tmp_path, actor=world.owner)
-        found = world.datasets.find("d")
-        assert found is not None
-        assert found.upload is not None
-        assert (found.upload.status, found.upload.detail) == ("refused", {"errors": ["first"]})
-        assert found.version == 0
+        current = world.datasets.find("d")
+        assert current is not None
+        assert current.upload is not None
+        assert (current.upload.status, current.upload.detail) == ("refused", {"errors": ["first"]})
+        assert current.version == 0
 
     def test_the_owner_sees_progress(self, world: World) -> None:
         register(world)
         upload = world.datasets.begin_upload("d", actor=world.owner)
         world.datasets.keep_upload(upload, {"prepared": 0.5})
         world.datasets.keep_upload(upload)
-        found = world.datasets.find("d")
-        assert found is not None
-        assert found.upload is not None
-        assert (found.upload.status, found.upload.detail) == ("preparing", {"prepared": 0.5})
+        current = world.datasets.find("d")
+        assert current is not None
+        assert current.upload is not None
+        assert (current.upload.status, current.upload.detail) == ("preparing", {"prepared": 0.5})
 
     def test_a_withdrawal_stops_what_is_being_prepared(self, world: World, tmp_path: Path) -> None:
         dataset = world.dataset()
@@ -195,11 +195,11 @@ class TestVersions:
         world.datasets.withdraw(dataset.name, actor=world.owner)
         with pytest.raises(NotFound):
             world.datasets.publish(upload, tmp_path, actor=world.owner)
-        found = world.datasets.find(dataset.name)
-        assert found is not None
-        assert found.upload is not None
-        assert (found.version, found.upload.status) == (0, "refused")
-        assert found.upload.detail == versions.WITHDRAWN
+        current = world.datasets.find(dataset.name)
+        assert current is not None
+        assert current.upload is not None
+        assert (current.version, current.upload.status) == (0, "refused")
+        assert current.upload.detail == versions.WITHDRAWN
         world.datasets.begin_upload(dataset.name, actor=world.owner)
         world.datasets.withdraw(dataset.name, actor=world.owner)  # an upload alone
         with pytest.raises(NoRecords):
@@ -210,11 +210,11 @@ class TestVersions:
         world.datasets.begin_upload(stored.name, actor=world.owner)
         died = update(tables.upload).where(tables.upload.c.state == 0).values(lease_until=0)
         world.database.write(lambda connection: connection.execute(died))
-        found = world.datasets.find(stored.name)
-        assert found is not None
-        assert found.upload is not None
-        assert (found.upload.status, found.upload.detail) == ("refused", versions.INTERRUPTED)
-        assert (found.version, found.status) == (1, "ready")
+        current = world.datasets.find(stored.name)
+        assert current is not None
+        assert current.upload is not None
+        assert (current.upload.status, current.upload.detail) == ("refused", versions.INTERRUPTED)
+        assert (current.version, current.status) == (1, "ready")
         assert world.publish(stored).version == 2
 
     def test_a_slow_preparation_may_still_publish(self, world: World) -> None:
@@ -228,13 +228,13 @@ class TestVersions:
 
     def test_arrays_stay_while_an_open_query_names_them(self, world: World) -> None:
         dataset, analyst = world.ready()
-        held = world.ledger.reserve(request(dataset, analyst))
-        assert isinstance(held, Reservation)
+        reservation = world.ledger.reserve(request(dataset, analyst))
+        assert isinstance(reservation, Reservation)
         world.publish(dataset)
         folder = world.datasets.version_folder(dataset.id, 1)
         assert world.datasets.remove_unused(dataset.name) == []
         assert folder.is_dir()
-        world.ledger.settle(held, status=201, body=b"x", release_us=0)
+        world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
         assert world.datasets.remove_unused() == [1]
         assert not folder.exists()
         assert world.datasets.version_folder(dataset.id, 2).is_dir()
@@ -275,19 +275,19 @@ class TestRows:
         assert refusal.value.errors == [
             (("rows",), "row_count", "the table must have exactly 5 rows")
         ]
-        kept = world.datasets.find("d")
-        assert kept is not None
-        assert (kept.version, self.rows_of(kept)) == (1, 5)
+        current = world.datasets.find("d")
+        assert current is not None
+        assert (current.version, self.rows_of(current)) == (1, 5)
 
     def test_registered_rows_bind_the_first_upload(self, world: World) -> None:
         stored = self.table(world, rows=3)
         assert self.rows_of(stored) == 3
         with pytest.raises(InvalidRecords):
             world.publish(stored, rows=4)
-        found = world.datasets.find("d")
-        assert found is not None
-        assert found.upload is not None
-        world.datasets.refuse_upload(found.upload.id, {})
+        current = world.datasets.find("d")
+        assert current is not None
+        assert current.upload is not None
+        world.datasets.refuse_upload(current.upload.id, {})
         assert self.rows_of(world.publish(stored, rows=3)) == 3
 
     def test_a_withdrawal_does_not_free_them(self, world: World) -> None:

@@ -1,0 +1,66 @@
+"""The public facts of datasets, which never change and are read once per process."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from storage.catalogue.descriptions import Labels, decode_domain
+from storage.database.database import Database
+from storage.database.tables import dataset
+from storage.files.labels import DistantLabels
+from storage.records.data_folder import Files
+
+_d = dataset.c
+_FACTS = select(
+    *(_d.name, _d.description, _d.domain, _d.neighbouring, _d.records_per_person),
+    _d.nodes_folder,
+)
+
+
+class Facts(NamedTuple):
+    """``public`` is None until the node list is uploaded; ``names``: node names in a store."""
+
+    description: dict[str, Any]
+    public: Dataset | None
+    names: DistantLabels | None
+
+
+class DatasetFacts:
+    """An LRU cache of facts; safe to share between threads."""
+
+    def __init__(self, database: Database, files: Files) -> None:
+        self._database, self._files = database, files
+        self._cached = lru_cache(maxsize=256)(self._load)
+
+    def of(self, row: Any) -> Facts:
+        """The facts of a row with ``storage.catalogue.dataset_rows.FACTS``.
+
+        The key of the cache has the values of the row that may change once.
+        """
+        return self._cached(row.id, row.domain_length, row.fixed_rows)
+
+    def _load(self, dataset_id: int, domain_length: int, rows: int | None) -> Facts:
+        with self._database.read() as connection:
+            row = connection.execute(_FACTS.where(_d.id == dataset_id)).one()
+        relation = NeighbouringRelation(row.neighbouring)
+        description = json.loads(row.description)
+        if relation is NeighbouringRelation.REPLACE and rows is not None:
+            description["rows"] = rows
+        if not domain_length:
+            return Facts(description, None, None)
+
+        def labels(length: int) -> Labels:
+            return self._files.labels(dataset_id, row.nodes_folder, length)
+
+        domain = decode_domain(row.domain, labels=labels, rows=rows)
+        names = domain.labels if isinstance(domain, GraphDomain) else None
+        return Facts(
+            description,
+            Dataset(row.name, relation, domain, row.records_per_person),
+            names if isinstance(names, DistantLabels) else None,
+        )
