@@ -7,7 +7,7 @@ as they are, texts as UTF-8 bytes with offsets. Names keep the type of their reg
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Protocol, TypeVar, overload
@@ -54,6 +54,9 @@ class _Labels(Sequence[Label]):
     def __getitem__(self, index: int | slice) -> Label | list[Label]:
         nodes = range(len(self))[index]
         return self._label(nodes) if isinstance(nodes, int) else [self._label(i) for i in nodes]
+
+    def __iter__(self) -> Iterator[Label]:
+        return map(self._label, range(len(self)))
 
 
 class IntegerLabels(_Labels[int]):
