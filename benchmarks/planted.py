@@ -45,7 +45,7 @@ class PlantedService(ServiceProcess):
 
 def planted(work: float, more: float) -> Callable[..., Any]:
     """``StatisticQuery.compute`` with a run time that depends on the records."""
-    from app.queries.statistic import StatisticQuery
+    from app.queries.statistic.body import StatisticQuery
 
     compute = StatisticQuery.compute
 
@@ -62,7 +62,7 @@ def main() -> None:
 
     from app.config.settings import Settings
     from app.main import create_app
-    from app.queries.statistic import StatisticQuery
+    from app.queries.statistic.body import StatisticQuery
 
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from app.contract.errors import InvalidRequest
-from app.dashboard.controls import MOST_OPTIONS, Control, Given, Option
-from app.dashboard.facts import Facts
+from app.dashboard.controls import MOST_OPTIONS, Control, Given
+from app.queries.parts.form import Facts, Option
 
 
 def condition_control(facts: Facts, given: Given) -> Control:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from app.contract.errors import InvalidRequest
-from app.dashboard.facts import Facts
+from app.queries.parts.form import Facts, FormField, Option
 
 #: Parameters that name one attribute, or several.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
@@ -21,13 +21,6 @@ class Given(Protocol):
 
     def get(self, name: str) -> str: ...
     def all(self, name: str) -> list[str]: ...
-
-
-@dataclass(frozen=True)
-class Option:
-    value: str
-    title: str
-    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,8 @@ class Control:
     least: float | None = None
     most: float | None = None
     weights: Mapping[str, str] = field(default_factory=dict)
+    #: Controls of one group are folded together under this title.
+    group: str = ""
 
     @property
     def value(self) -> str:
@@ -55,17 +50,11 @@ class Control:
         return "f-" + self.name.replace(".", "-")
 
 
-def plain_control(
-    name: str,
-    schema: Mapping[str, Any],
-    required: bool,
-    definitions: Mapping[str, Any],
-    facts: Facts,
-    given: Given,
-) -> Control:
-    """The control of one parameter; ``name`` is its path in the query."""
+def plain_control(parameter: FormField, facts: Facts, given: Given) -> Control:
+    """The control of one parameter, by its schema."""
+    name, schema, required = parameter.name, parameter.schema, parameter.required
     short = name.rpartition(".")[2]
-    form = _resolved(schema, definitions)
+    form = _resolved(schema, parameter.definitions)
     default = schema.get("default", form.get("default"))
     shown = "" if default is None else _text(default)
     common: dict[str, Any] = {
@@ -73,6 +62,7 @@ def plain_control(
         "label": short.replace("_", " ").capitalize(),
         "help": str(schema.get("description", form.get("description", ""))).replace("`", ""),
         "required": required,
+        "group": parameter.group,
         "values": tuple(given.all(name)) or ((shown,) if shown else ()),
     }
     if common["help"].startswith("How dampened") or ("enum" in form and "$ref" in schema):

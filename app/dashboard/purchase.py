@@ -5,72 +5,17 @@ The same prices as a quote, of public facts alone: no records are read and nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.dashboard.facts import Facts
-from app.queries import AnyQuery
-from app.queries.query import Query
+from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.examples import TypicalQuestion
+from app.queries.parts.form import Facts
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 
 ANSWERS = (1, 10, 100)
-QUERY: TypeAdapter[Any] = TypeAdapter(AnyQuery)
-#: Of each kind of dataset some questions, and what of their accuracy says most.
-TYPICAL: Mapping[str, tuple[tuple[str, Mapping[str, Any], str, str], ...]] = {
-    "graph": (
-        (
-            "number of edges",
-            {"kind": "statistic", "statistic": "edges"},
-            "error",
-            "off by at most {}",
-        ),
-        (
-            "ten nodes of highest degree",
-            {
-                "kind": "top_k",
-                "k": 10,
-                "utilities": [{"name": "degree"}],
-                "sensitivity": "global",
-            },
-            "score_below_best",
-            "each at most {} below the best left",
-        ),
-    ),
-    "table": (
-        (
-            "count of records",
-            {"kind": "statistic", "statistic": "count"},
-            "error",
-            "off by at most {}",
-        ),
-        (
-            "decision tree of depth 3",
-            {"kind": "tree", "max_depth": 3},
-            "leaf_count_error",
-            "counts of leaves off by at most {}",
-        ),
-        (
-            "distances of all attributes",
-            {"kind": "distance"},
-            "cell_noise_scale",
-            "noise of scale {} on every cell",
-        ),
-    ),
-    "prefix": (
-        (
-            "smallest sum",
-            {"kind": "statistic", "statistic": "smallest_sum"},
-            "error",
-            "off by at most {}",
-        ),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -84,26 +29,25 @@ class Purchase:
 def purchases(facts: Facts, public: Dataset, allowance: PrivacyLoss) -> list[Purchase]:
     """For each typical question: (answers, ε of each, what it would be like)."""
     return [
-        Purchase(question, tuple(_offer(body, said, text, public, allowance, n) for n in ANSWERS))
-        for question, body, said, text in TYPICAL[facts.kind]
+        Purchase(one.question, tuple(_offer(one, public, allowance, n) for n in ANSWERS))
+        for kind in QUERY_KINDS.values()
+        for one in kind.examples.typical
+        if one.dataset == facts.kind
     ]
 
 
 def _offer(
-    body: Mapping[str, Any],
-    said: str,
-    text: str,
-    public: Dataset,
-    allowance: PrivacyLoss,
-    answers: int,
+    typical: TypicalQuestion, public: Dataset, allowance: PrivacyLoss, answers: int
 ) -> tuple[int, str, str]:
     each = allowance.epsilon_nano // answers
     shown = PrivacyLoss(each).as_dict()["epsilon"]
     if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
         return answers, shown, "not within the range of a query"
     try:
-        query: Query = QUERY.validate_python(body, strict=False)
-        value = query.price(public, PrivacyLoss(each)).accuracy().get(said)
+        query = QUERY.validate_python(typical.query, strict=False)
+        accuracy = query.price(public, PrivacyLoss(each)).accuracy()
     except UnsupportedQuery as refusal:
         return answers, shown, f"not possible: {refusal}"
-    return answers, shown, text.format(value) if value is not None else "accuracy is not public"
+    if typical.accuracy not in accuracy:
+        return answers, shown, "accuracy is not public"
+    return answers, shown, typical.text.format(accuracy[typical.accuracy])

@@ -14,7 +14,7 @@ from app.http.access import any_key
 from app.http.dependencies import ServicesDep
 from app.http.routing import router
 from app.queries import QUERY_KINDS
-from app.queries.candidates import CANDIDATES
+from app.queries.parts.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selection import NOT_OFFERED, SELECTORS
@@ -46,7 +46,7 @@ def catalogue(services: ServicesDep) -> Catalogue:
     """Everything an analyst may ask for: parameters, defaults, relations, sources."""
     settings = services.settings
     return Catalogue(
-        queries=[kind.catalogue() for kind in QUERY_KINDS.values()],
+        queries=[kind.body.catalogue() for kind in QUERY_KINDS.values()],
         candidates=[candidate(kind, *facts) for kind, facts in CANDIDATES.items()],
         utilities=[described(utility) for utility in UTILITIES.values()],
         objectives=[{"name": name, **asdict(kind.facts)} for name, kind in OBJECTIVES.items()],

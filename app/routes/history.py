@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from accounting.privacy_loss import PrivacyLoss, parse_units
+from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import Limit
 from app.contract.models import Listing, Reply
 from app.contract.problems import problems
@@ -16,9 +16,9 @@ from app.contract.times import moment
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
 from app.http.routing import router
+from app.queries import QUERY_KINDS
 from app.usecases.services import Services
 from mechanisms.model.domains import NeighbouringRelation
-from mechanisms.statistics.validity import choose
 from storage.errors import NotFound
 from storage.queries.history import QueryRow
 
@@ -84,22 +84,8 @@ def _kind(row: QueryRow) -> str:
 
 
 def _mechanism(row: QueryRow) -> str:
-    """The kind, and what of the request says how the answer was made."""
     query = row.request["query"]
-    kind = query["kind"]
-    if kind == "statistic":
-        delta = parse_units(query["delta"], 18)
-        relation = NeighbouringRelation(row.neighbouring)
-        return f"{kind}: {choose(query['statistic'], query['mechanism'], relation, delta)}"
-    return ": ".join([kind, *(str(query[name]) for name in HOW[kind])])
+    return QUERY_KINDS[query["kind"]].how(query, NeighbouringRelation(row.neighbouring))
 
 
-#: By kind: the fields that say how an answer was made; that of a statistic may follow from others.
-HOW = {
-    "selection": ("selector", "sensitivity"),
-    "top_k": ("selector", "sensitivity"),
-    "tree": ("algorithm", "selector", "sensitivity"),
-    "distance": ("context", "sensitivity"),
-    "clustering": ("encoding",),
-}
 LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Body as BodyParameter
 from fastapi import Header, Request
 from fastapi import Query as QueryParameter
+from fastapi.openapi.models import Example
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -30,8 +31,7 @@ from app.http.dependencies import (
     services_of,
 )
 from app.http.routing import counts_itself, formats, router
-from app.rendering import FORMATS
-from app.routes.examples import ANSWERED, QUERIES
+from app.queries import FORMATS, QUERY_KINDS, FormatName, example_reply
 from app.usecases.services import Services
 from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import (
@@ -60,9 +60,16 @@ Prefer = Annotated[str | None, Header(description=_PREFER)]
 
 
 AnswerFormat = Annotated[
-    Literal["json", "text", "dot", "svg"],
+    FormatName,
     QueryParameter(description="How an answer is written; all but `json` are for trees."),
 ]
+
+
+EXAMPLES = {
+    name: Example(summary=example.summary, value=example.request)
+    for kind in QUERY_KINDS.values()
+    for name, example in kind.examples.queries.items()
+}
 
 
 class QueryOut(Reply):
@@ -84,7 +91,10 @@ class QueryOut(Reply):
     status_code=201,
     dependencies=[allow("analyst"), counts_itself],
     responses={
-        201: {"description": "Answered", "content": {"application/json": {"example": ANSWERED}}},
+        201: {
+            "description": "Answered",
+            "content": {"application/json": {"example": example_reply()}},
+        },
         202: {"description": "Running; look at Location"},
         **problems(
             NotFound,
@@ -109,7 +119,7 @@ class QueryOut(Reply):
     },
 )
 async def submit(
-    http: Request, request: QueryRequest = BodyParameter(openapi_examples=QUERIES)
+    http: Request, request: QueryRequest = BodyParameter(openapi_examples=EXAMPLES)
 ) -> Response:
     """Answer one query, charging the analyst's account for its dataset exactly ``epsilon``."""
     key, prefer = (http.headers.get(name) for name in ("Idempotency-Key", "Prefer"))
@@ -253,17 +263,17 @@ def count_refusal(services: Services, user: User, dataset: str, error: Exception
 
 
 def rendered(row: QueryRow, user: User, format: str) -> Response:
-    """The trees of an answer; NotAcceptable where the caller has no answer to look at."""
-    if row.request["query"]["kind"] != "tree":
+    """An answer in a format of its kind; NotAcceptable where the caller has no answer to see."""
+    formats = QUERY_KINDS[row.request["query"]["kind"]].formats
+    if format not in formats:
         raise UnsupportedQuery(
-            "only trees are written in this format", supported={"format": ["json"]}
+            "answers of this kind are not written in this format",
+            supported={"format": ["json", *formats]},
         )
     if row.status != "answered" or not is_own(row, user) or row.answer is None:
         raise NotAcceptable
-    form = FORMATS[format]
-    return Response(
-        form.write(json.loads(row.answer)["answer"]["trees"]), media_type=form.media_type
-    )
+    form = formats[format]
+    return Response(form.write(json.loads(row.answer)["answer"]), media_type=form.media_type)
 
 
 def known_form(query_id: str) -> UUID:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import Body as BodyParameter
+from fastapi.openapi.models import Example
 from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
@@ -15,12 +16,18 @@ from app.engine.requests import QuoteRequest
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
 from app.http.routing import router
-from app.routes.examples import QUOTES
+from app.queries import QUERY_KINDS
 from app.usecases.visibility import visible
 from mechanisms.model.errors import UnsupportedQuery
 from storage.errors import NoRecords, NotFound
 
 api = router(tags=["queries"])
+
+EXAMPLES = {
+    name: Example(summary=example.summary, value=example.request)
+    for kind in QUERY_KINDS.values()
+    for name, example in kind.examples.quotes.items()
+}
 
 
 class ChargeOut(Reply):
@@ -46,7 +53,7 @@ class QuoteOut(Reply):
 async def quote(
     user: CurrentUser,
     services: ServicesDep,
-    request: QuoteRequest = BodyParameter(openapi_examples=QUOTES),
+    request: QuoteRequest = BodyParameter(openapi_examples=EXAMPLES),
 ) -> QuoteOut:
     """Price a query without asking it. Reads no records and costs nothing."""
     stored = await run_in_threadpool(visible, services.datasets, request.dataset, user)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from app.queries.statistic import FIELDS, MechanismName, StatisticName
+from app.queries.statistic.body import FIELDS, MechanismName, StatisticName
 from app.routes.catalogue import statistic
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics import MECHANISMS, STATISTICS

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.builder import Builder, build, number
-from app.dashboard.facts import Facts
+from app.dashboard.facts import facts_of
 from app.dashboard.forms import Form, SentForm, read, read_json
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
@@ -26,7 +26,6 @@ from app.http.access import CurrentUser, allow
 from app.http.dependencies import ServicesDep
 from app.http.routing import counts_itself
 from app.routes.budgets import AccountOut, own_budgets
-from app.routes.catalogue import catalogue
 from app.routes.queries import ask
 from app.routes.quotes import QuoteOut, quote
 from app.usecases.services import Services
@@ -158,8 +157,7 @@ def _builder(user: User, services: Services, form: Form) -> Builder:
     stored = visible(services.datasets, name, user)
     if services.ledger.account(stored.id, user.id) is None:
         raise NotFound
-    facts = Facts.of(stored)
-    return build(catalogue(services), facts, form.get("kind"), form.get("form"), form)
+    return build(facts_of(stored), form.get("kind"), form.get("form"), form)
 
 
 def _body(builder: Builder, form: Form) -> dict[str, Any]:

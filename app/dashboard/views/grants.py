@@ -12,7 +12,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import Limit
 from app.contract.errors import InvalidRequest
 from app.dashboard.alerts import Alert, alert_of
-from app.dashboard.facts import Facts
+from app.dashboard.facts import facts_of
 from app.dashboard.forms import Form, SentForm, read
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.purchase import Purchase, purchases
@@ -61,7 +61,7 @@ def grant(request: Request, owner: CurrentUser, services: ServicesDep, form: Sen
             stored = owned(services.datasets, dataset, owner)
             if stored.public is None:
                 raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
-            found = purchases(Facts.of(stored), stored.public, limit)
+            found = purchases(facts_of(stored), stored.public, limit)
         else:
             set_allowance(dataset, analyst, limit, owner, services, Response())
             done = f"{analyst} may now learn ε {limit.as_dict()['epsilon']} of {dataset}."

@@ -10,12 +10,12 @@ from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.dashboard.drawn import drawn
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import HEADERS, render
 from app.http.access import CurrentUser, allow
 from app.http.dependencies import PageCursor, ServicesDep
+from app.queries import QUERY_KINDS
 from app.routes.queries import QueryOut, cancel, history, look_up
 from app.usecases.services import Services
 from storage.people.users import User
@@ -91,8 +91,9 @@ async def cancel_query(query_id: str, user: CurrentUser, services: ServicesDep) 
 
 def _page(request: Request, found: Any) -> Response:
     answer = found.get("answer")
-    shown = None if answer is None else drawn(found["query"]["kind"], answer)
-    return render(request, "query.html", found=found, drawn=shown)
+    kind = QUERY_KINDS[found["query"]["kind"]]
+    drawing = None if answer is None else kind.draw(answer)
+    return render(request, "query.html", found=found, answer=answer, drawing=drawing)
 
 
 async def _running(user: User, services: Services, queries: list[QueryOut]) -> list[Running]:

@@ -22,7 +22,7 @@ from app.config.settings import Settings
 from app.dashboard.pages import Page
 from app.engine import answering
 from app.http.openapi import routes_of
-from app.queries.selection import Selection
+from app.queries.selection.body import Selection
 from app.routes import quotes
 from app.telemetry import logs
 from app.usecases.services import Services

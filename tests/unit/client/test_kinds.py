@@ -12,14 +12,14 @@ import pytest
 
 from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
-from app.queries.clustering import Clustering
-from app.queries.distance import Distance
-from app.queries.evolutionary_tree import EvolutionaryTree
-from app.queries.id3_tree import Id3Tree
-from app.queries.metric import MetricOptions
-from app.queries.selection import Selection
-from app.queries.statistic import StatisticQuery
-from app.queries.top_k import TopK
+from app.queries.clustering.body import Clustering
+from app.queries.distance.body import Distance
+from app.queries.parts.metric import MetricOptions
+from app.queries.selection.body import Selection
+from app.queries.statistic.body import StatisticQuery
+from app.queries.top_k.body import TopK
+from app.queries.tree.evolutionary import EvolutionaryTree
+from app.queries.tree.id3 import Id3Tree
 from privypurse import clustering, distance, kinds, selection, statistic, top_k, tree
 from privypurse.amounts import Amount, decimal_text
 from privypurse.problems import PROBLEMS

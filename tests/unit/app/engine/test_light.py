@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.http.routing import Route
-from app.queries.statistic import LIGHT_ROWS, StatisticQuery
+from app.queries.statistic.body import LIGHT_ROWS, StatisticQuery
 from app.routes.queries import api
 from mechanisms.model.domains import (
     CategoricalAttribute,
