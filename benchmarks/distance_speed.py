@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from app.engine.execution import ThreadExecutor
-from app.service.warm_distances import warm_distances
+from app.service.warm import warm
 from benchmarks.graphs import data_option
 from benchmarks.tables import Table, read_table
 from mechanisms.distances.contexts import Drawing
@@ -49,7 +49,7 @@ def main() -> int:
     data_option(parser)
     parser.add_argument("--rows", type=int, default=10**7, help="rows of the binary columns")
     options = parser.parse_args()
-    warm_distances()
+    warm()
     executor = ThreadExecutor(2)
     found = [
         *(

@@ -108,7 +108,7 @@ async def asked(
             alert.status,
             alert=alert,
             dataset=query.dataset,
-            kind=query.query.kind,
+            kind=query.query.name,
         )
     return to(f"/ui/queries/{json.loads(bytes(reply.body))['id']}")
 

@@ -25,7 +25,7 @@ OCCUPATIONS: dict[str, Any] = {
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    for attributes, context in product(attribute_lists(dataset), contexts()):
+    for attributes, context in product(attribute_lists(dataset), contexts(dataset)):
         yield {"kind": "distance", "attributes": attributes, **context}
 
 

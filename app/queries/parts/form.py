@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from app.queries.parts.query import Query
+from app.queries.parts.query import CatalogueEntry
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class FormField:
 class KindForm:
     """The form of one kind. A variant is the algorithm, the statistic or the candidates."""
 
-    body: ClassVar[type[Query]]
+    body: ClassVar[type[CatalogueEntry]]
     #: Kinds are listed in ascending order of it.
     order: ClassVar[int]
     #: The kinds of datasets that it fits.
@@ -103,7 +103,7 @@ class KindForm:
         return ()
 
 
-def parameters(body: type[Query]) -> Iterator[FormField]:
+def parameters(body: type[CatalogueEntry]) -> Iterator[FormField]:
     """One field per parameter of a body."""
     entry = body.catalogue()
     for name, schema in entry["parameters"].items():

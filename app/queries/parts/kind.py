@@ -12,7 +12,7 @@ from typing import Any
 
 from app.queries.parts.examples import Examples
 from app.queries.parts.form import KindForm
-from app.queries.parts.query import Query
+from app.queries.parts.query import CatalogueEntry
 from app.queries.parts.sentences import words
 from mechanisms.model.domains import NeighbouringRelation
 
@@ -38,7 +38,7 @@ class Kind:
     """One query kind."""
 
     #: The entry of the catalogue: name, title, description, parameters.
-    body: type[Query]
+    body: type[CatalogueEntry]
     #: The folder of the kind, with ``answer.html``.
     folder: Path
     form: KindForm

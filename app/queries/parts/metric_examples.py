@@ -28,9 +28,13 @@ def attribute_lists(dataset: Dataset) -> Iterator[list[str] | None]:
     yield None
 
 
-def contexts() -> Iterator[dict[str, Any]]:
-    """Every way to find the context of an attribute."""
+def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Every way to find the context of an attribute of a table."""
     yield from ({"context": "baseline", "selection_rule": rule.value} for rule in Rule)
-    ways = ("mean_su", "max_relevance", "max_dependency")
-    for context, sensitivity in product(ways, ("global", "local")):
-        yield {"context": context, "sensitivity": sensitivity}
+    domain = dataset.domain
+    # Entropies need a public lower bound on the rows.
+    if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
+        yield {"context": "mean_su"}
+    for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
+        # With one attribute per context there is a choice wherever there are three attributes.
+        yield {"context": context, "sensitivity": sensitivity, "context_size": 1}

@@ -46,14 +46,31 @@ class QueryContext:
     executor: Executor
 
 
-class Query(BaseModel, ABC):
-    """The base of the bodies of all query kinds."""
+class CatalogueEntry(BaseModel):
+    """The facts about a kind that the catalogue shows."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
+
+    @classmethod
+    def catalogue(cls) -> dict[str, Any]:
+        """The entry of the catalogue: parameters with their types and defaults."""
+        schema = cls.model_json_schema()
+        return {
+            "kind": cls.name,
+            "title": cls.title,
+            "description": cls.description,
+            "parameters": {k: v for k, v in schema["properties"].items() if k != "kind"},
+            "required": [name for name in schema.get("required", []) if name != "kind"],
+            "definitions": schema.get("$defs", {}),
+        }
+
+
+class Query(CatalogueEntry, ABC):
+    """The base of the bodies of all query kinds."""
 
     def delta_atto(self) -> int:
         """The δ that the query asks for: none, unless its kind says otherwise."""
@@ -92,16 +109,3 @@ class Query(BaseModel, ABC):
     def names_nodes(self) -> bool:
         """True if the answer may hold names of nodes."""
         return False
-
-    @classmethod
-    def catalogue(cls) -> dict[str, Any]:
-        """The entry of the catalogue: parameters with their types and defaults."""
-        schema = cls.model_json_schema()
-        return {
-            "kind": cls.name,
-            "title": cls.title,
-            "description": cls.description,
-            "parameters": {k: v for k, v in schema["properties"].items() if k != "kind"},
-            "required": [name for name in schema.get("required", []) if name != "kind"],
-            "definitions": schema.get("$defs", {}),
-        }

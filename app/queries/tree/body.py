@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Tag
 
-from app.queries.parts.query import Query
+from app.queries.parts.query import CatalogueEntry
 from app.queries.tree.common import TreeQuery
 from app.queries.tree.evolutionary import EvolutionaryTree
 from app.queries.tree.id3 import Id3Tree
@@ -31,7 +31,7 @@ AnyTree = Annotated[
 ]
 
 
-class Tree(Query):
+class Tree(CatalogueEntry):
     """The kind as the catalogue shows it; queries are of one of ``ALGORITHMS``."""
 
     name: ClassVar[str] = "tree"
