@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.remote import fail
+from app.cli.failures import fail
 from app.config.settings import Settings
 from app.service.store import opened_shared
 
 if TYPE_CHECKING:
     from app.cluster.roles import Certificates
 
-MISSING = "a cluster needs the extra `cluster`: pip install 'privypurse[cluster]'"
+MISSING = "a cluster needs more packages: pip install --require-hashes -r requirements-cluster.lock"
 
 
 def scheduler(

@@ -90,7 +90,7 @@ def check_store(data: DataOption = None) -> None:
     """Compare the store of records with what the ledger reads; 1 when the store has lost any."""
     # Only here: they load the readers of records.
     from app.service.store import named_store
-    from storage.records.retention import compare
+    from storage.assurance.stored_files import compare
 
     settings = _settings(data)
     if settings.store is None:

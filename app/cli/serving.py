@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app import __version__
-from app.cli.remote import fail
+from app.cli.failures import fail
 from app.config.settings import Settings
 from storage.files.folders import make_folder
 

@@ -121,9 +121,17 @@ class ServiceProcess:
 
 
 def free_port() -> int:
-    """A port that nobody uses now, below those that outgoing connections take by themselves."""
+    """A port that nobody uses now, below those that outgoing connections take by themselves.
+
+    For a minute this function gives it to nobody else, in this process or another.
+    """
     while True:
-        port = random.randrange(15_000, 32_000)
+        address = ("127.0.0.1", random.randrange(15_000, 32_000))
         with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+            probe.bind(address)
+            probe.listen(1)
+            # A connection that is closed at this end first keeps the port from being bound again
+            # by all but those who ask for that, as servers do. The bind above does not.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with socket.create_connection(address), probe.accept()[0]:
+                return address[1]

@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight
-from app.engine.deadlines import next_instant, release_after
+from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, quickly
 from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
@@ -34,7 +34,7 @@ from mechanisms.model.randomness import Randomness
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
-from storage.files.distant import DistantLabels
+from storage.files.labels import DistantLabels
 from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
@@ -269,7 +269,7 @@ class Answering:
                     )
                     # The first of a kind may have had its kernels compiled.
                     self._warm |= {kind} if light else set()
-                after = next_instant(instant - under_way.started, self._interval)
+                after = next_from(under_way.started, instant, self._interval)
             settled: bool | Exception
             try:
                 settled = await self._ledger.settle_async(

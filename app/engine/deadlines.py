@@ -35,3 +35,13 @@ def next_instant(elapsed: float, interval: float) -> float:
     while doublings and interval * 2.0 ** (doublings - 1) >= elapsed:
         doublings -= 1
     return interval * 2.0**doublings
+
+
+def next_from(started: float, instant: float, interval: float) -> float:
+    """Seconds from ``started`` to the first of its own instants that is not before ``instant``.
+
+    Both were read from one clock or computed from its readings.
+    """
+    # ``started + interval - started`` may be rounded to more than the interval. Without the ulp
+    # queries would wait for two intervals at some uptimes of the machine, and for one at others.
+    return next_instant(instant - started - math.ulp(instant), interval)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from storage.s3.cache import CachedStore
     from storage.s3.objects import ObjectStore
 
-MISSING = "a store of prepared records needs the extra `s3`: pip install 'privypurse[s3]'"
+MISSING = (
+    "a store of prepared records needs more packages:"
+    " pip install --require-hashes -r requirements-cluster.lock"
+)
 
 
 @contextmanager

@@ -1,13 +1,13 @@
-"""Ask a PrivyPurse service: one call, one answer, one charge.
+"""The client of a PrivyPurse service: one call, one answer, one charge.
 
-Start with ``PrivyPurse(url, key)``. Queries to quote before they are asked are made by
-``selection``, ``top_k``, ``tree``, ``distance``, ``clustering`` and ``statistic``.
+Start with ``PrivyPurse(url, key)``. The functions ``selection``, ``top_k``, ``tree``, ``distance``,
+``clustering`` and ``statistic`` make queries that can be quoted before they are paid.
 """
 
-from privypurse.accounts import Account, Budgets, Dataset, Entry, Key, Standing, User, Verification
+from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, User, Verification
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
-from privypurse.answers import Answer, Selected, TopK, Value
+from privypurse.answers import Answer, Selection, TopK, Value
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -50,6 +50,7 @@ __all__ = [
     "AlreadyExists",
     "Amount",
     "Answer",
+    "Balance",
     "BelowSpent",
     "BudgetExhausted",
     "Budgets",
@@ -79,8 +80,7 @@ __all__ = [
     "Quote",
     "RateLimited",
     "RecordsRefused",
-    "Selected",
-    "Standing",
+    "Selection",
     "StillRunning",
     "TooLarge",
     "TooLate",

@@ -1,4 +1,4 @@
-"""What the service says about datasets, budgets and the ledger, as plain values."""
+"""Datasets, accounts, ledger entries, users and keys, as plain values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from privypurse.levels import Column, columns_of
 
 @dataclass(frozen=True)
 class Dataset:
-    """The public description of a dataset; ``description`` is all that the service shows.
+    """The public description of a dataset; ``description`` is the whole reply of the service.
 
-    An admin sees names only: the rest is empty then.
+    An admin sees the name alone: the other fields are empty then.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A limit, and what is left of it; ``spent`` includes running queries."""
+class Balance:
+    """A limit, its spent part and its remaining part; ``spent`` includes running queries."""
 
     allowance: Amount
     spent: Amount
@@ -55,13 +55,13 @@ class Standing:
         return {name: Amount.of(body[name]) for name in ("allowance", "spent", "remaining")}
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Standing:
-        return Standing(**cls.amounts(body))
+    def of(cls, body: Mapping[str, Any]) -> Balance:
+        return Balance(**cls.amounts(body))
 
 
 @dataclass(frozen=True)
-class Account(Standing):
-    """What one analyst may learn of one dataset. ``etag``, for owners, is for ``if_match``."""
+class Account(Balance):
+    """The balance of one analyst on one dataset. Owners pass ``etag`` as ``if_match``."""
 
     dataset: str
     analyst: str
@@ -79,10 +79,10 @@ class Account(Standing):
 
 @dataclass(frozen=True)
 class Budgets:
-    """All accounts of a dataset, its cap, and the loss if all analysts pool their answers."""
+    """All accounts of a dataset, its cap, and the loss if all analysts combine their answers."""
 
     accounts: list[Account]
-    cap: Standing
+    cap: Balance
     exposure: Amount
     exposure_at_most: Amount
 
@@ -90,7 +90,7 @@ class Budgets:
     def of(cls, body: Mapping[str, Any]) -> Self:
         return cls(
             [Account.of(one) for one in body["items"]],
-            Standing.of(body["cap"]),
+            Balance.of(body["cap"]),
             Amount.of(body["exposure"]["spent"]),
             Amount.of(body["exposure"]["at_most"]),
         )
@@ -98,7 +98,7 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Point:
-    """What was charged on one day, for one kind of query, or by one mechanism."""
+    """The charges of one day, of one kind of query, or of one mechanism."""
 
     label: str
     queries: int
@@ -111,7 +111,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Entry:
-    """One change of one account, as the ledger keeps it."""
+    """One entry of the ledger: one change of one account."""
 
     account: str
     seq: int
@@ -136,7 +136,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verification:
-    """What recomputing the ledger found; ``first_bad`` is a row that contradicts the rest."""
+    """The result of recomputing the ledger; ``first_bad`` is the first row that contradicts it."""
 
     valid: bool
     accounts: int
@@ -152,7 +152,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class User:
-    """A user; ``disabled`` ones have keys that do not work."""
+    """A user. No key of a ``disabled`` user is accepted."""
 
     name: str
     roles: list[str]
@@ -165,7 +165,7 @@ class User:
 
 @dataclass(frozen=True)
 class Key:
-    """What may be shown of a key after it was issued."""
+    """The public facts about a key; the key itself appears only when it is issued."""
 
     id: str
     created: datetime
@@ -174,10 +174,10 @@ class Key:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        used = body["last_used"]
+        last_used = body["last_used"]
         return cls(
             body["key_id"],
             datetime.fromisoformat(body["created"]),
-            None if used is None else datetime.fromisoformat(used),
+            None if last_used is None else datetime.fromisoformat(last_used),
             body["revoked"],
         )

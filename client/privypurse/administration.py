@@ -1,17 +1,17 @@
-"""Calls of admins: users and keys. Users may list, issue and revoke keys of their own."""
+"""Calls of admins on users and keys. All users may list, issue and revoke their own keys."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from privypurse.accounts import Key, Standing, User
+from privypurse.accounts import Balance, Key, User
 from privypurse.amounts import Number, limit
 from privypurse.connection import Connection, part
 
 
 @dataclass(frozen=True)
 class IssuedKey:
-    """A new key. ``key`` is shown this once: keep it."""
+    """A new key. Store ``key``: the service never returns it again."""
 
     id: str
     key: str
@@ -27,41 +27,41 @@ class Administration:
         return [User.of(one) for one in self._connection.pages("/v1/users")]
 
     def create_user(self, name: str, *roles: str) -> IssuedKey:
-        """A user with a first key; roles are ``admin``, ``owner``, ``analyst``, ``auditor``."""
+        """Create a user with a first key; roles: ``admin``, ``owner``, ``analyst``, ``auditor``."""
         body = {"name": name, "roles": list(roles)}
-        made = self._connection.json("POST", "/v1/users", json=body, repeatable=False)
-        return IssuedKey(made["key_id"], made["key"])
+        reply = self._connection.json("POST", "/v1/users", json=body, repeatable=False)
+        return IssuedKey(reply["key_id"], reply["key"])
 
     def change_roles(self, name: str, *roles: str) -> User:
         """Replace the roles of a user."""
         return self._change(name, roles=list(roles))
 
     def disable_user(self, name: str) -> User:
-        """The user's keys stop working at once."""
+        """Disable a user; from then on none of the user's keys is accepted."""
         return self._change(name, disabled=True)
 
     def enable_user(self, name: str) -> User:
-        """The user's keys work again."""
+        """Enable a user again; the keys that are not revoked are accepted again."""
         return self._change(name, disabled=False)
 
-    def limit_user(self, name: str, *, epsilon: Number, delta: Number = 0) -> Standing:
-        """Set what one analyst may learn of all datasets together."""
+    def limit_user(self, name: str, *, epsilon: Number, delta: Number = 0) -> Balance:
+        """Set the limit of one analyst over all datasets together."""
         path = f"/v1/users/{part(name)}/budget"
-        return Standing.of(self._connection.json("PUT", path, json=limit(epsilon, delta)))
+        return Balance.of(self._connection.json("PUT", path, json=limit(epsilon, delta)))
 
     def keys(self, name: str) -> list[Key]:
-        """Ids of a user's keys; never the keys."""
+        """The ids and states of a user's keys, never the keys themselves."""
         path = f"/v1/users/{part(name)}/keys"
         return [Key.of(one) for one in self._connection.json("GET", path)["items"]]
 
     def issue_key(self, name: str) -> IssuedKey:
-        """One more key for a user."""
+        """Issue one more key to a user."""
         path = f"/v1/users/{part(name)}/keys"
-        made = self._connection.json("POST", path, repeatable=False)
-        return IssuedKey(made["key_id"], made["key"])
+        reply = self._connection.json("POST", path, repeatable=False)
+        return IssuedKey(reply["key_id"], reply["key"])
 
     def revoke_key(self, key_id: str) -> None:
-        """The key stops working at once."""
+        """Revoke a key; it is never accepted again."""
         self._connection.send("DELETE", f"/v1/keys/{part(key_id)}")
 
     def _change(self, name: str, **change: object) -> User:

@@ -1,4 +1,4 @@
-"""Amounts of privacy loss as exact decimals: what the service says is what the caller compares."""
+"""Amounts of privacy loss as exact decimals, equal to those that the service compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Self
 
-#: What callers may write for ε or δ; a float means its shortest decimal form.
+#: Types that callers may pass for ε or δ. A float means its shortest decimal form.
 Number = int | float | str | Decimal
 
 
@@ -31,7 +31,7 @@ def decimal_text(amount: Number) -> str:
     if isinstance(amount, bool):
         raise ValueError("an amount is a number or a decimal text")
     try:
-        # float.__repr__: subclasses such as numpy's write their type's name too.
+        # ``repr`` of a subclass such as numpy's would contain the name of its type.
         text = float.__repr__(amount) if isinstance(amount, float) else amount
         return format(Decimal(text), "f")
     except InvalidOperation:
@@ -39,5 +39,5 @@ def decimal_text(amount: Number) -> str:
 
 
 def limit(epsilon: Number, delta: Number) -> dict[str, str]:
-    """The body of an allowance or a cap."""
+    """The request body of an allowance or a cap."""
     return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}

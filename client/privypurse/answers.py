@@ -1,4 +1,4 @@
-"""What comes back for a charge: the answer with what it cost and the receipt for it."""
+"""Answers of paid queries: the answer, its charge and its receipt."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from privypurse.notebook import paragraph, table
 class Answer:
     """A paid answer.
 
-    ``remaining`` is what was left of the allowance when it was charged; ``reply`` is all that the
-    service sent.
+    ``remaining`` is the rest of the allowance after this charge; ``reply`` is the whole reply of
+    the service.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def steps(self) -> list[Mapping[str, Any]]:
-        """What the charge was spent on."""
+        """The steps that the charge was spent on."""
         return list(self.reply["steps"])
 
     @staticmethod
@@ -45,15 +45,14 @@ class Answer:
             "reply": reply,
         }
 
-    def _priced(self) -> str:
-        """A line for notebooks."""
+    def _charge_line(self) -> str:
+        """The charge and the remaining allowance, as a line for notebooks."""
         return paragraph(f"{self.dataset}: charged {self.charge}, remaining {self.remaining}")
 
 
 @dataclass(frozen=True)
-class Selected(Answer):
-    """The selected candidate: a node or a value as itself, an attribute by name, a tree by its
-    index."""
+class Selection(Answer):
+    """The selected candidate: a node or value as itself, an attribute by name, a tree by index."""
 
     selected: Any
 
@@ -63,7 +62,7 @@ class Selected(Answer):
         return cls(**cls.common(reply), selected=reply["answer"]["selected"])
 
     def _repr_html_(self) -> str:
-        return table(["selected"], [[self.selected]]) + self._priced()
+        return table(["selected"], [[self.selected]]) + self._charge_line()
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class TopK(Answer):
         return cls(**cls.common(reply), selected=list(reply["answer"]["selected"]))
 
     def _repr_html_(self) -> str:
-        return table(["draw", "selected"], enumerate(self.selected, 1)) + self._priced()
+        return table(["draw", "selected"], enumerate(self.selected, 1)) + self._charge_line()
 
 
 @dataclass(frozen=True)
@@ -100,4 +99,4 @@ class Value(Answer):
 
     def _repr_html_(self) -> str:
         scale = "" if self.noise_scale is None else f"{self.noise_scale:g}"
-        return table(["value", "noise scale"], [[f"{self.value:g}", scale]]) + self._priced()
+        return table(["value", "noise scale"], [[f"{self.value:g}", scale]]) + self._charge_line()

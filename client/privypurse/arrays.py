@@ -1,4 +1,4 @@
-"""Matrices as NumPy arrays where NumPy is installed, otherwise as lists of lists."""
+"""Matrices as NumPy arrays if NumPy is installed, otherwise as lists of lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Matrix = Any
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Matrix:
-    """``rows`` in the best form that is there."""
+    """``rows`` as an array, or as lists if NumPy is not installed."""
     try:
         import numpy
     except ImportError:

@@ -1,4 +1,4 @@
-"""``PrivyPurse``: one service, as the user of one key sees it."""
+"""``PrivyPurse``: one service, used with the key of one user."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 import httpx
 
 from privypurse import kinds
-from privypurse.accounts import Account, Dataset, Entry, Point, Standing, User, Verification
+from privypurse.accounts import Account, Balance, Dataset, Entry, Point, User, Verification
 from privypurse.administration import Administration
 from privypurse.amounts import Number, decimal_text
-from privypurse.answers import Selected, TopK, Value
-from privypurse.asking import ask as ask_until_answered
+from privypurse.answers import Selection, TopK, Value
 from privypurse.clusters import Clusters
 from privypurse.connection import Connection, part
 from privypurse.distances import Distances
@@ -21,6 +20,7 @@ from privypurse.kinds import Query, Utility
 from privypurse.levels import Columns
 from privypurse.ownership import Ownership
 from privypurse.progress import Progress
+from privypurse.queries import ask as ask_until_answered
 from privypurse.quotes import Quote
 from privypurse.trees import Trees
 
@@ -30,9 +30,10 @@ A = TypeVar("A")
 class PrivyPurse(Ownership, Administration):
     """A service at ``url`` and the key of one of its users.
 
-    One call gives one answer and one charge, whatever happens to the connection or the service in
-    between. ``patience``: seconds that the service may be away or busy at a time. ``progress``:
-    a bar while waiting; None shows it on a terminal only. Safe to share between threads.
+    One call gives one answer and one charge, also if the connection is lost or the service is
+    restarted during the call. ``patience``: seconds for which the service may be away or busy at a
+    time. ``progress``: whether a bar is visible while waiting; None means on a terminal only. Safe
+    to share between threads.
     """
 
     def __init__(
@@ -47,14 +48,14 @@ class PrivyPurse(Ownership, Administration):
         self._connection = Connection(url, key, patience=patience, transport=transport)
         self._show_progress = progress
 
-    # ---- what there is ------------------------------------------------------------------------
+    # ---- reading ------------------------------------------------------------------------------
 
     def me(self) -> User:
         """The user of the key."""
         return User.of(self._connection.json("GET", "/v1/me"))
 
     def catalogue(self) -> Any:
-        """Everything that may be asked, with parameters, defaults and sources."""
+        """All kinds of queries, with parameters, defaults and sources."""
         return self._connection.json("GET", "/v1/catalogue")
 
     def datasets(self) -> list[Dataset]:
@@ -66,29 +67,29 @@ class PrivyPurse(Ownership, Administration):
         return Dataset.of(self._connection.json("GET", f"/v1/datasets/{part(name)}"))
 
     def budgets(self) -> list[Account]:
-        """The analyst's accounts, one a dataset."""
+        """The analyst's accounts, one per dataset."""
         return [Account.of(one) for one in self._connection.json("GET", "/v1/budgets")["items"]]
 
-    def overall_budget(self) -> Standing | None:
-        """The limit over all datasets together, if there is one."""
-        found = self._connection.json("GET", "/v1/budgets").get("overall")
-        return None if found is None else Standing.of(found)
+    def overall_budget(self) -> Balance | None:
+        """The balance over all datasets together; None if it has no limit."""
+        overall = self._connection.json("GET", "/v1/budgets").get("overall")
+        return None if overall is None else Balance.of(overall)
 
     def history(self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day") -> list[Point]:
-        """The analyst's charges on one dataset; made for plots."""
+        """The analyst's charges on one dataset, summed for plots."""
         path = f"/v1/budgets/{part(dataset)}/history"
         items = self._connection.json("GET", path, params={"by": by})["items"]
         return [Point.of(one) for one in items]
 
     def ledger(self, dataset: str | None = None) -> Iterator[Entry]:
-        """Every change of the accounts that the user may see, newest first, fetched on demand."""
+        """All entries of the accounts that the user may see, newest first, fetched on demand."""
         return map(Entry.of, self._connection.pages("/v1/ledger", dataset=dataset))
 
     def verify(self) -> Verification:
-        """Have the service recompute the ledger, as far as the user may see it."""
+        """Let the service recompute the accounts that the user may see."""
         return Verification.of(self._connection.json("GET", "/v1/ledger/verification"))
 
-    # ---- asking -------------------------------------------------------------------------------
+    # ---- queries ------------------------------------------------------------------------------
 
     def quote(
         self,
@@ -98,7 +99,7 @@ class PrivyPurse(Ownership, Administration):
         epsilon: Number | None = None,
         target: Mapping[str, float] | None = None,
     ) -> Quote:
-        """What a query would cost and promise, for free; or the ε that reaches a ``target``."""
+        """The charge and the accuracy of a query, free; or the ε that reaches a ``target``."""
         body: dict[str, Any] = {"dataset": dataset, "query": query.body}
         if epsilon is not None:
             body["epsilon"] = decimal_text(epsilon)
@@ -117,9 +118,9 @@ class PrivyPurse(Ownership, Administration):
     ) -> A:
         """The answer to one query, charged ``epsilon`` exactly and once.
 
-        ``key``: an idempotency key of one's own, so that a script that is run again gets the same
-        answer for free; otherwise each call is a new question. ``timeout``: seconds to wait for
-        the answer, or None for as long as it takes.
+        ``key``: your own idempotency key; the same call with the same key returns the same answer,
+        free. Without one each call is a new query. ``timeout``: seconds to wait for the answer;
+        None waits as long as the query takes.
         Raises: BudgetExhausted and every other Problem; Unreachable; Unanswered.
         """
         columns: Columns = self.dataset(dataset).columns if query.described else {}
@@ -139,8 +140,8 @@ class PrivyPurse(Ownership, Administration):
         epsilon: Number,
         key: str | None = None,
         **options: Unpack[kinds.SelectionOptions],
-    ) -> Selected:
-        """One candidate of high utility."""
+    ) -> Selection:
+        """One candidate, likely one whose utility is close to the highest."""
         return self.ask(dataset, kinds.selection(utilities, **options), epsilon=epsilon, key=key)
 
     def top_k(
@@ -153,7 +154,7 @@ class PrivyPurse(Ownership, Administration):
         key: str | None = None,
         **options: Unpack[kinds.TopKOptions],
     ) -> TopK:
-        """The k candidates of highest utility, more or less."""
+        """k candidates, likely ones whose utilities are close to the highest."""
         return self.ask(dataset, kinds.top_k(k, utilities, **options), epsilon=epsilon, key=key)
 
     def tree(
@@ -205,18 +206,18 @@ class PrivyPurse(Ownership, Administration):
         return self.ask(dataset, kinds.statistic(name, **options), epsilon=epsilon, key=key)
 
     def cancel(self, query_id: str) -> None:
-        """Give the charge back if the records are still closed. Raises: TooLate."""
+        """Cancel a query that has not begun; its charge is released. Raises: TooLate."""
         self._connection.send("DELETE", f"/v1/queries/{part(query_id)}")
 
     def drawing(self, query_id: str, format: Literal["text", "dot", "svg"] = "svg") -> str:
-        """The trees of an answered query as a drawing, for files and pages; free."""
+        """A drawing of the trees of an answered query; free."""
         path = f"/v1/queries/{part(query_id)}"
         return self._connection.send("GET", path, params={"format": format}).text
 
     # ---- the connection -----------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -231,5 +232,5 @@ class PrivyPurse(Ownership, Administration):
         self.close()
 
     def __repr__(self) -> str:
-        # Not the key: a notebook that is shared shows this.
+        # Without the key: a shared notebook contains this text.
         return f"PrivyPurse({self._connection.url!r})"

@@ -1,4 +1,4 @@
-"""Centres of private records, and the encoding that finds the cluster of records of one's own."""
+"""Centres of private records, and the encoding that assigns your own records to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privypurse.notebook import table
 
 
 @dataclass(frozen=True)
-class Encoded:
+class AttributeEncoding:
     """One attribute of the encoding: a vector for each of its values."""
 
     column: Column
@@ -30,13 +30,13 @@ class Clusters(Answer):
     """``centres``: shape (clusters, coordinates), the coordinates of ``encoding`` in order."""
 
     centres: Matrix
-    encoding: list[Encoded]
+    encoding: list[AttributeEncoding]
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
         answer = reply["answer"]
         encoding = [
-            Encoded(columns[one["name"]], one["values"], one["vectors"])
+            AttributeEncoding(columns[one["name"]], one["values"], one["vectors"])
             for one in answer["encoding"]["attributes"]
         ]
         return cls(**cls.common(reply), centres=matrix(answer["centres"]), encoding=encoding)
@@ -59,25 +59,25 @@ class Clusters(Answer):
         return [nearest(self.point(row), centres) for row in rows_of(rows)]
 
     def typical(self) -> list[dict[str, str]]:
-        """For each centre the record nearest to it: what the cluster is like."""
+        """For each centre, the record nearest to it: a typical member of its cluster."""
         edges = [0]
         for one in self.encoding:
             edges.append(edges[-1] + len(one.vectors[0]))
-        found = []
+        records = []
         for centre in self.centres:
             parts = [[float(x) for x in centre[a:b]] for a, b in pairwise(edges)]
-            found.append(
+            records.append(
                 {
                     one.column.name: one.values[nearest(part, one.vectors)]
                     for one, part in zip(self.encoding, parts, strict=True)
                 }
             )
-        return found
+        return records
 
     def _repr_html_(self) -> str:
         names = [one.column.name for one in self.encoding]
         rows = [[index, *typical.values()] for index, typical in enumerate(self.typical())]
-        return table(["cluster", *names], rows) + self._priced()
+        return table(["cluster", *names], rows) + self._charge_line()
 
 
 def nearest(point: Sequence[float], others: Sequence[Sequence[float]]) -> int:

@@ -1,8 +1,8 @@
-"""Sends a request until there is a reply to it, and never twice what must happen once.
+"""Sends a request until it has a reply, and never sends twice a request that must happen once.
 
-A request is sent again after a lost connection only when that is safe: reading, setting, and
-questions under an idempotency key. Others are sent again only when the service says, or the failed
-connection shows, that nothing happened.
+After a lost connection a request is sent again only if that is safe: reads, replacements, and
+queries under an idempotency key. Other requests are sent again only if the service replied that
+nothing happened, or if the connection failed before the request was sent.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import httpx
 from privypurse.problems import Problem, Unreachable, problem_of
 from privypurse.version import __version__
 
-#: Seconds of patience with a service that never answered: its address may be wrong.
+#: Seconds of patience with a service that has never replied: its address may be wrong.
 FIRST_CONTACT = 5.0
-#: Seconds before the first and between later attempts, doubling in between.
+#: Seconds before the second attempt and at most between later ones; each pause doubles.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-#: Longer than the service is ever asked to wait (``Prefer: wait``).
+#: Seconds; longer than the longest ``Prefer: wait`` that this client sends.
 READ_TIMEOUT = 60.0
-#: What a proxy answers while the service behind it is away.
+#: Statuses that a proxy sends while the service behind it is away.
 AWAY = frozenset({502, 503, 504})
 LOST = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError, httpx.ProxyError)
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Connection:
-    """One service as one user sees it.
+    """One service, used with the key of one user.
 
-    ``patience`` is in seconds: how long the service may be away or busy at a time.
+    ``patience``: seconds for which the service may be away or busy at a time.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class Connection:
         self._http.close()
 
     def json(self, method: str, path: str, **request: Any) -> Any:
-        """The JSON of the reply; None when it has none."""
+        """The JSON of the reply; None if the reply is empty."""
         reply = self.send(method, path, **request)
         return reply.json() if reply.content else None
 
     def send(
         self, method: str, path: str, *, repeatable: bool = True, **request: Any
     ) -> httpx.Response:
-        """The successful reply. Raises: Problem, or Unreachable when patience is over."""
-        impatient_at: float | None = None
+        """The successful reply. Raises: Problem; Unreachable when patience is over."""
+        give_up_at: float | None = None
         pause = FIRST_PAUSE
         while True:
             try:
@@ -74,7 +74,7 @@ class Connection:
             except LOST as error:
                 failure: Problem | Unreachable = Unreachable(f"{self.url}: {error or 'no reply'}")
                 if not isinstance(error, NOT_SENT):
-                    # Somebody took the request, and may have done what it asks for.
+                    # The service may have received the request and carried it out.
                     self._reached = True
                     if not repeatable:
                         raise failure from error
@@ -87,23 +87,23 @@ class Connection:
                 if not (failure.temporary or away):
                     raise failure
             now = time.monotonic()
-            if impatient_at is None:
+            if give_up_at is None:
                 patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
-                impatient_at = now + patience
-            asked = failure.retry_after if isinstance(failure, Problem) else None
-            # Spread out, so that clients of a service that comes back do not all come at once.
-            wait = max(pause * random.uniform(0.5, 1.0), asked or 0.0)
-            if now + wait > impatient_at:
+                give_up_at = now + patience
+            retry_after = failure.retry_after if isinstance(failure, Problem) else None
+            # Random, so that the clients of a restarted service do not all return together.
+            wait = max(pause * random.uniform(0.5, 1.0), retry_after or 0.0)
+            if now + wait > give_up_at:
                 raise failure
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def pages(self, path: str, **parameters: Any) -> Any:
         """Every item of a list, newest first, page by page."""
-        wanted: Mapping[str, Any] = {k: v for k, v in parameters.items() if v is not None}
+        filters: Mapping[str, Any] = {k: v for k, v in parameters.items() if v is not None}
         cursor: str | None = None
         while True:
-            query = {**wanted, "limit": 1000} | ({"cursor": cursor} if cursor else {})
+            query = {**filters, "limit": 1000} | ({"cursor": cursor} if cursor else {})
             page = self.json("GET", path, params=query)
             yield from page["items"]
             cursor = page["next"]
@@ -112,5 +112,5 @@ class Connection:
 
 
 def part(name: str) -> str:
-    """A name as one part of a path."""
+    """A name, quoted as one segment of a path."""
     return quote(name, safe="")

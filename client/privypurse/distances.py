@@ -1,4 +1,4 @@
-"""Distances between the values of categorical attributes, ready for what takes a matrix."""
+"""Distances between the values of attributes, as matrices that scikit-learn accepts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from privypurse.notebook import heat, paragraph
 
 @dataclass(frozen=True)
 class Distance:
-    """How far apart the values of one attribute are.
+    """The distances between the values of one attribute.
 
     ``matrix``: symmetric, zero diagonal, all in [0, 1], shape (values, values), in the order of
-    ``values``. ``context``: the attributes that tell the values apart. ``embedding``: coordinates
-    of the values at exactly these distances, when they were asked for.
+    ``values``. ``context``: the attributes that the distances are computed from. ``embedding``:
+    coordinates of the values at exactly these distances; None unless the query requested them.
     """
 
     column: Column
@@ -33,7 +33,7 @@ class Distance:
         return float(self.matrix[self._position(one)][self._position(other)])
 
     def of(self, values: Sequence[object]) -> Matrix:
-        """Distances between values of one's own, shape (n, n): for ``metric="precomputed"``."""
+        """Distances between your own values, shape (n, n): for ``metric="precomputed"``."""
         at = [self._position(value) for value in values]
         if isinstance(self.matrix, list):
             return [[self.matrix[i][j] for j in at] for i in at]
@@ -43,19 +43,20 @@ class Distance:
         return self.column.position(value, self.values)
 
     def _repr_html_(self) -> str:
-        told = f"{self.column.name}, told apart by {', '.join(self.context) or 'nothing'}"
-        return paragraph(told) + heat(self.values, self.matrix)
+        context = ", ".join(self.context) or "nothing"
+        title = paragraph(f"{self.column.name}, context: {context}")
+        return title + heat(self.values, self.matrix)
 
 
 @dataclass(frozen=True)
 class Distances(Answer, Mapping[str, Distance]):
-    """The distances of every attribute that was asked for: ``answer["town"].matrix``."""
+    """The distances of every attribute of the query: ``answer["town"].matrix``."""
 
     distances: dict[str, Distance]
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
-        found = {
+        distances = {
             name: Distance(
                 columns[name],
                 one["values"],
@@ -65,12 +66,13 @@ class Distances(Answer, Mapping[str, Distance]):
             )
             for name, one in reply["answer"]["distances"].items()
         }
-        return cls(**cls.common(reply), distances=found)
+        return cls(**cls.common(reply), distances=distances)
 
     def between_rows(self, rows: Any) -> Matrix:
-        """Distances between records of one's own, shape (n, n): for ``metric="precomputed"``.
+        """Distances between your own records, shape (n, n): for ``metric="precomputed"``.
 
-        Squares of the distances of their values add up over the attributes, as in clustering.
+        The square of a distance is the sum over the attributes of the squares for their values, as
+        in clustering.
         """
         table = list(rows_of(rows))
         parts = [
@@ -91,4 +93,4 @@ class Distances(Answer, Mapping[str, Distance]):
         return len(self.distances)
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.distances.values()) + self._priced()
+        return "".join(one._repr_html_() for one in self.distances.values()) + self._charge_line()

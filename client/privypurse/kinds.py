@@ -1,7 +1,7 @@
-"""The kinds of queries, as typed calls; each says what its answer is read as.
+"""The kinds of queries, as typed functions; each names the type of its answer.
 
-Options that are left out take the service's defaults, which ``GET /v1/catalogue`` lists. A query
-is a plain value: quote it, ask it, keep it.
+Omitted options take the service's defaults, which ``GET /v1/catalogue`` lists. A query is a plain
+value: it can be quoted, sent and stored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from privypurse.amounts import Number, decimal_text
-from privypurse.answers import Selected, TopK, Value
+from privypurse.answers import Selection, TopK, Value
 from privypurse.clusters import Clusters
 from privypurse.distances import Distances
 from privypurse.levels import Columns
@@ -26,11 +26,11 @@ Selector = Literal["permute_and_flip", "exponential"]
 
 @dataclass(frozen=True)
 class Query(Generic[A]):
-    """What is asked, without the dataset and the price; ``read`` makes the answer of a reply."""
+    """A query without its dataset and price; ``read`` turns a reply into the answer."""
 
     body: Mapping[str, Any]
     read: Callable[[Mapping[str, Any], Columns], A]
-    #: Whether reading the answer takes the public description of the table.
+    #: Whether ``read`` needs the public description of the table.
     described: bool = False
 
 
@@ -47,7 +47,7 @@ class TopKOptions(SelectionOptions, total=False):
 
 
 class TreeOptions(TypedDict, total=False):
-    """``criterion`` and ``prune`` are of id3, what follows them of the evolutionary search."""
+    """``criterion`` and ``prune`` belong to id3, later options to the evolutionary search."""
 
     attributes: Sequence[str]
     class_attribute: str
@@ -121,10 +121,10 @@ StatisticName = Literal[
 
 def selection(
     utilities: Utility | Sequence[Utility], **options: Unpack[SelectionOptions]
-) -> Query[Selected]:
+) -> Query[Selection]:
     """One candidate, likely one whose utility is close to the highest."""
     body = {"kind": "selection", "utilities": _utilities(utilities), **options}
-    return Query(body, Selected.read)
+    return Query(body, Selection.read)
 
 
 def top_k(
@@ -143,12 +143,12 @@ def tree(
 
 
 def distance(target: str | None = None, **options: Unpack[DistanceOptions]) -> Query[Distances]:
-    """How far apart the values of one attribute are, or of all when ``target`` is None."""
+    """Distances between the values of one attribute, or of each if ``target`` is None."""
     return Query({"kind": "distance", "target": target, **options}, Distances.read, described=True)
 
 
 def clustering(clusters: int, **options: Unpack[ClusteringOptions]) -> Query[Clusters]:
-    """Centres of the records, with the encoding that assigns records of one's own."""
+    """Centres of the records, with the encoding that assigns your own records to them."""
     body = {"kind": "clustering", "clusters": clusters, **options}
     return Query(body, Clusters.read, described=True)
 
@@ -161,6 +161,6 @@ def statistic(name: StatisticName, **options: Unpack[StatisticOptions]) -> Query
     return Query(body, Value.read)
 
 
-def _utilities(given: Utility | Sequence[Utility]) -> list[Mapping[str, Any]]:
-    members = [given] if isinstance(given, (str, Mapping)) else given
+def _utilities(utilities: Utility | Sequence[Utility]) -> list[Mapping[str, Any]]:
+    members = [utilities] if isinstance(utilities, (str, Mapping)) else utilities
     return [{"name": one} if isinstance(one, str) else one for one in members]

@@ -1,7 +1,7 @@
-"""From values of one's own to the levels that answers speak of: categories and public bins.
+"""Maps your own values to the levels in answers: categories and public bins.
 
-Built on the public description of the dataset, so a number falls into the bin that the service
-would put it into, whatever digits the bin's text shows.
+The bins come from the public description of the dataset. A number therefore falls into the same
+bin as in the service, even if the text of the bin is rounded.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Column:
         return cls(name, edges, missing=missing, clamp=bool(described.get("clamp")))
 
     def position(self, value: object, levels: Sequence[str]) -> int:
-        """Which of ``levels``, in the order of the answer, ``value`` is.
+        """The index of ``value`` in ``levels``, which are in the order of the answer.
 
-        A value may be written as a level's own text. None and NaN are missing.
-        Raises: ValueError when it is none of them.
+        ``value`` may be the text of a level itself. None and NaN count as missing.
+        Raises: ValueError if no level contains it.
         """
         if isinstance(value, str) and value in levels:
             return levels.index(value)
         if not self.edges:
             text = self.text(value)
             if text not in levels:
-                raise ValueError(f"{self.name}: {text!r} is not asked about here")
+                raise ValueError(f"{self.name}: {text!r} is not a level of this answer")
             return levels.index(text)
         if self._is_missing(value):
-            # The missing bin of numbers comes after the others.
+            # The bin of missing numbers comes after all other bins.
             return len(levels) - 1
         return min(bisect_right(self.edges, self.number(value)), len(self.edges) - 1) - 1
 
@@ -68,7 +68,7 @@ class Column:
         return str(value)
 
     def number(self, value: object) -> float:
-        """``value`` as a number inside the bounds; a missing one is the middle of them."""
+        """``value`` as a number inside the bounds; a missing value counts as their middle."""
         if not self.edges:
             raise ValueError(f"{self.name} is not numeric")
         lower, upper = self.edges[0], self.edges[-1]
@@ -95,12 +95,12 @@ Columns = Mapping[str, Column]
 
 
 def columns_of(description: Mapping[str, Any]) -> dict[str, Column]:
-    """The attributes of a table by name; none for other kinds of datasets."""
+    """The attributes of a table by name; empty for other kinds of datasets."""
     return {one["name"]: Column.of(one) for one in description.get("attributes", ())}
 
 
 def value_of(row: Row, name: str) -> Any:
-    """The value of an attribute; ValueError when the row has none."""
+    """The value of an attribute. Raises: ValueError if the row has none."""
     try:
         return row[name]
     except KeyError:
@@ -108,12 +108,10 @@ def value_of(row: Row, name: str) -> Any:
 
 
 def rows_of(rows: Any) -> Iterable[Row]:
-    """Rows out of a data frame (pandas, polars) or of any sequence of mappings."""
+    """The rows of a data frame (pandas, polars) or of any sequence of mappings."""
+    mappings: Iterable[Row] = rows
     if hasattr(rows, "to_dicts"):
-        found: Iterable[Row] = rows.to_dicts()
-        return found
-    if hasattr(rows, "to_dict"):
-        found = rows.to_dict("records")
-        return found
-    found = rows
-    return found
+        mappings = rows.to_dicts()
+    elif hasattr(rows, "to_dict"):
+        mappings = rows.to_dict("records")
+    return mappings

@@ -1,11 +1,11 @@
-"""HTML for notebooks: plain elements, every text escaped, no script and no address."""
+"""HTML for notebooks: plain elements, all text escaped, no script and no address."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-#: A hue that shows on light and dark pages; its strength says how large a number is.
+#: A hue that is visible on light and dark pages; its opacity is the size of a number.
 SHADE = "rgba(53,89,181,{share:.2f})"
 
 

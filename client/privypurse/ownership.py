@@ -1,4 +1,4 @@
-"""Calls of owners: describe a dataset, send its records, say what analysts may learn."""
+"""Calls of owners: register a dataset, send its records, grant allowances."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from privypurse.uploads import send_file, until_ready
 
 
 class Ownership:
-    """Datasets of one's own; a part of ``PrivyPurse``."""
+    """Your own datasets; a part of ``PrivyPurse``."""
 
     _connection: Connection
     _show_progress: bool | None
 
     def register(self, description: Mapping[str, Any]) -> Dataset:
-        """Register a public description; it and its cap are fixed from then on."""
+        """Register a public description; neither it nor its cap can change later."""
         path = "/v1/datasets"
         body = self._connection.json("POST", path, json=description, repeatable=False)
         return Dataset.of(body)
 
     def upload_nodes(self, name: str, file: Path | str) -> int:
-        """Send the names of a graph's nodes, one a line; how many there are."""
+        """Send the names of a graph's nodes, one per line. Returns their number."""
         path = f"/v1/datasets/{part(name)}/nodes"
         with self._progress(name) as progress:
-            sent = send_file(self._connection, path, Path(file), "text/csv", progress)
-        return int(sent["nodes"])
+            reply = send_file(self._connection, path, Path(file), "text/csv", progress)
+        return int(reply["nodes"])
 
     def upload(self, name: str, file: Path | str, *, media_type: str | None = None) -> Dataset:
-        """Send records and wait until they can be queried; a bar shows both on a terminal.
+        """Send records and wait until they can be queried; a terminal displays a bar for both.
 
         The media type follows from the name: ``.csv``, ``.parquet``, ``.graphml``, ``.json``
         (node-link), each also as ``.gz``.
-        Raises: InvalidRecords, or RecordsRefused when that was found after the upload.
+        Raises: InvalidRecords; RecordsRefused if the preparation rejects them after the upload.
         """
         path = f"/v1/datasets/{part(name)}/records"
         with self._progress(name) as progress:
@@ -45,7 +45,7 @@ class Ownership:
             return until_ready(self._connection, name, progress)
 
     def withdraw(self, name: str) -> None:
-        """No more queries of the records; the ledger and stored answers stay."""
+        """End all queries of the records; the ledger and stored answers stay."""
         self._connection.send("DELETE", f"/v1/datasets/{part(name)}/records")
 
     def grant(
@@ -57,18 +57,18 @@ class Ownership:
         delta: Number = 0,
         if_match: str | None = None,
     ) -> Account:
-        """Set what one analyst may learn of a dataset in total; never below what is spent."""
+        """Set the allowance of one analyst on a dataset; it cannot be less than is spent."""
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
         body = limit(epsilon, delta)
-        # A state that must match would no longer match after a first attempt that got through.
+        # After a successful first attempt the etag is another one: a repetition would be refused.
         repeatable = if_match is None
         return Account.of(
             self._connection.json("PUT", path, json=body, headers=headers, repeatable=repeatable)
         )
 
     def budgets_of(self, name: str) -> Budgets:
-        """Every account of a dataset, what they add up to, and the cap over all of them."""
+        """All accounts of a dataset, their sum, and the cap over all of them."""
         return Budgets.of(self._connection.json("GET", f"/v1/datasets/{part(name)}/budgets"))
 
     def _progress(self, name: str) -> Progress:

@@ -1,7 +1,7 @@
-"""What can go wrong, one exception for each problem type of the service.
+"""One exception for each problem type of the service.
 
-Unless its text says otherwise nothing was charged and nothing was changed. Texts are made of what
-the service said, which is public facts only.
+Unless the docstring says otherwise, nothing was charged and nothing was changed. The texts come
+from the service and contain public facts only.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from privypurse.amounts import Amount
 
 
 class PurseError(Exception):
-    """Anything that this package raises by itself.
+    """The base of all exceptions of this package.
 
-    ``idempotency_key``: of the query that was under way, if any. Ask again with ``key=`` it and
-    the question is answered under the same charge.
+    ``idempotency_key``: the key of the query that failed, if any. The same call with this key as
+    ``key=`` is answered under the same charge.
     """
 
     idempotency_key: str | None = None
 
 
 class Unreachable(PurseError):
-    """No usable reply came for as long as the client was told to be patient."""
+    """No usable reply arrived within ``patience``. A query may have been charged."""
 
 
 class Unanswered(PurseError):
-    """The query still runs and ``timeout`` is over; its charge stands."""
+    """The query still runs after ``timeout``; its charge stands."""
 
     def __init__(self, query_id: str) -> None:
-        super().__init__(f"query {query_id} is still running; ask again with the same key")
+        super().__init__(f"query {query_id} is still running; send it again with the same key")
         self.id = query_id
 
 
 class Problem(PurseError):
-    """A problem that the service reported (RFC 9457); its page is ``/problems/<slug>``."""
+    """A problem reported by the service (RFC 9457); ``/problems/<slug>`` describes it."""
 
-    #: Whether the same request may succeed later, nothing having happened until then.
+    #: Whether the same request may succeed later; nothing has happened until then.
     temporary = False
 
     def __init__(self, status: int, slug: str, members: dict[str, Any], retry_after: float | None):
@@ -51,7 +51,7 @@ class Problem(PurseError):
 
     @property
     def id(self) -> str | None:
-        """Of the query that the problem is about."""
+        """The id of the query that the problem is about."""
         return self.members.get("id")
 
     def _amount(self, member: str) -> Amount:
@@ -59,53 +59,53 @@ class Problem(PurseError):
 
 
 class Unauthenticated(Problem):
-    """401: no key, or one that is unknown, revoked, or of a disabled user."""
+    """401: no key, or a key that is unknown, revoked, or of a disabled user."""
 
 
 class Forbidden(Problem):
-    """403: no role of the caller may ever use this route."""
+    """403: no role of the user may use this route."""
 
 
 class BudgetExhausted(Problem):
-    """403: the charge does not fit what remains of the analyst's allowance."""
+    """403: the charge exceeds what remains of the analyst's allowance."""
 
     @property
     def charge(self) -> Amount:
-        """What the query would have cost."""
+        """The charge of the refused query."""
         return self._amount("charge")
 
     @property
     def remaining(self) -> Amount:
-        """What is left of the allowance."""
+        """The rest of the allowance."""
         return self._amount("remaining")
 
     @property
     def largest_affordable(self) -> Amount:
-        """The largest query that still fits; ε = 0 when none does."""
+        """The largest charge that still fits; ε = 0 if none does."""
         return self._amount("largest_affordable")
 
     def __str__(self) -> str:
         if "largest_affordable" not in self.members:
             return super().__str__()
-        left = f"left: {self.remaining}, largest query that fits: {self.largest_affordable}"
-        return f"{super().__str__()}\n{left}"
+        fits = f"remaining: {self.remaining}, largest charge that fits: {self.largest_affordable}"
+        return f"{super().__str__()}\n{fits}"
 
 
 class CapExhausted(Problem):
-    """403: the charge does not fit what all analysts together may still learn."""
+    """403: the charge exceeds what remains of the cap over all analysts together."""
 
     @property
     def charge(self) -> Amount:
-        """What the query would have cost."""
+        """The charge of the refused query."""
         return self._amount("charge")
 
 
 class NotFound(Problem):
-    """404: it does not exist, or it is not the caller's to see."""
+    """404: it does not exist, or the user may not see it."""
 
 
 class StillRunning(Problem):
-    """409: the query of this key has not been released yet."""
+    """409: the query of this key has no answer yet; its charge stands."""
 
 
 class TooLate(Problem):
@@ -117,43 +117,43 @@ class NoRecords(Problem):
 
 
 class AlreadyExists(Problem):
-    """409: the name is taken, or was once."""
+    """409: the name is in use, or was used before."""
 
 
 class BelowSpent(Problem):
-    """409: a limit may not fall below what is already charged against it."""
+    """409: a limit cannot be less than what is already charged against it."""
 
     @property
     def spent(self) -> Amount:
         return self._amount("spent")
 
     def __str__(self) -> str:
-        said = super().__str__()
-        return f"{said}\nspent: {self.spent}" if "spent" in self.members else said
+        text = super().__str__()
+        return f"{text}\nspent: {self.spent}" if "spent" in self.members else text
 
 
 class QueryReleased(Problem):
-    """409: the query of this key was cancelled and nothing was charged; take a new key."""
+    """409: the query of this key was cancelled and nothing was charged; use a new key."""
 
 
 class UploadRunning(Problem):
-    """409: another upload to this dataset is still being prepared."""
+    """409: another upload to this dataset is being prepared."""
 
 
 class PreconditionFailed(Problem):
-    """412: the account is in another state than ``if_match`` names."""
+    """412: the account has changed since ``if_match`` was read."""
 
 
 class TooLarge(Problem):
-    """413: the body is larger than the route reads, or takes too much work to prepare."""
+    """413: the body is larger than the route accepts, or needs too much work to prepare."""
 
 
 class InvalidRequest(Problem):
-    """422: the request has not the documented form; ``errors`` says where."""
+    """422: the request does not have the documented form; ``errors`` says where."""
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """One entry a mistake: ``loc``, ``type`` and ``msg``."""
+        """One entry per mistake: ``loc``, ``type`` and ``msg``."""
         return list(self.members.get("errors", []))
 
     def __str__(self) -> str:
@@ -164,15 +164,15 @@ class InvalidRequest(Problem):
 
 
 class InvalidRecords(InvalidRequest):
-    """422: the records do not fit their public description; ``errors`` tells the owner where."""
+    """422: the records do not match their public description; ``errors`` says where."""
 
 
 class UnsupportedQuery(Problem):
-    """422: the query does not fit the dataset or its neighbouring relation."""
+    """422: the dataset or its neighbouring relation does not support the query."""
 
     @property
     def supported(self) -> dict[str, Any]:
-        """What would fit."""
+        """The alternatives that the dataset supports."""
         return self.members.get("supported") or {}
 
     def __str__(self) -> str:
@@ -194,17 +194,17 @@ class RateLimited(Problem):
 
 
 class Busy(Problem):
-    """503: the service has as much in hand as it can hold."""
+    """503: the service has too much work at the moment."""
 
     temporary = True
 
 
 class LedgerFrozen(Problem):
-    """503: the ledger takes no new charge until an operator has looked at it."""
+    """503: the ledger accepts no charge until an operator ends the freeze."""
 
 
 class QueryFailed(Problem):
-    """500: the query failed after its records were opened. It is charged in full."""
+    """500: the query failed after it had begun. It is charged in full."""
 
 
 PROBLEMS: dict[str, type[Problem]] = {
@@ -234,12 +234,12 @@ PROBLEMS: dict[str, type[Problem]] = {
 
 
 def problem_of(reply: httpx.Response) -> Problem:
-    """The exception that a reply of 300 or more stands for."""
+    """The exception for a reply with status 300 or more."""
     members: dict[str, Any] = {}
     if reply.headers.get("Content-Type", "").startswith("application/problem+json"):
         parsed = reply.json()
         members = parsed if isinstance(parsed, dict) else {}
-    # Something between the client and the service may answer in its place, without a type.
+    # A proxy may reply in place of the service, without a problem type.
     slug = str(members.get("type", f"http-{reply.status_code}")).rpartition("/")[2]
     after = reply.headers.get("Retry-After", "")
     kind = PROBLEMS.get(slug, Problem)

@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far something is; nothing where there is no terminal."""
+"""A progress bar on a terminal; without a terminal nothing is printed."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ WIDTH = 24
 
 
 class Progress:
-    """A bar on one line of ``stream`` (stderr), drawn over and wiped at the end.
+    """A bar on one line of ``stream`` (stderr), which is cleared at the end.
 
-    ``show``: True or False, or None for only on a terminal.
+    ``show``: True or False, or None to show it on a terminal only.
     """
 
     def __init__(
         self, label: str, *, show: bool | None = None, stream: TextIO | None = None
     ) -> None:
         self._label, self._stream = label, stream or sys.stderr
-        self.shown = self._stream.isatty() if show is None else show
+        self.visible = self._stream.isatty() if show is None else show
         self._drawn = 0
 
     def seconds(self, elapsed: float, expected: float) -> None:
-        """Time that went by, and when the end may come next."""
+        """Show the elapsed time and the time at which the query may end next."""
         self._draw(elapsed, expected, f"{elapsed:.1f} of {expected:.1f} s")
 
     def bytes(self, sent: int, total: int) -> None:
-        """What has been sent of a file."""
+        """Show how much of a file is sent."""
         self._draw(sent, total, f"{sent / 1e6:.1f} of {total / 1e6:.1f} MB")
 
     def note(self, text: str) -> None:
-        """Words where there is nothing to measure."""
+        """Show a text instead of a bar."""
         self._write(f"{self._label}  {text}")
 
     def _draw(self, done: float, whole: float, text: str) -> None:
@@ -39,7 +39,7 @@ class Progress:
         self._write(f"{self._label}  [{'#' * full}{'.' * (WIDTH - full)}]  {text}")
 
     def _write(self, line: str) -> None:
-        if self.shown:
+        if self.visible:
             self._stream.write("\r" + line.ljust(self._drawn))
             self._stream.flush()
             self._drawn = len(line)

@@ -1,4 +1,4 @@
-"""What a query would cost and promise; free, because it is made of public facts."""
+"""Quotes: the charge and the accuracy of a query, free because they are public facts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from privypurse.notebook import paragraph, table
 
 @dataclass(frozen=True)
 class Quote:
-    """The charge of a query, the steps it is spent on, and the accuracy to expect.
+    """The charge of a query, the steps that it is spent on, and the accuracy to expect.
 
-    ``affordable``: whether it fits the analyst's account and the dataset's cap now.
+    ``affordable``: whether the charge fits the analyst's account and the dataset's cap now.
     """
 
     charge: Amount

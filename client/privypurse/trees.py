@@ -1,6 +1,6 @@
-"""Decision trees as they were released: they predict, and they show themselves.
+"""Released decision trees: they predict classes, and print and draw themselves.
 
-A released tree costs nothing to use, on as many rows of one's own as one likes.
+A released tree is public: predictions are free for any number of your own rows.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree; ``root`` is its JSON and ``columns`` the attributes that it may ask."""
+    """One tree; ``root`` is its JSON and ``columns`` are the attributes that may split it."""
 
     root: Node
     columns: Columns
 
     def leaf(self, row: Row) -> Node:
-        """The leaf of one row. Raises: ValueError when the row lacks a value or has a wrong one."""
+        """The leaf of one row. Raises: ValueError if a value is absent or unknown."""
         node = self.root
         while "label" not in node:
             node = self._below(node, value_of(row, node["attribute"]))
@@ -49,9 +49,9 @@ class Tree:
     @overload
     def predict_proba(self, rows: Any) -> Any: ...
     def predict_proba(self, rows: Any) -> Any:
-        """Class probabilities by the noisy counts of the leaf, negative ones taken as 0.
+        """Class probabilities by the noisy counts of the leaf, negative counts taken as 0.
 
-        Uniform where no count is left. Raises: ValueError for trees without counts.
+        Uniform if no count is positive. Raises: ValueError for trees without counts.
         """
         if isinstance(rows, Mapping):
             return probabilities(self.leaf(rows))
@@ -59,7 +59,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Questions on the longest path."""
+        """The number of splits on the longest path."""
         return _depth(self.root)
 
     @property
@@ -67,7 +67,7 @@ class Tree:
         return _leaves(self.root)
 
     def __str__(self) -> str:
-        """The tree as indented text, one line a branch."""
+        """The tree as indented text, one line per branch."""
         if "label" in self.root:
             return _label(self.root)
         return "\n".join(_lines(self.root, ""))
@@ -90,7 +90,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Trees(Answer):
-    """The trees of an answer: one of ``id3``, ``outputs`` of the evolutionary search."""
+    """The trees of an answer: one from ``id3``, ``outputs`` from the evolutionary search."""
 
     trees: list[Tree]
 
@@ -108,20 +108,20 @@ class Trees(Answer):
         return "\n\n".join(map(str, self.trees))
 
     def _repr_html_(self) -> str:
-        return "".join(tree._repr_html_() for tree in self.trees) + self._priced()
+        return "".join(tree._repr_html_() for tree in self.trees) + self._charge_line()
 
 
 def probabilities(leaf: Node) -> dict[str, float]:
     """Class probabilities of a leaf by its noisy counts."""
     if "counts" not in leaf:
-        raise ValueError("the tree was released without counts: it has labels only")
+        raise ValueError("the tree was released without counts")
     counts = {label: max(count, 0) for label, count in leaf["counts"].items()}
     total = sum(counts.values())
     return {label: count / total if total else 1 / len(counts) for label, count in counts.items()}
 
 
-def _ways(node: Node) -> list[tuple[str, Node]]:
-    """The answers to a node's question, and what lies below each; none for a leaf."""
+def _branches(node: Node) -> list[tuple[str, Node]]:
+    """The condition of each branch and the node below it; empty for a leaf."""
     if "branches" in node:
         return [(f"= {level}", child) for level, child in node["branches"].items()]
     if "value" in node:
@@ -133,11 +133,11 @@ def _ways(node: Node) -> list[tuple[str, Node]]:
 
 
 def _depth(node: Node) -> int:
-    return max((1 + _depth(child) for _, child in _ways(node)), default=0)
+    return max((1 + _depth(child) for _, child in _branches(node)), default=0)
 
 
 def _leaves(node: Node) -> int:
-    return sum(_leaves(child) for _, child in _ways(node)) or 1
+    return sum(_leaves(child) for _, child in _branches(node)) or 1
 
 
 def _label(leaf: Node) -> str:
@@ -149,20 +149,22 @@ def _label(leaf: Node) -> str:
 
 def _lines(node: Node, indent: str) -> list[str]:
     lines = []
-    for answer, child in _ways(node):
-        asked = f"{indent}{node['attribute']} {answer}"
+    for condition, child in _branches(node):
+        line = f"{indent}{node['attribute']} {condition}"
         if "label" in child:
-            lines.append(f"{asked}: {_label(child)}")
+            lines.append(f"{line}: {_label(child)}")
         else:
-            lines += [asked, *_lines(child, indent + "│   ")]
+            lines += [line, *_lines(child, indent + "│   ")]
     return lines
 
 
-def _html(node: Node, asked: str) -> str:
-    """Nested lists that fold."""
+def _html(node: Node, condition: str) -> str:
+    """Nested ``details`` elements, which fold."""
     if "label" in node:
-        return f"<div>{escape(asked)} <b>{escape(_label(node))}</b></div>"
-    inner = "".join(_html(child, f"{node['attribute']} {way}") for way, child in _ways(node))
-    title = escape(asked or "decision tree")
-    folded = f'<div style="margin-left:1.5em">{inner}</div>'
-    return f"<details open><summary>{title}</summary>{folded}</details>"
+        return f"<div>{escape(condition)} <b>{escape(_label(node))}</b></div>"
+    inner = "".join(
+        _html(child, f"{node['attribute']} {branch}") for branch, child in _branches(node)
+    )
+    title = escape(condition or "decision tree")
+    body = f'<div style="margin-left:1.5em">{inner}</div>'
+    return f"<details open><summary>{title}</summary>{body}</details>"

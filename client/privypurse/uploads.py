@@ -1,4 +1,4 @@
-"""Sends a file of records from disk, never whole in memory, and waits until it can be queried."""
+"""Streams a file of records from disk and waits until the records can be queried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privypurse.problems import PurseError
 from privypurse.progress import Progress
 
 CHUNK = 1 << 18
-#: Seconds between two looks at a version that is being prepared.
+#: Seconds between two reads of the state of a version that is being prepared.
 POLL = 0.5
 MEDIA_TYPES = {
     ".csv": "text/csv",
@@ -26,7 +26,7 @@ MEDIA_TYPES = {
 
 
 class RecordsRefused(PurseError):
-    """The records arrived and do not fit their description; ``upload`` says where."""
+    """The uploaded records do not match their description; ``upload`` says where."""
 
     def __init__(self, name: str, upload: dict[str, Any]) -> None:
         super().__init__(f"the records of {name} were refused: {upload.get('errors', upload)}")
@@ -36,18 +36,18 @@ class RecordsRefused(PurseError):
 def send_file(
     connection: Connection, path: str, file: Path, media_type: str | None, progress: Progress
 ) -> Any:
-    """PUT a file; the JSON of the reply. A name that ends in ``.gz`` is sent as it is."""
-    zipped = file.suffix == ".gz"
-    kind = file.with_suffix("").suffix if zipped else file.suffix
+    """PUT a file and return the JSON of the reply. A ``.gz`` file is sent compressed."""
+    is_compressed = file.suffix == ".gz"
+    kind = file.with_suffix("").suffix if is_compressed else file.suffix
     if media_type is None and kind not in MEDIA_TYPES:
-        raise ValueError(f"say the media type of {file.name}: its name does not tell")
+        raise ValueError(f"{file.name}: add the media type, which the name does not imply")
     total = os.stat(file).st_size
     headers = {"Content-Type": media_type or MEDIA_TYPES[kind], "Content-Length": str(total)}
-    if zipped:
+    if is_compressed:
         headers["Content-Encoding"] = "gzip"
 
     class Chunks:
-        """Opens the file anew for every attempt to send it."""
+        """Opens the file again for each attempt."""
 
         def __iter__(self) -> Iterator[bytes]:
             sent = 0
@@ -58,12 +58,12 @@ def send_file(
                     progress.bytes(sent, total)
             progress.note("sent; being checked")
 
-    # Not repeatable: what was cut off may have arrived in full and be a new version already.
+    # Not repeatable: after a lost connection the file may have arrived and be a new version.
     return connection.json("PUT", path, content=Chunks(), headers=headers, repeatable=False)
 
 
 def until_ready(connection: Connection, name: str, progress: Progress) -> Dataset:
-    """The dataset once its new version can be queried. Raises: RecordsRefused."""
+    """Returns the dataset when its new version can be queried. Raises: RecordsRefused."""
     started = time.monotonic()
     while True:
         dataset = Dataset.of(connection.json("GET", f"/v1/datasets/{part(name)}"))

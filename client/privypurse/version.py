@@ -1,3 +1,3 @@
-"""The version of the client; it speaks version 1 of the HTTP contract."""
+"""The version of the client, which uses version 1 of the HTTP API."""
 
 __version__ = "0.1.0"

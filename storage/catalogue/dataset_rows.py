@@ -14,7 +14,7 @@ from mechanisms.model.domains import Dataset
 from storage.catalogue import versions
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, upload, users
-from storage.files.distant import DistantLabels
+from storage.files.labels import DistantLabels
 
 
 @dataclass(frozen=True, slots=True)

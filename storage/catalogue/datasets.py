@@ -31,12 +31,13 @@ from storage.database.pages import Page, decode_cursor, page_of
 from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
-from storage.files.distant import DistantLabels
+from storage.files.labels import DistantLabels
 from storage.journal import audit
 from storage.ledger.limits import open_account
 from storage.people.users import User
 from storage.records.data_folder import Files
 from storage.records.opened import OpenRecords
+from storage.records.retention import References
 
 __all__ = ["Datasets", "StoredDataset", "UploadState"]
 
@@ -298,12 +299,12 @@ class Datasets:
         Raises: StoreFailed, Busy; it is to be tried again.
         """
 
-        def known() -> retention.Kept | None:
+        def references() -> References | None:
             self._database.write(retention.end_lost_uploads)
             with self._database.read() as connection:
-                return retention.kept(connection)
+                return retention.read_references(connection)
 
-        self._files.sweep(known)
+        self._files.sweep(references)
 
     def is_open(self, dataset_id: int, version: int) -> bool:
         """Whether ``records`` finds them at once."""

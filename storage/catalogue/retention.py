@@ -1,11 +1,10 @@
-"""What the database knows of what is in a store: nothing else says what may stay there.
+"""The statements that say which files of a store the ledger still refers to.
 
-Functions work on a connection in a transaction.
+Nothing else decides what may stay there. Functions work on a connection in a transaction.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 
 from sqlalchemy import Connection, select, update
@@ -14,27 +13,18 @@ from storage.catalogue.descriptions import LABELLED
 from storage.catalogue.versions import INTERRUPTED, PREPARING, REFUSED, encode
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version, upload, users
+from storage.records.retention import References
 
-#: An upload that has been silent for this long is taken over by nobody any more.
+#: An upload without a heartbeat for this long is never taken over.
 LOST_US = 86_400 * 1_000_000
 
 _d, _v, _u = dataset.c, dataset_version.c, upload.c
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The folders that rows name, of versions until they are removed and of node lists for ever;
-    and the uploads under way, which may have stored what no row names yet."""
+def read_references(connection: Connection) -> References | None:
+    """Returns what the rows refer to; None while an account is frozen.
 
-    versions: frozenset[str]
-    nodes: frozenset[str]
-    uploads: frozenset[int]
-
-
-def kept(connection: Connection) -> Kept | None:
-    """All that may stay; None while an account is frozen.
-
-    A ledger that went back does not know what it has forgotten, until an operator accepts that.
+    A ledger that went backwards may have forgotten files until an operator accepts the rollback.
     """
     frozen = select(budget_account.c.id).where(budget_account.c.frozen == 1).limit(1)
     if connection.execute(frozen).first() is not None:
@@ -45,7 +35,7 @@ def kept(connection: Connection) -> Kept | None:
     under_way = frozenset(connection.execute(uploads).scalars())
     versions = select(_v.folder).where(_v.folder.is_not(None), _v.removed_us.is_(None))
     nodes = select(_d.nodes_folder).where(_d.nodes_folder.is_not(None))
-    return Kept(
+    return References(
         frozenset(connection.execute(versions).scalars()),
         frozenset(connection.execute(nodes).scalars()),
         under_way,
@@ -72,7 +62,7 @@ def named_graphs(connection: Connection) -> list[tuple[str, str | None]]:
 
 
 def end_lost_uploads(connection: Connection) -> None:
-    """Refuse uploads whose process died a day ago: what they have stored is not to stay."""
+    """Refuses uploads whose lease expired a day ago, so that their files may be removed."""
     connection.execute(
         update(upload)
         .where(_u.state == PREPARING, _u.lease_until <= now_us() - LOST_US)
@@ -81,6 +71,6 @@ def end_lost_uploads(connection: Connection) -> None:
 
 
 def ledger_name(connection: Connection) -> str:
-    """What tells this ledger from every other: its first user, whom no ledger forgets."""
+    """A name that no other ledger has: a digest of its first user, who is never deleted."""
     first = select(users.c.name, users.c.created_us).order_by(users.c.id).limit(1)
     return sha256(repr(tuple(connection.execute(first).one())).encode()).hexdigest()

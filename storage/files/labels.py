@@ -7,15 +7,15 @@ as they are, texts as UTF-8 bytes with offsets. Names keep the type they were re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any, ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from storage.files.arrays import open_arrays, write_arrays
-from storage.files.distant import DistantLabels
 
 DECIMAL = re.compile(r"-?[0-9]{1,40}")
 
@@ -163,6 +163,41 @@ class TextLabels(Sequence[str]):
 
 NodeLabels = IntegerLabels | TextLabels
 Labels = Sequence[int] | Sequence[str]
+
+
+class DistantLabels(Sequence[Any]):
+    """The names of nodes whose list lies in a store: the length is known, names are fetched late.
+
+    Reading a name may wait for the store and may raise StoreFailed. The next reader tries again.
+    """
+
+    def __init__(self, length: int, fetch: Callable[[], NodeLabels]) -> None:
+        self._length, self._fetch = length, fetch
+        self._here: NodeLabels | None = None
+        self._lock = Lock()
+
+    @property
+    def at_hand(self) -> bool:
+        """True if reading a name does not wait."""
+        return self._here is not None
+
+    def here(self) -> NodeLabels:
+        """The list itself. Raises: StoreFailed."""
+        if self._here is None:
+            with self._lock:
+                if self._here is None:
+                    self._here = self._fetch()
+        return self._here
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> int | str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int] | list[str]: ...
+    def __getitem__(self, index: int | slice) -> int | str | list[int] | list[str]:
+        return self.here()[index]
 
 
 def node_labels(labels: Labels) -> NodeLabels:

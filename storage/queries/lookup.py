@@ -17,7 +17,7 @@ from storage.database.expressions import now_us
 from storage.database.statements import Hot
 from storage.database.tables import budget_account, dataset, query
 from storage.errors import NotFound
-from storage.files.distant import DistantLabels
+from storage.files.labels import DistantLabels
 from storage.ledger import replay
 from storage.ledger.charging import Refusal, refusal
 from storage.ledger.ledger import Ledger

@@ -21,12 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from storage.catalogue.retention import Kept
 from storage.errors import TooLarge
 from storage.files.folders import create_file, make_folder, remove_folder, sync_folder
 from storage.files.labels import Labels, open_labels, write_labels
 from storage.files.shared import MountedFolder, Shared
-from storage.records.retention import AGE
+from storage.records.retention import AGE, References
 from storage.records.tickets import Tickets
 
 
@@ -84,7 +83,10 @@ class Files:
         It says whether it has closed one. Here there is room for all.
         """
 
-    def sweep(self, known: Callable[[], Kept | None] = lambda: None) -> None:  # noqa: ARG002
+    def sweep(
+        self,
+        references: Callable[[], References | None] = lambda: None,  # noqa: ARG002
+    ) -> None:
         """Remove what crashed processes left behind, untouched for a day.
 
         Younger files may belong to another process that shares the folder. ``known``: asks the

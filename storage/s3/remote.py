@@ -19,14 +19,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from storage.catalogue.retention import Kept
 from storage.errors import OtherLedger, StoreFailed
 from storage.files.arrays import MANIFEST, files_of
-from storage.files.distant import DistantLabels
 from storage.files.folders import remove_folder
-from storage.files.labels import Labels, NodeLabels, open_labels, write_labels
+from storage.files.labels import DistantLabels, Labels, NodeLabels, open_labels, write_labels
 from storage.records.data_folder import Files
-from storage.records.retention import AGE, OWNER, is_left
+from storage.records.retention import AGE, OWNER, References, is_orphan
 from storage.s3.cache import CachedStore
 
 
@@ -53,18 +51,18 @@ class RemoteFiles(Files):
     def close_idle(self, close_one: Callable[[], bool]) -> None:
         self._store.close_one = close_one
 
-    def sweep(self, known: Callable[[], Kept | None] = lambda: None) -> None:
+    def sweep(self, references: Callable[[], References | None] = lambda: None) -> None:
         """Remove what crashed processes left, here and in the store. Raises: StoreFailed."""
-        super().sweep(known)
+        super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
         # After the list: what is in it and was published meanwhile, a row names by now.
-        kept = known()
+        referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
             if self._store.closing:
                 return
-            if is_left(name, kept, old=written < oldest):
+            if is_orphan(name, referred, old=written < oldest):
                 try:
                     self._store.remove(name)
                 except StoreFailed as error:

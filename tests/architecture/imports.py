@@ -2,7 +2,7 @@
 
 Imports point one way: app → storage → mechanisms → accounting. What stands left may use what
 stands right, never the other way; ``mechanisms`` is pure, and SQL lives in ``storage`` alone. The
-client stands apart: it knows nothing of the service, and only the command line uses it.
+client stands apart: neither it nor the service knows anything of the other.
 """
 
 from __future__ import annotations
@@ -85,8 +85,6 @@ RULES = (
         frozenset({"pydantic", "annotated_types"}),
         SQL_MODULES | IMPURE,
     ),
-    # The command line speaks to services elsewhere as anyone would: by the client.
-    Rule("app.cli", frozenset(PACKAGES), None, SQL_MODULES | OPTIONAL),
     Rule("app.cluster", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | {"s3fs"}),
     Rule("app", frozenset(PACKAGES) - {"privypurse"}, None, SQL_MODULES | OPTIONAL),
     Rule(
@@ -101,8 +99,20 @@ RULES = (
         IMPURE,
     ),
     Rule("accounting", frozenset({"accounting"}), frozenset(), IMPURE),
-    # Installed by itself, with httpx; NumPy is used where it is there.
-    Rule("privypurse", frozenset({"privypurse"}), frozenset({"httpx", "numpy"}), SQL_MODULES),
+    # The command alone imports typer: the library must load without it.
+    Rule(
+        "privypurse.cli",
+        frozenset({"privypurse"}),
+        frozenset({"httpx", "numpy", "typer"}),
+        SQL_MODULES,
+    ),
+    # Installed by itself; NumPy is used if it is installed.
+    Rule(
+        "privypurse",
+        frozenset({"privypurse"}),
+        frozenset({"httpx", "numpy"}),
+        SQL_MODULES | {"privypurse.cli"},
+    ),
 )
 
 #: Where text for a person at a terminal is made.
@@ -137,7 +147,7 @@ def violations(path: Path, source: str) -> list[str]:
     rule, tree = rule_of(module), ast.parse(source)
     aliases = dict(_aliases(tree))
     bad = []
-    for name, line in _imported(tree, module if is_package else module.rpartition(".")[0]):
+    for name, line in imported(tree, module if is_package else module.rpartition(".")[0]):
         if reason := _refused(name, rule):
             bad.append(f"{path}:{line}: {reason}")
     for name, line in _dotted_names(tree, aliases):
@@ -169,7 +179,7 @@ def _within(name: str, roots: frozenset[str] | set[str]) -> bool:
     return any(name == root or name.startswith(root + ".") for root in roots)
 
 
-def _imported(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
     """Dotted names of all imports, lazy, conditional, relative and dynamic ones included."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

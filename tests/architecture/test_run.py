@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from privypurse.cli import cli
 from tests.architecture.imports import ROOT
 
 SCRIPTS = (
@@ -30,6 +31,9 @@ SCRIPTS = (
 SERVE = """import os, sys
 print("served", os.environ["PURSE_DATA"], *sys.argv[1:])
 """
+CLIENT = """import sys
+print("sent", *sys.argv[1:])
+"""
 WARM = """import pathlib, time
 log = pathlib.Path(__file__).with_name("warm.log")
 log.open("a").write("started\\n")
@@ -43,10 +47,11 @@ class Checkout:
 
     def __init__(self, root: Path, warm_seconds: float = 0) -> None:
         self.root = root
-        for package in ("app/service", "mechanisms"):
+        for package in ("app/service", "client/privypurse", "mechanisms"):
             (root / package).mkdir(parents=True)
         shutil.copy2(ROOT / "run", root / "run")
         (root / "app/cli.py").write_text(SERVE)
+        (root / "client/privypurse/cli.py").write_text(CLIENT)
         (root / "requirements.lock").write_text("")
         self.warm_for(warm_seconds)
 
@@ -136,6 +141,8 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "app").mkdir(parents=True)
     (elsewhere / "app/cli.py").write_text("print('the wrong module')")
+    (elsewhere / "privypurse").mkdir()
+    (elsewhere / "privypurse/cli.py").write_text("print('the wrong module')")
     hostile = {"PIP_USER": "1", "PIP_TARGET": "t", "PIP_REQUIRE_VIRTUALENV": "1", "PYTHONHOME": "/"}
 
     status, out, err = checkout.run(cwd=elsewhere, **hostile)
@@ -146,13 +153,17 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
     assert (status, out, err) == (0, "served d serve --port 81\n", "")
     assert checkout.warm_log == ["started", "finished"]
 
-    status, out, _ = checkout.run("users", "list", cwd=elsewhere, PURSE_DATA="d")
-    assert (status, out) == (0, "served d users list\n")
-
     # Nothing but its own commands is held back: the command line knows the rest, or refuses it.
-    for line in ("migrate --help", "scheduler --port 1", "--url http://u --key k budgets", "x"):
+    for line in ("migrate --help", "scheduler --port 1", "x"):
         status, out, err = checkout.run(*line.split(), cwd=elsewhere, PURSE_DATA="d")
         assert (status, out, err) == (0, f"served d {line}\n", "")
+
+    # The client's commands, and its options before a command, go to the client.
+    names = [str(one.name) for one in (*cli.registered_groups, *cli.registered_commands)]
+    assert len(names) == 7
+    for line in ("users list", "--url http://u --key k budgets", "--url=http://u x", *names):
+        status, out, err = checkout.run(*line.split(), cwd=elsewhere)
+        assert (status, out, err) == (0, f"sent {line}\n", "")
 
     # Another lock file is installed anew, and a changed kernel is compiled anew.
     (checkout.root / "requirements.lock").write_text("# changed\n")
@@ -180,7 +191,7 @@ def test_an_interrupted_set_up_resumes(checkout: Checkout) -> None:
         time.sleep(0.05)
     assert checkout.warm_log == ["started"]
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
 
     # A virtual environment cut short has no working pip: it is made anew.
     shutil.rmtree(next((checkout.root / ".venv/lib").glob("python*/site-packages/pip")))

@@ -62,6 +62,12 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def sent_by_run() -> list[str]:
+    """The patterns of the first words that ``./run`` leaves to the client."""
+    [patterns] = re.findall(r"^  (.+)\) client ", (ROOT / "run").read_text("utf-8"), re.MULTILINE)
+    return str(patterns).split(" | ")
+
+
 def commands(folder: Path) -> dict[str, str]:
     """Variables of a shell in ``folder`` that finds ``privypurse``, ``python`` and ``./run`` there.
 
@@ -70,11 +76,15 @@ def commands(folder: Path) -> dict[str, str]:
     """
     path = f"{ROOT}{os.pathsep}{ROOT / 'client'}"
     start = f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"
+    client = (
+        f'case "${{1:-}}" in {" | ".join(sent_by_run())}) {start} -m privypurse.cli "$@" ;; esac'
+    )
+    service = f'PURSE_DATA="${{PURSE_DATA:-$PWD/data}}" {start} -m app.cli "${{@:-serve}}"'
     (folder / "bin").mkdir(exist_ok=True)
     for file, line in (
-        ("bin/privypurse", f'{start} -m app.cli "$@"'),
+        ("bin/privypurse", f'{start} -m privypurse.cli "$@"'),
         ("bin/python", f'{start} "$@"'),
-        ("run", f'PURSE_DATA="${{PURSE_DATA:-$PWD/data}}" {start} -m app.cli "${{@:-serve}}"'),
+        ("run", f"{client}\n{service}"),
     ):
         (folder / file).write_text(f"#!/bin/sh\n{line}\n", "utf-8")
         (folder / file).chmod(0o755)

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from app.demo.service import ServiceProcess
+from tests.support.patience import PATIENCE, REPLY, WAIT
 
 EDGES = "source,target\n" + "".join(f"0,{leaf}\n" for leaf in range(1, 9))
 QUERY: dict[str, Any] = {
@@ -57,8 +58,10 @@ class Session:
 
     def send(self, method: str, path: str, key: str, **request: Any) -> httpx.Response:
         headers = request.pop("headers", {}) | {"Authorization": f"Bearer {key}"}
+        if (method, path) == ("POST", "/v1/queries"):
+            headers = WAIT | headers
         return httpx.request(
-            method, self.service.url + path, headers=headers, timeout=60, **request
+            method, self.service.url + path, headers=headers, timeout=REPLY, **request
         )
 
     def ok(self, method: str, path: str, key: str, **request: Any) -> Any:
@@ -72,7 +75,7 @@ class Session:
         headers = {"Content-Type": "text/csv"} | headers
         path = f"/v1/datasets/{name}"
         reply = self.ok("PUT", f"{path}/records", self.owner, content=content, headers=headers)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while reply["status"] != "ready":
             assert reply["status"] == "preparing", reply
             assert time.monotonic() < deadline

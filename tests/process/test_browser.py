@@ -23,6 +23,7 @@ import pytest
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
 from tests.support.data import FOLDER
+from tests.support.patience import REPLY
 from tests.support.schemas import RealTable
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -96,7 +97,7 @@ class Shop:
 
     def ok(self, who: str, method: str, path: str, **sent: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.keys[who]}", **sent.pop("headers", {})}
-        reply = httpx.request(method, self.url + path, headers=headers, timeout=60, **sent)
+        reply = httpx.request(method, self.url + path, headers=headers, timeout=REPLY, **sent)
         assert reply.is_success, (method, path, reply.text)
         return reply.json() if reply.content else None
 
@@ -154,7 +155,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         too_much = {"dataset": "web", "epsilon": "9", "query": edges}
         for _ in range(21):
             key = {"Authorization": f"Bearer {shop.keys['ana']}"}
-            reply = httpx.post(f"{shop.url}/v1/queries", json=too_much, headers=key)
+            reply = httpx.post(f"{shop.url}/v1/queries", json=too_much, headers=key, timeout=REPLY)
             assert reply.status_code == 403
         yield shop
 
@@ -273,7 +274,7 @@ def opened(chromium: Any, shop: Shop) -> Iterator[Open]:
         context = chromium.new_context(viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(90_000)
         seen = Seen(page, shop.url)
         page.on("console", lambda m: m.type in ("error", "warning") and seen.errors.append(m.text))
         page.on("pageerror", lambda error: seen.errors.append(str(error)))

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import cli
 from app.demo.service import ServiceProcess
+from privypurse.cli import cli
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
 from tests.process.session import EDGES, QUERY
@@ -31,16 +31,16 @@ GRAPH = {
 
 
 class CommandLine:
-    """Runs ``privypurse`` in a folder, in the name of whoever's key file is named."""
+    """Runs ``privypurse`` in a folder, as the user whose key file is named."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder, self.url = folder, url
 
-    def __call__(self, who: str, *arguments: str, status: int = 0, typed: str = "") -> str:
-        """What is printed: on stdout by a success, otherwise on stderr."""
+    def __call__(self, user: str, *arguments: str, status: int = 0, typed: str = "") -> str:
+        """The output: stdout after a success, otherwise stderr."""
         variables = {
             "PRIVYPURSE_URL": self.url,
-            "PRIVYPURSE_KEY_FILE": str(self.folder / f"{who}.key"),
+            "PRIVYPURSE_KEY_FILE": str(self.folder / f"{user}.key"),
             "PRIVYPURSE_KEY": None,
         }
         with contextlib.chdir(self.folder):
@@ -111,9 +111,13 @@ def test_datasets(privypurse: CommandLine) -> None:
     assert "nowhere.csv" in privypurse(
         "olympe", "datasets", "upload", "star", "nowhere.csv", status=1
     )
+    array = privypurse.write("array.json", "[]")
+    for file, reason in ((array, "not a JSON object"), ("nowhere.json", "No such file")):
+        refusal = privypurse("olympe", "datasets", "register", file, status=2)
+        assert refusal.startswith(f"{file}: {reason}")
 
 
-def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
+def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     file = privypurse.write("query.json", QUERY)
     quote = json.loads(privypurse("ada", "quote", file))
     assert quote["charge"] == {"epsilon": "0.5", "delta": "0"}
@@ -135,12 +139,13 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     greedy = privypurse.write("greedy.json", QUERY | {"epsilon": "4"})
     refused = privypurse("ada", "query", greedy, status=1)
     assert refused.startswith("Privacy budget exhausted: ")
-    assert refused.endswith("\nleft: ε = 1.5, largest query that fits: ε = 1.5\n")
+    assert refused.endswith("\nremaining: ε = 1.5, largest charge that fits: ε = 1.5\n")
     tree = QUERY | {"query": {"kind": "tree"}}
     unsupported = privypurse("ada", "query", privypurse.write("t.json", tree), status=1)
     assert "\nneighbouring: add_remove, replace\n" in unsupported
     assert "JSON" in privypurse("ada", "query", privypurse.write("x.json", "{"), status=2)
-    assert "epsilon" in privypurse("ada", "query", privypurse.write("y.json", {}), status=2)
+    lacking = privypurse("ada", "query", privypurse.write("y.json", {"query": {}}), status=2)
+    assert lacking == "y.json: lacks dataset, epsilon\n"
     assert "nowhere.json: No such" in privypurse("ada", "query", "nowhere.json", status=2)
     (privypurse.folder / "latin.json").write_bytes(b'{"dataset": "\xe9"}')
     assert "latin.json: not JSON" in privypurse("ada", "quote", "latin.json", status=2)
@@ -150,40 +155,39 @@ def test_asking_and_what_it_cost(privypurse: CommandLine) -> None:
     assert (charge["dataset"], charge["epsilon"], charge["query"]) == ("star", "0.5", answer["id"])
     stranger = CliRunner().invoke(cli, ["--url", privypurse.url, "--key", "pp_x_y", "export"])
     assert (stranger.exit_code, stranger.stdout) == (1, "")
-    kept = privypurse.write("kept.csv", "what was exported before")
-    assert "No role" in privypurse("root", "export", "--output", kept, status=1)
-    assert (privypurse.folder / kept).read_text() == "what was exported before"
+    earlier = privypurse.write("earlier.csv", "an earlier export")
+    assert "No role" in privypurse("root", "export", "--output", earlier, status=1)
+    assert (privypurse.folder / earlier).read_text() == "an earlier export"
     privypurse("olympe", "export", "--dataset", "star", "--output", "star-ledger.csv")
     exported = (privypurse.folder / "star-ledger.csv").read_text().splitlines()
     assert exported[0].startswith("at,kind,account,dataset")
     assert any(",charge,cap,star," in line for line in exported)
 
 
-def test_a_command_in_nobodys_name_says_what_to_set(privypurse: CommandLine) -> None:
+def test_a_command_without_a_key_says_what_to_set(privypurse: CommandLine) -> None:
     assert "nobody.key" in privypurse("nobody", "budgets", status=1)
-    nobody = {"PRIVYPURSE_KEY_FILE": None, "PRIVYPURSE_KEY": None}
-    result = CliRunner().invoke(cli, ["budgets"], env=nobody)
+    no_key = {"PRIVYPURSE_KEY_FILE": None, "PRIVYPURSE_KEY": None}
+    result = CliRunner().invoke(cli, ["budgets"], env=no_key)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "PRIVYPURSE_KEY_FILE" in result.stderr
 
 
-def test_without_the_client_local_commands_work_and_others_say_what_is_missing(
-    tmp_path: Path,
-) -> None:
+def test_the_commands_of_the_service_need_no_client(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "app.cli", *arguments],
             cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT), "PRIVYPURSE_KEY": "pp_x"},
+            env={"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             check=False,
         )
 
     assert (run("version").returncode, run("verify").returncode) == (0, 2)
-    refused = run("budgets")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "this command needs the client: pip install ./client\n"
+    refusal = run("budgets")
+    assert (refusal.returncode, refusal.stdout) == (2, "")
+    assert "No such command 'budgets'" in refusal.stderr
+    assert "python -m privypurse.cli" in run("--help").stdout
 
 
 def test_options_say_the_same_as_variables(privypurse: CommandLine) -> None:

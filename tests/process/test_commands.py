@@ -14,17 +14,20 @@ import runpy
 import shlex
 import sys
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import settings
+from typer import Typer
 from typer.testing import CliRunner
 
-from app.cli import cli
+from app.cli import cli as service_cli
 from app.config.settings import Settings
+from privypurse.cli import cli as client_cli
 from tests.architecture.imports import ROOT
-from tests.process.documents import code_of, lines_of, pages
+from tests.process.documents import code_of, lines_of, pages, sent_by_run
 
 #: Page → the test that runs its blocks of ``sh`` and Python.
 PLAYED = {
@@ -66,13 +69,17 @@ PAGES = [str(path.relative_to(ROOT)) for path in pages()]
 
 
 def privypurse(arguments: list[str]) -> None:
-    """Commands and options are there; values need not be, in prose."""
-    found = CliRunner().invoke(cli, [*arguments, "--help"])
-    assert found.exit_code == 0, found.output
+    """The client has the command and its options; in prose values may be missing."""
+    accepted_by(client_cli, arguments)
+
+
+def accepted_by(cli: Typer, arguments: list[str]) -> None:
+    result = CliRunner().invoke(cli, [*arguments, "--help"])
+    assert result.exit_code == 0, result.output
 
 
 def run(arguments: list[str]) -> None:
-    """What is not its own goes to the command line: tests/architecture/test_run.py."""
+    """What is not its own goes to the client or the service: tests/architecture/test_run.py."""
     if not arguments:
         return
     command, *rest = arguments
@@ -82,11 +89,13 @@ def run(arguments: list[str]) -> None:
             if option == "--hypothesis-profile":
                 settings.get_profile(value)
             else:
-                assert one == "--slow" or (ROOT / one).exists(), one
+                assert one in ("--slow", "--quick") or (ROOT / one).exists(), one
     elif command == "reproduce":
         python(["-m", "benchmarks.reproduction", *rest])
-    elif command not in ("help", "demo"):
+    elif any(fnmatch(command, pattern) for pattern in sent_by_run()):
         privypurse(arguments)
+    elif command not in ("help", "demo"):
+        accepted_by(service_cli, arguments)
 
 
 def docker(arguments: list[str]) -> None:
@@ -119,8 +128,8 @@ def python(arguments: list[str]) -> None:
         assert (ROOT / arguments[0]).is_file()
         return
     module, *rest = arguments[1:]
-    if module == "app.cli":
-        privypurse(rest)
+    if module in ("app.cli", "privypurse.cli"):
+        accepted_by(service_cli if module == "app.cli" else client_cli, rest)
         return
     options = {one.strip("[]") for one in rest if one.startswith(("-", "[-"))}
     assert options <= options_of(module), (module, rest)
@@ -159,8 +168,8 @@ def setting(name: str) -> None:
         assert name.removeprefix("PURSE_").lower() in Settings.model_fields, name
         return
     readers = {
-        "PRIVYPURSE_KEY": "app/cli/remote.py",
-        "PRIVYPURSE_URL": "app/cli/remote.py",
+        "PRIVYPURSE_KEY": "client/privypurse/cli/service.py",
+        "PRIVYPURSE_URL": "client/privypurse/cli/service.py",
         "PURSE_SCREENSHOTS": "tests/process/test_browser.py",
         "DATABASE_URL": "app/config/settings.py",
         "METRICS_TOKEN_FILE": "docker-compose.yml",
@@ -183,6 +192,7 @@ def nothing(_: list[str]) -> None:
 
 CHECKS: dict[str, Callable[[list[str]], None]] = {
     "privypurse": privypurse,
+    "env/bin/privypurse": privypurse,
     "./run": run,
     "docker": docker,
     "python": python,
@@ -191,6 +201,7 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     "python3": python,
     "pip": pip,
     "env/bin/pip": pip,
+    ".venv/bin/pip": pip,
     "uv": elsewhere("tests/process/test_locking.py"),
     "pg_dump": elsewhere("tests/process/test_postgresql_documents.py"),
     "createdb": elsewhere("tests/process/test_postgresql_documents.py"),
@@ -265,7 +276,10 @@ def test_every_command_in_a_sentence_is_one(page: str) -> None:
         "./run verify --head F",
         "./run test tests/nowhere.py",
         "privypurse users rename NAME",
-        "privypurse backup DEST --compress",
+        "./run backup DEST --compress",
+        "./run users rename NAME",
+        "privypurse backup DEST",
+        "python -m app.cli users list",
         "docker run privypurse",
         "docker compose --profile large up",
         "docker compose up --remove",

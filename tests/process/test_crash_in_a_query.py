@@ -68,7 +68,7 @@ def wide_graph(session: Session) -> None:
 
 
 def ask(session: Session, key: str = "slow") -> httpx.Response:
-    headers = {"Idempotency-Key": key, "Prefer": "wait=120"}
+    headers = {"Idempotency-Key": key}
     return session.send("POST", "/v1/queries", session.analyst, json=SLOW, headers=headers)
 
 

@@ -20,6 +20,7 @@ from tests.process.documents import code_of, indented
 from tests.process.session import Session
 from tests.process.test_documents import run
 from tests.process.test_starting import started
+from tests.support.patience import until
 from tests.support.postgresql import postgresql_server
 
 TOOLS = ("psql", "pg_dump", "pg_restore", "createdb")
@@ -76,10 +77,7 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
         with ServiceProcess(data, **publishing, DATABASE_URL=text(first)) as service:
             session = Session.open(service)
             before = session.query("before the dump")
-            deadline = time.monotonic() + 30
-            while not (data / "heads.log").exists():
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until((data / "heads.log").exists)
             typed = dump.replace("DIR/", "data/").replace("DEST/", "kept/")
             run(tmp_path, typed, **variables(server), DATABASE_URL=text(first))
             assert {one.name for one in kept.iterdir()} == {"heads.log", "datasets"}
@@ -90,7 +88,7 @@ def test_a_dump_is_restored_and_nothing_is_given_back(server: URL, tmp_path: Pat
             session.service = service
             assert session.query("while frozen").json()["type"].endswith("/frozen")
             assert session.query("before the dump").content == before.content
-            line = "privypurse accept-rollback --data data\nprivypurse verify --data data\n"
+            line = "./run accept-rollback --data data\n./run verify --data data\n"
             assert run(tmp_path, line, DATABASE_URL=text(second)).endswith("\nvalid\n")
             assert session.spent() == "1"
 

@@ -27,6 +27,7 @@ from app.demo.service import ServiceProcess, free_port
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
 from tests.process.session import QUERY, Session
+from tests.support.patience import REPLY, WAIT
 from tests.support.postgresql import postgresql_server
 
 CADDY = shutil.which("caddy")
@@ -68,11 +69,11 @@ class Cluster:
     address: Callable[[], str]
 
     def ask(self, key: str | None = None, **changes: Any) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {self.one.analyst}"}
+        headers = WAIT | {"Authorization": f"Bearer {self.one.analyst}"}
         if key is not None:
             headers["Idempotency-Key"] = key
         url = self.address() + "/v1/queries"
-        return httpx.post(url, json=QUERY | changes, headers=headers, timeout=120)
+        return httpx.post(url, json=QUERY | changes, headers=headers, timeout=REPLY)
 
     def spent(self, dataset: str) -> set[str]:
         """What each replica says that the analyst has spent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,15 +10,14 @@ import httpx
 
 from app.demo.service import ServiceProcess
 from tests.process.session import Session
+from tests.support.patience import REPLY
 
 Start = Callable[[], ServiceProcess]
 
 
-def test_it_answers_within_seconds_and_stops_cleanly(start: Start) -> None:
-    started = time.monotonic()
+def test_it_starts_and_stops_cleanly(start: Start) -> None:
     service = start().wait_ready()
-    assert time.monotonic() - started < 60
-    assert httpx.get(service.url + "/healthz").status_code == 200
+    assert httpx.get(service.url + "/healthz", timeout=REPLY).status_code == 200
     assert service.stop() == 0
 
 
@@ -53,9 +51,11 @@ def test_two_processes_starting_at_once_make_one_admin(start: Start) -> None:
     two.wait_ready()
     headers = {"Authorization": f"Bearer {one.admin_key}"}
     for service in (one, two):
-        users = httpx.get(service.url + "/v1/users", headers=headers).json()["items"]
+        users = httpx.get(service.url + "/v1/users", headers=headers, timeout=REPLY).json()["items"]
         assert [user["roles"] for user in users] == [["admin"]]
-        keys = httpx.get(f"{service.url}/v1/users/{users[0]['name']}/keys", headers=headers)
+        keys = httpx.get(
+            f"{service.url}/v1/users/{users[0]['name']}/keys", headers=headers, timeout=REPLY
+        )
         assert len(keys.json()["items"]) == 1
     assert one.stop() == 0
     assert two.stop() == 0

@@ -12,6 +12,7 @@ import pytest
 
 from app.demo.service import free_port
 from tests.process.documents import commands, indented, lines_of
+from tests.support.patience import PATIENCE
 
 STARTING = {
     "README.md": lines_of(indented("README.md", 2)[0])[0],
@@ -42,7 +43,7 @@ def started(folder: Path, line: str, **variables: str) -> None:
                     time.sleep(0.1)
         finally:
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=60)
+            said, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, said
     assert "Application startup complete" in said
 

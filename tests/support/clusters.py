@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from app.demo.service import ROOT, free_port
 from app.engine.execution import ThreadExecutor
 from storage.cluster.scratch import Scratch
 from storage.files.shared import MountedFolder
+from tests.support.patience import PATIENCE, until
 
 
 class Processes:
@@ -68,10 +68,10 @@ class Processes:
 
     def wait_for(self, command: str, text: str, times: int = 1) -> None:
         """Return when a process has logged a text so many times."""
-        deadline = time.monotonic() + 60
-        while self.log(command).count(text) < times:
-            assert time.monotonic() < deadline, self.log("scheduler") + self.log("worker")
-            time.sleep(0.05)
+        try:
+            until(lambda: self.log(command).count(text) >= times)
+        except AssertionError:
+            raise AssertionError(self.log("scheduler") + self.log("worker")) from None
 
     @contextmanager
     def executor(self, role: str = "client", **options: Any) -> Iterator[ClusterExecutor]:
@@ -86,11 +86,18 @@ class Processes:
             Scratch(MountedFolder(self.data)),
             **{"worth": 0} | options,
         )
+        if "patience" not in options:
+            impatient(made, PATIENCE)
         try:
             yield made
         finally:
             made.close()
             threads.close()
+
+
+def impatient(executor: ClusterExecutor, seconds: float) -> None:
+    """From now on the executor gives a scheduler up that has been away for so long."""
+    executor._patience = executor._silence = seconds
 
 
 @contextmanager

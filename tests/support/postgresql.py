@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "with_postgres.sh"
 
 
@@ -33,4 +35,4 @@ def postgresql_server() -> Iterator[str | None]:
             yield url or None
         finally:
             process.stdin.close()
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE)

@@ -57,7 +57,7 @@ def kill_before_every_step(scene: Scene, nursery: Nursery, attempt: int) -> int:
         kills += killed
         scene.check()
         scene.world.lapse()
-        assert not nursery.run(scene.job(*keys))
+        assert not nursery.run(scene.job(*keys, patient=True))
         assert scene.answered() >= {key for key in keys if not key.endswith("-")}
         scene.check()
         if not killed:
@@ -77,7 +77,7 @@ def kill_at_random(scene: Scene, nursery: Nursery, random: Random, rounds: int) 
         scene.world.lapse()
     scene.check()
     # Whoever comes again gets the answer of before, and the budget was worth something.
-    assert not nursery.run(scene.job(*keys, clients=8))
+    assert not nursery.run(scene.job(*keys, clients=8, patient=True))
     assert scene.check() > 50
     return kills
 
@@ -141,5 +141,5 @@ def stop_the_server(
 def _all_answered(scene: Scene, nursery: Nursery, keys: list[str]) -> None:
     scene.check()
     scene.world.lapse()
-    assert not nursery.run(scene.job(*keys, clients=4))
+    assert not nursery.run(scene.job(*keys, clients=4, patient=True))
     assert scene.check() == len(keys)

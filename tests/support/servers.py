@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import pwd
-import random
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import psycopg
 from sqlalchemy import make_url
+
+from app.demo.service import free_port
 
 #: Seconds within which a server starts or stops, however busy the machine is.
 PATIENCE = 120
@@ -32,21 +32,12 @@ def binaries() -> Path | None:
     return next((one for one in folders if (one / "initdb").exists()), None)
 
 
-def _free_port() -> int:
-    """A port below those of outgoing connections: one of them could take it while we restart."""
-    while True:
-        port = random.randrange(15_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 class Server:
     """Starts on a free port, stops as a crash would, and starts again on the same files."""
 
     def __init__(self, bin: Path, folder: Path) -> None:
         self._bin, self._folder = bin, folder
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"postgresql+psycopg://test@127.0.0.1:{self.port}/postgres"
 
     def __enter__(self) -> Self:

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -15,6 +14,7 @@ from pathlib import Path
 from app.demo.service import free_port
 from storage.s3.cache import CachedStore
 from storage.s3.objects import ObjectStore
+from tests.support.patience import until
 
 KEY = {"key": "purse", "secret": "of-a-test"}
 
@@ -36,14 +36,14 @@ class StoreProcess:
         self._numbers = count(1)
 
     def wait_ready(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                break
-            assert self.process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(self._listens)
         self.objects("s3://records")._files.mkdir("records")
+
+    def _listens(self) -> bool:
+        assert self.process.poll() is None
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
 
     def address(self) -> str:
         """A new prefix."""

@@ -48,6 +48,8 @@ class Job:
     clients: int = 1
     failpoint: str = ""
     seconds: float = 0.0
+    #: Whether a key is asked again at once where the database was busy: nobody disturbs it then.
+    patient: bool = False
 
 
 class Nursery:
@@ -125,8 +127,10 @@ class _Victim:
             key = self._keys.pop()
             try:
                 await self._ask(key)
-            except (StillRunning, QueryReleased, BudgetExhausted, Busy, CommitUnknown):
-                continue  # a client is told so, and comes again with the same key
+            except (StillRunning, QueryReleased, BudgetExhausted, Busy, CommitUnknown) as told:
+                # A client is told so, and comes again with the same key.
+                if self._job.patient and isinstance(told, Busy):
+                    self._keys.append(key)
 
     async def _ask(self, key: str) -> None:
         held = await self._ledger.reserve_async(self._request(key))

@@ -113,10 +113,10 @@ class StatisticQuery(Query):
     def _fields_of_the_statistic(self) -> StatisticQuery:
         own = FIELDS[self.statistic]
         for field in ("attribute", "quantile", "k", "where"):
-            given = getattr(self, field) is not None
-            if given and field not in own:
+            is_set = getattr(self, field) is not None
+            if is_set and field not in own:
                 raise ValueError(f"{field} is not a field of {self.statistic}")
-            if not given and field in own and field != "where":
+            if not is_set and field in own and field != "where":
                 raise ValueError(f"{self.statistic} needs {field}")
         return self
 
@@ -152,18 +152,18 @@ class StatisticQuery(Query):
         return Release(answer)
 
     def question(self, dataset: Dataset, version: int) -> str:
-        return sentence(self, version_of(dataset, version))
+        return sentence(self.statistic, self._fields, version_of(dataset, version))
 
     def _noise_scale(
         self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss
     ) -> Fraction | None:
         """Public, and of the same dataset and loss worked out once."""
-        known = self.__dict__.get("_scale")
-        if known is None or known[0] is not dataset or known[1] != loss:
+        memory = self.__dict__.get("_scale")
+        if memory is None or memory[0] is not dataset or memory[1] != loss:
             scale = mechanism.noise_scale(self._statistic, dataset, loss)
-            known = self.__dict__["_scale"] = dataset, loss, scale
-        found: Fraction | None = known[2]
-        return found
+            memory = self.__dict__["_scale"] = dataset, loss, scale
+        result: Fraction | None = memory[2]
+        return result
 
     def is_light(self, dataset: Dataset) -> bool:
         table = dataset.domain
@@ -181,17 +181,19 @@ class StatisticQuery(Query):
 
     @cached_property
     def _statistic(self) -> Statistic:
-        given = {
-            field: value
-            for field in FIELDS[self.statistic]
-            if (value := getattr(self, field)) is not None
-        }
-        if "quantile" in given:
-            given["quantile"] = exact_share(given["quantile"])
-        if "where" in given:
-            given["where"] = condition(given["where"])
-        made: Statistic = STATISTICS[self.statistic](**given)
-        return made
+        fields = dict(self._fields)
+        if "quantile" in fields:
+            fields["quantile"] = exact_share(fields["quantile"])
+        if "where" in fields:
+            fields["where"] = condition(fields["where"])
+        statistic: Statistic = STATISTICS[self.statistic](**fields)
+        return statistic
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        """The fields of its own that the statistic has, where the query gives them."""
+        values = {field: getattr(self, field) for field in FIELDS[self.statistic]}
+        return {field: value for field, value in values.items() if value is not None}
 
 
 def number(value: Fraction) -> int | float:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from app.queries.parts.sentences import listing
-
-if TYPE_CHECKING:
-    from app.queries.statistic.body import StatisticQuery
+from app.queries.parts.sentences import listing, words
 
 
-def sentence(query: StatisticQuery, place: str) -> str:
-    """What is asked about ``place``, the dataset and its version."""
-    of_an_attribute = f"of {query.attribute} over the records of {place}?"
-    match query.statistic:
+def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
+    """The question of a statistic with its own fields; ``place``: the dataset and its version."""
+    match statistic:
         case "count":
-            where = "" if query.where is None else f" where {_phrase(query.where)}"
+            where = f" where {_phrase(fields['where'])}" if "where" in fields else ""
             return f"How many records of {place} are there{where}?"
         case "sum" | "mean" | "median":
-            return f"What is the {query.statistic} {of_an_attribute}"
+            of = fields["attribute"]
+            return f"What is the {statistic} of {of} over the records of {place}?"
         case "quantile":
-            return f"What is the {query.quantile:g} quantile {of_an_attribute}"
+            of, share = fields["attribute"], fields["quantile"]
+            return f"What is the {share:g} quantile of {of} over the records of {place}?"
         case "smallest_sum":
             return f"What is the sum of the public values of {place} that apply?"
-        case "edges" | "triangles":
-            return f"How many {query.statistic} does {place} have?"
         case "two_triangles":
             return f"How many pairs of triangles that share an edge does {place} have?"
         case "stars":
-            return f"How many stars of {query.k} edges does {place} have?"
+            return f"How many stars of {fields['k']} edges does {place} have?"
+        case _:
+            return f"How many {words(statistic)} does {place} have?"
 
 
 def _phrase(where: Mapping[str, Any]) -> str:

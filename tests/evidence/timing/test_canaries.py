@@ -34,8 +34,11 @@ TOKEN = "let me see"
 
 NODES, HUB, EDGES = [f"n{i:04}" for i in range(3000)], 1777, 2311
 ROWS, MARKED = 3119, 1283
-#: A cell that is clamped when it is read, and cells that are refused.
-CELL, REFUSED_CELL, REFUSED_NODE = "48213.577125", "CANARY-cell", "CANARY-node"
+#: A cell that is clamped when it is read, and cells that are refused. All are so long that no
+#: hash, id or time of a run holds one by chance: that of the shortest, 11 letters, is below 10⁻⁹.
+CELL, REFUSED_CELL, REFUSED_NODE = "48213577125046.4821935", "CANARY-cell", "CANARY-node"
+#: Characters of a text that is looked for wherever it stands.
+LONG_ENOUGH = 11
 
 
 def graph_file() -> bytes:
@@ -85,12 +88,15 @@ def canaries() -> dict[str, re.Pattern[str]]:
     for name, content in FILES.items():
         numbers[f"size of {name}"] = len(content)
     patterns = {
+        # Numbers that stand alone are the same in every run, so four digits are enough.
         # 2311, 2,311 and 2311.0; not a part of a longer number, of a date or of an id.
         what: re.compile(rf"(?<![\w.,-]){n // 1000},?{n % 1000:03}(?:\.0)?(?![\w:-]|[.,]\d)")
         for what, n in numbers.items()
     }
     texts = [CELL, CELL.split(".")[0], REFUSED_CELL, REFUSED_NODE]
-    texts += [sha256(content).hexdigest()[:12] for content in FILES.values()]
+    texts += [sha256(content).hexdigest()[:16] for content in FILES.values()]
+    assert all(len(text) >= LONG_ENOUGH for text in texts)
+    patterns["rounded cell"] = re.compile(r"\b4\.8213\d*e\+?13\b", re.IGNORECASE)
     return patterns | {text: re.compile(re.escape(text), re.IGNORECASE) for text in texts}
 
 
@@ -284,6 +290,16 @@ def test_a_seeded_leak_is_heard(
     seed(planted, monkeypatch)
     told = everything_told(planted, application, monkeypatch, capsys)
     assert any(sung(text) for text in told.values())
+
+
+def test_a_cell_is_heard_however_it_is_written() -> None:
+    whole, _, fraction = CELL.partition(".")
+    assert sung(CELL) == {CELL, whole}
+    assert sung(f"at {float(CELL)!r}") == sung(f"{float(CELL):.0f}") == {whole}
+    assert sung(f"{float(CELL):g}") == sung(f"{float(CELL):.9e}") == {"rounded cell"}
+    # What the start of a cell may be a part of: an id, a hash, a time in nanoseconds.
+    for text in ("f8c4482135b2fb55", "sha256:9c48213d", "1763848213577901335", fraction):
+        assert sung(text) == set(), text
 
 
 def test_a_number_is_heard_however_it_is_written() -> None:

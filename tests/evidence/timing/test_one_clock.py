@@ -70,7 +70,7 @@ async def differences(folder: Path, interval: float, watched: Collection[str]) -
             release_interval=interval,
             places=places,
             in_flight_per_analyst=in_flight,
-            upload_wait=60,
+            upload_wait=300,
         )
         app = create_app(settings)
         async with (
@@ -171,6 +171,9 @@ def _instants_follow_the_work(patch: Patch) -> None:
     for module in ("app.engine.answering", "app.engine.places"):
         patch.setattr(f"{module}.release_after", lambda elapsed, interval: elapsed + interval)
     patch.setattr("app.engine.answering.next_instant", lambda elapsed, _interval: elapsed)
+    patch.setattr(
+        "app.engine.answering.next_from", lambda started, instant, _interval: instant - started
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A scripted service: replies by turns, and the requests that it was sent."""
+"""A scripted service: its replies in turn, and the requests that it received."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def problem(status: int, slug: str, retry_after: str | None = None, **members: A
 
 
 class Script:
-    """Plays turns in order, then ``after`` for ever; without it a request too many fails."""
+    """Plays turns in order, then repeats ``after``; without ``after`` one more request fails."""
 
     def __init__(self, turns: list[Turn], after: Turn | None) -> None:
         self.turns, self.after = iter(turns), after
@@ -63,7 +63,7 @@ class Script:
         return [f"{request.method} {request.url.path}" for request in self.requests]
 
     def keys(self) -> set[str]:
-        """The idempotency keys of all questions."""
+        """The idempotency keys of all queries."""
         return {r.headers["Idempotency-Key"] for r in self.requests if r.method == "POST"}
 
 
@@ -72,11 +72,11 @@ Play = Callable[..., tuple[PrivyPurse, Script]]
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Waiting takes no time here: a clock that only sleeping moves, and what was slept."""
-    slept: list[float] = []
-    monkeypatch.setattr(connection.time, "sleep", slept.append)
-    monkeypatch.setattr(connection.time, "monotonic", lambda: sum(slept))
-    return slept
+    """A clock that only ``sleep`` moves, so that waiting takes no time; returns the pauses."""
+    pauses: list[float] = []
+    monkeypatch.setattr(connection.time, "sleep", pauses.append)
+    monkeypatch.setattr(connection.time, "monotonic", lambda: sum(pauses))
+    return pauses
 
 
 @pytest.fixture

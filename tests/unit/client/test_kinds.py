@@ -1,5 +1,4 @@
-"""The client offers every field of every kind of query, and knows every problem, as the service
-has them."""
+"""The client has every field of every kind of query, and its problems are those of the service."""
 
 from __future__ import annotations
 
@@ -54,10 +53,10 @@ def test_named_choices_are_those_of_the_service(
         if offered:
             properties = [m.model_json_schema()["properties"].get(name) for m in models]
             definitions = [m.model_json_schema().get("$defs", {}) for m in models]
-            taken = set().union(
+            accepted = set().union(
                 *(_enumerated(p, d) for p, d in zip(properties, definitions, strict=True) if p)
             )
-            assert offered == taken, name
+            assert offered == accepted, name
 
 
 def _enumerated(form: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
@@ -86,7 +85,7 @@ def test_bodies_are_valid() -> None:
         QueryRequest.model_validate_json(json.dumps(body))
 
 
-def test_amounts_are_what_was_written() -> None:
+def test_amounts_are_exact() -> None:
     assert decimal_text(0.1) == "0.1"
     assert decimal_text(np.float64(0.1)) == "0.1"
     assert decimal_text(1e-9) == "0.000000001"

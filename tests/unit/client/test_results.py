@@ -1,4 +1,4 @@
-"""What came back is read as the service means it."""
+"""The client reads trees, distances, clusters and numbers as the service means them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.contract.attributes import Numeric
 from app.queries import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
-from privypurse import Clusters, Distances, Quote, Selected, TopK, Tree, Trees, Value
+from privypurse import Clusters, Distances, Quote, Selection, TopK, Tree, Trees, Value
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -53,7 +53,7 @@ def rows_of_people() -> list[dict[str, Any]]:
     ]
 
 
-EVERY_QUESTION: dict[str, Any] = {
+ALL_SPLITS: dict[str, Any] = {
     "attribute": "town",
     "branches": {
         "a": {"attribute": "age", "branches": {
@@ -69,16 +69,16 @@ EVERY_QUESTION: dict[str, Any] = {
 
 
 def test_predictions_are_those_of_the_service() -> None:
-    """The service counts right and wrong labels of the same rows by kernels of its own."""
+    """The service counts right and wrong labels of the same rows by its own kernels."""
     public, records = dataset(), people(500, seed=4)
-    predicted = Tree(EVERY_QUESTION, PEOPLE).predict(rows_of_people())
+    predicted = Tree(ALL_SPLITS, PEOPLE).predict(rows_of_people())
     paid = records.codes["paid"] == 0
     by_client = [
         int(np.sum(paid & (np.array(predicted) == "yes"))),
         int(np.sum(~paid & (np.array(predicted) == "no"))),
     ]
-    found = confusion(records, forest([EVERY_QUESTION], public.domain, "paid", "yes"))
-    assert [int(found.true_positives[0]), int(found.true_negatives[0])] == by_client
+    rates = confusion(records, forest([ALL_SPLITS], public.domain, "paid", "yes"))
+    assert [int(rates.true_positives[0]), int(rates.true_negatives[0])] == by_client
     assert 0 < by_client[0] < len(predicted)
 
 
@@ -102,7 +102,7 @@ def test_numbers_fall_into_the_bins_of_the_service(
         assert column.position(number, attribute.levels) == coded.codes[0]
 
 
-def test_values_that_are_none_are_refused_or_missing() -> None:
+def test_unknown_values_are_refused_and_none_is_missing() -> None:
     age, height, town = PEOPLE["age"], PEOPLE["height"], PEOPLE["town"]
     levels = ["[0,0.666667)", "[0.666667,1.33333)", "[1.33333,2]", "-"]
     assert height.position(2 / 3, levels) == 1
@@ -117,7 +117,7 @@ def test_values_that_are_none_are_refused_or_missing() -> None:
     clamped = Column.of({"name": "x", "kind": "numeric", "bounds": [0, 1], "clamp": True})
     assert clamped.number(7) == 1.0
     with pytest.raises(ValueError, match="no value of town"):
-        Tree(EVERY_QUESTION, PEOPLE).predict({"age": 3})
+        Tree(ALL_SPLITS, PEOPLE).predict({"age": 3})
 
 
 def test_probabilities_come_from_counts() -> None:
@@ -146,10 +146,10 @@ def test_a_tree_draws_itself_as_the_service_does() -> None:
     for root in (GROWN, FOUND, {"label": "no"}):
         assert str(Tree(root, PEOPLE)) + "\n" == FORMATS["text"].write({"trees": [root]})
     assert (Tree(GROWN, PEOPLE).depth, Tree(GROWN, PEOPLE).leaves) == (2, 3)
-    shown = Trees.read(answered({"trees": [HOSTILE]}), {})._repr_html_()
-    assert "<script>" not in shown
-    assert "<details" in shown
-    assert "charged ε = 0.5" in shown
+    html = Trees.read(answered({"trees": [HOSTILE]}), {})._repr_html_()
+    assert "<script>" not in html
+    assert "<details" in html
+    assert "charged ε = 0.5" in html
 
 
 DISTANCES: dict[str, Any] = {
@@ -161,20 +161,20 @@ DISTANCES: dict[str, Any] = {
 
 
 def test_distances_are_ready_for_scikit_learn() -> None:
-    found = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
-    town = found["town"]
+    distances = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
+    town = distances["town"]
     assert town.between("a", None) == 1
     assert town.matrix.shape == (4, 4)
     assert DBSCAN(eps=0.35, min_samples=2, metric="precomputed").fit_predict(
         town.matrix
     ).tolist() == [0, 0, -1, -1]
     rows = [{"town": "a", "sex": "f"}, {"town": "b", "sex": "m"}, {"town": "a", "sex": "f"}]
-    apart = found.between_rows(rows)
-    assert apart.tolist() == [[0, 1.09**0.5, 0], [1.09**0.5, 0, 1.09**0.5], [0, 1.09**0.5, 0]]
-    assert found["sex"].embedding.tolist() == [[0.0], [1.0]]
+    matrix = distances.between_rows(rows)
+    assert matrix.tolist() == [[0, 1.09**0.5, 0], [1.09**0.5, 0, 1.09**0.5], [0, 1.09**0.5, 0]]
+    assert distances["sex"].embedding.tolist() == [[0.0], [1.0]]
     assert town.embedding is None
-    assert list(found) == ["town", "sex"]
-    assert 'scope="row">b<' in found._repr_html_()
+    assert list(distances) == ["town", "sex"]
+    assert 'scope="row">b<' in distances._repr_html_()
 
 
 def test_without_numpy_matrices_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +188,9 @@ def test_without_numpy_matrices_are_lists(monkeypatch: pytest.MonkeyPatch) -> No
     rows = [{"town": "a", "sex": "f"}, {"town": "b", "sex": "m"}]
     with_numpy = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
     monkeypatch.setattr(builtins, "__import__", without_numpy)
-    found = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
-    assert found["town"].matrix == DISTANCES["town"]["matrix"]
-    assert found.between_rows(rows) == with_numpy.between_rows(rows).tolist()
+    distances = Distances.read(answered({"distances": DISTANCES}), PEOPLE)
+    assert distances["town"].matrix == DISTANCES["town"]["matrix"]
+    assert distances.between_rows(rows) == with_numpy.between_rows(rows).tolist()
 
 
 CLUSTERS: dict[str, Any] = {
@@ -202,12 +202,12 @@ CLUSTERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_records_of_ones_own_find_their_cluster_as_documented() -> None:
-    found = Clusters.read(answered(CLUSTERS), PEOPLE)
+def test_records_are_assigned_to_clusters_as_documented() -> None:
+    clusters = Clusters.read(answered(CLUSTERS), PEOPLE)
     rows = [{"sex": "f", "age": 3}, {"sex": "m", "age": 99}, {"sex": "m", "age": 60}]
-    assert found.assign(rows) == [0, 1, 1]
-    assert found.assign(rows[0]) == 0
-    assert found.typical()[1] == {"sex": "m", "age": "[75,100]"}
+    assert clusters.assign(rows) == [0, 1, 1]
+    assert clusters.assign(rows[0]) == 0
+    assert clusters.typical()[1] == {"sex": "m", "age": "[75,100]"}
     text = (ROOT / "docs/distances.md").read_text("utf-8")
     names: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], names)
@@ -215,25 +215,25 @@ def test_records_of_ones_own_find_their_cluster_as_documented() -> None:
         spelled = {**row, "age": PEOPLE["age"].position(row["age"], [])}
         levels = CLUSTERS["encoding"]["attributes"][1]["values"]
         spelled["age"] = levels[spelled["age"]]
-        assert names["nearest"](spelled, CLUSTERS) == found.assign(row)
-    assert "<table>" in found._repr_html_()
+        assert names["nearest"](spelled, CLUSTERS) == clusters.assign(row)
+    assert "<table>" in clusters._repr_html_()
 
 
-def test_near_is_euclidean_and_the_first_among_equals() -> None:
+def test_the_nearest_centre_is_euclidean_and_the_first_among_equals() -> None:
     assert nearest([0.0, 0.0], [[0.9, 0.0], [0.5, 0.5]]) == 1
     assert nearest([0.0], [[1.0], [-1.0]]) == 0
 
 
 def test_numbers_are_numbers() -> None:
-    found = Value.read(answered({"value": 12.5, "noise_scale": 2.0}), {})
-    assert float(found) == 12.5
-    assert found.noise_scale == 2.0
+    value = Value.read(answered({"value": 12.5, "noise_scale": 2.0}), {})
+    assert float(value) == 12.5
+    assert value.noise_scale == 2.0
     assert Value.read(answered({"value": 3}), {}).noise_scale is None
-    assert "12.5" in found._repr_html_()
+    assert "12.5" in value._repr_html_()
 
 
-def test_what_notebooks_show_breaks_out_of_nothing() -> None:
-    """Names of nodes, values and attributes are other people's words."""
+def test_the_html_of_notebooks_escapes_every_name() -> None:
+    """Names of nodes, values and attributes come from the owner of the dataset."""
     bad = "<script>alert(1)</script>"
     matrix = {"values": [bad, "b"], "context": [bad], "matrix": [[0, 1], [1, 0]]}
     named = {bad: Column(bad, values=(bad, "b"))}
@@ -241,16 +241,16 @@ def test_what_notebooks_show_breaks_out_of_nothing() -> None:
     clusters = {"centres": [[0.0]], "encoding": {"attributes": [encoded]}}
     amounts = {"charge": {"epsilon": "1"}, "affordable": True}
     step = {"what": bad, "epsilon": "1", "times": 1, "composition": "sequential"}
-    shown = [
-        Selected.read(answered({"selected": bad}), {}),
+    answers = [
+        Selection.read(answered({"selected": bad}), {}),
         TopK.read(answered({"selected": [bad]}) | {"dataset": bad}, {}),
         Distances.read(answered({"distances": {bad: matrix}}), named),
         Clusters.read(answered(clusters), named),
         Trees.read(answered({"trees": [{"label": bad, "counts": {bad: 1}}]}), {}),
         Quote.of({**amounts, "steps": [step], "accuracy": {"explanation": bad}}),
     ]
-    for one in shown:
-        html = one._repr_html_()
+    for answer in answers:
+        html = answer._repr_html_()
         assert "&lt;script&gt;" in html
         assert "<script" not in html
 

@@ -1,4 +1,4 @@
-"""Records are streamed from disk, sent once, and waited for until they can be queried."""
+"""Records are streamed from disk and sent once; ``upload`` waits until they can be queried."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ def edges(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_file_is_sent_as_it_is_and_waited_for(play: Play, edges: Path) -> None:
+def test_upload_sends_the_file_unchanged_and_waits_until_it_is_ready(
+    play: Play, edges: Path
+) -> None:
     purse, script = play(PREPARING, state("preparing"), state("preparing"), state("ready"))
     assert purse.upload("g", edges).status == "ready"
     assert script.lines == [PUT, GET, GET, GET]
-    sent = script.requests[0]
-    assert sent.content == edges.read_bytes()
-    assert sent.headers["Content-Length"] == str(edges.stat().st_size)
-    assert sent.headers["Content-Type"] == "text/csv"
-    assert "Transfer-Encoding" not in sent.headers
+    request = script.requests[0]
+    assert request.content == edges.read_bytes()
+    assert request.headers["Content-Length"] == str(edges.stat().st_size)
+    assert request.headers["Content-Type"] == "text/csv"
+    assert "Transfer-Encoding" not in request.headers
 
 
-def test_a_compressed_file_says_so(play: Play, tmp_path: Path) -> None:
+def test_a_compressed_file_names_its_encoding(play: Play, tmp_path: Path) -> None:
     file = tmp_path / "g.csv.gz"
     file.write_bytes(gzip.compress(b"source,target\n0,1\n"))
     purse, script = play(PREPARING, state("ready"))
@@ -49,12 +51,12 @@ def test_a_compressed_file_says_so(play: Play, tmp_path: Path) -> None:
     assert script.requests[0].headers["Content-Type"] == "text/csv"
 
 
-def test_a_cut_connection_is_told_and_not_sent_again(play: Play, edges: Path) -> None:
+def test_an_upload_is_not_repeated_after_a_lost_connection(play: Play, edges: Path) -> None:
     purse, script = play(httpx.WriteError)
     with pytest.raises(Unreachable):
         purse.upload("g", edges)
     assert script.lines == [PUT]
-    # What shows that nothing arrived is sent again, from the start of the file.
+    # These failures show that nothing arrived: the file is sent again from its start.
     purse, script = play(httpx.ConnectError, problem(503, "busy", "1"), PREPARING, state("ready"))
     purse.upload("g", edges)
     assert script.requests[2].content == edges.read_bytes()
@@ -71,21 +73,21 @@ def test_refusals_tell_the_owner_where(play: Play, edges: Path) -> None:
     assert caught.value.upload["errors"] == errors
 
 
-def test_an_unknown_form_is_asked_about(play: Play, tmp_path: Path) -> None:
+def test_a_file_of_unknown_form_needs_a_media_type(play: Play, tmp_path: Path) -> None:
     purse, _ = play()
     with pytest.raises(ValueError, match="media type"):
         purse.upload("g", tmp_path / "g.xlsx")
 
 
-def test_the_bar_shows_what_was_sent(
+def test_the_bar_shows_the_bytes_sent_and_the_preparation(
     play: Play, edges: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     purse, _ = play(PREPARING, state("preparing"), state("ready"), progress=True)
     purse.upload("g", edges)
-    shown = stream.getvalue()
-    assert "[#######" in shown
-    assert "0.8 of 0.8 MB" in shown
-    assert "being prepared for" in shown
-    assert shown.endswith("\r")
+    output = stream.getvalue()
+    assert "[#######" in output
+    assert "0.8 of 0.8 MB" in output
+    assert "being prepared for" in output
+    assert output.endswith("\r")

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -31,7 +32,8 @@ from mechanisms.model.forest import forest
 from mechanisms.model.records import TableRecords
 from storage.cluster import scratch
 from storage.files.arrays import open_arrays, write_arrays
-from tests.support.clusters import Processes, cluster
+from tests.support.clusters import Processes, cluster, impatient
+from tests.support.patience import PATIENCE, until
 from tests.unit.mechanisms.kernels.oracles import edge_list
 
 NODES, ROWS = 600, 20_000
@@ -138,9 +140,16 @@ def test_a_worker_of_another_version_does_nothing(
 
 
 def test_a_role_is_that_of_its_certificate(processes: Processes) -> None:
-    with processes.executor("worker", patience=2) as executor, pytest.raises(ClusterFailed):
-        executor.spread(_total, {}, lambda _: [0], work=1)
-    assert "refused: register-client is not for a worker to say" in processes.log("scheduler")
+    with processes.executor("worker", patience=2) as executor:
+
+        def refused() -> bool:
+            # On a busy machine it may not come as far as that within its patience.
+            with pytest.raises(ClusterFailed):
+                executor.spread(_total, {}, lambda _: [0], work=1)
+            said = "refused: register-client is not for a worker to say"
+            return said in processes.log("scheduler")
+
+        until(refused)
     processes.start_worker(role="client")
     processes.wait_for("scheduler", "refused: register-worker is not for a client to say")
     assert processes.log("scheduler").count("Register worker") == 2
@@ -154,7 +163,7 @@ def test_a_role_is_that_of_its_certificate(processes: Processes) -> None:
 def test_a_lost_worker_costs_time_and_a_lost_scheduler_the_work(
     tmp_path: Path, rows: tuple[Any, Any]
 ) -> None:
-    with cluster(tmp_path) as processes, processes.executor(patience=2) as executor:
+    with cluster(tmp_path) as processes, processes.executor() as executor:
         expected, killed = prepared(rows, Inline()), []
 
         def kill(share: float) -> None:
@@ -170,6 +179,7 @@ def test_a_lost_worker_costs_time_and_a_lost_scheduler_the_work(
         def kill_scheduler(_: int) -> None:
             assert processes.scheduler is not None
             processes.scheduler.kill()
+            impatient(executor, 2)
 
         with pytest.raises(ClusterFailed):
             executor.spread(_slow, {}, lambda _: range(40), work=1, done=kill_scheduler)
@@ -278,7 +288,7 @@ def test_all_who_wait_for_a_silent_scheduler_fail_together() -> None:
         together = Barrier(8)
 
         def ask(_: int) -> None:
-            together.wait(60)
+            together.wait(PATIENCE)
             with pytest.raises(ClusterFailed, match="cannot be reached"):
                 executor.spread(_total, {}, lambda _: [0], work=1)
 
@@ -291,13 +301,14 @@ def test_a_stopped_scheduler_fails_what_waits_for_it(
 ) -> None:
     """It keeps its connections, so nothing tells but that it does not answer."""
     monkeypatch.setattr("app.cluster.executor.BEAT", 0.5)
-    with cluster(tmp_path, workers=1) as processes, processes.executor(patience=2) as executor:
+    with cluster(tmp_path, workers=1) as processes, processes.executor() as executor:
         assert executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7
         scheduler = processes.scheduler
         assert scheduler is not None
 
         def stop(_: int) -> None:
             scheduler.send_signal(signal.SIGSTOP)
+            impatient(executor, 2)
 
         with pytest.raises(ClusterFailed, match="does not answer"):
             executor.spread(_slow, {}, lambda _: range(40), work=1, done=stop)
@@ -307,10 +318,11 @@ def test_a_stopped_scheduler_fails_what_waits_for_it(
         assert list((processes.data / "cluster").iterdir()) == []
         scheduler.send_signal(signal.SIGCONT)
         processes.wait_for("scheduler", "Starting worker compute stream", 1)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                assert executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7
-                break
-            except ClusterFailed:
-                assert time.monotonic() < deadline
+        impatient(executor, PATIENCE)
+
+        def works() -> bool:
+            with suppress(ClusterFailed):
+                return bool(executor.spread(_total, {}, lambda _: [7], work=1)[0][0][0] == 7)
+            return False
+
+        until(works)

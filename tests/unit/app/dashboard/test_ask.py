@@ -17,6 +17,7 @@ from privypurse import client
 from privypurse.connection import Connection
 from tests.support.browser import HOME, Browser, SignIn, words
 from tests.support.pageforms import PageForm, forms, options
+from tests.support.patience import WAIT
 from tests.support.service import Service
 
 LEVELS = {"sky": ["sun", "rain", "fog"], "coat": ["yes", "no"], "mood": ["low", "high <b>"]}
@@ -108,6 +109,7 @@ def run_curl(service: Service, page: str) -> Any:
     body = words[words.index("-d") + 1]
     headers = dict(words[i + 1].split(": ", 1) for i, word in enumerate(words) if word == "-H")
     headers["Authorization"] = headers["Authorization"].replace("$KEY", service.keys["ana"])
+    headers |= WAIT  # the first of a kind may compile its kernels
     sent = service.client.post("/v1/queries", content=body.encode(), headers=headers)
     return json.loads(body), sent.json()
 
@@ -140,7 +142,7 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
         path = f"/v1/queries/{answer.url.path.rpartition('/')[2]}"
         stored = offered("ana", "GET", path).json()
         while stored["status"] == "running":  # the first of a kind may compile its kernels
-            stored = offered("ana", "GET", path, headers={"Prefer": "wait=60"}).json()
+            stored = offered("ana", "GET", path, headers=WAIT).json()
             answer = browser.get(answer.url.path)
         assert stored["charge"]["epsilon"] == "7.5", (kind, form)
         shown = words(answer.text)
@@ -192,7 +194,7 @@ def test_a_query_outlives_the_page_that_waited_for_it(
     page = browser.get("/ui/ask", dataset="web", kind="selection").text
     paid = forms(send(browser, forms(page)["POST /ui/ask/quote"]).text)["POST /ui/ask"]
     path = f"/v1/queries/{send(browser, paid).url.path.rpartition('/')[2]}"
-    stored = offered("ana", "GET", path, headers={"Prefer": "wait=60"}).json()
+    stored = offered("ana", "GET", path, headers=WAIT).json()
     assert stored["status"] == "answered"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from app.config.settings import Settings
 from tests.support.browser import SignIn
+from tests.support.patience import PATIENCE, WAIT
 from tests.support.service import Service
 
 INTERVAL = 1.0
@@ -28,7 +29,7 @@ def go_on(people: Service, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     settle = ledger.settle_async
 
     async def held(*reservation: Any, **reply: Any) -> bool:
-        assert await asyncio.to_thread(go_on.wait, 120)
+        assert await asyncio.to_thread(go_on.wait, PATIENCE)
         return bool(await settle(*reservation, **reply))
 
     monkeypatch.setattr(ledger, "settle_async", held)
@@ -62,7 +63,7 @@ def test_it_runs_for_everybody_until_its_instant(
     assert "Cancel" not in owner.text(path)
     assert "Answer " not in browser.text(path)
     go_on.set()
-    people("ana", "GET", f"/v1/queries/{asked['id']}", headers={"Prefer": "wait=60"})
+    people("ana", "GET", f"/v1/queries/{asked['id']}", headers=WAIT)
     part = browser.client.get("/ui/queries/running", headers={"HX-Request": "true"})
     assert (part.status_code, part.headers["hx-refresh"]) == (204, "true")
     part = browser.client.get(path, headers={"HX-Request": "true"})

@@ -18,6 +18,7 @@ from app.contract.errors import Busy, RateLimited
 from app.engine.admission import InFlight, Rate
 from app.main import create_app
 from app.queries.selection.body import Selection
+from tests.support.patience import PATIENCE, REPLY, WAIT
 from tests.support.service import Service
 from tests.unit.app.engine.test_answering import hold
 from tests.unit.app.routes.test_ledger import QUERY, ask
@@ -65,7 +66,7 @@ def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Se
     assert full.headers["Retry-After"] == "1"
     held.set()
     (one,) = shop("ben", "GET", "/v1/queries").json()["items"]
-    shop("ben", "GET", f"/v1/queries/{one['id']}", headers={"Prefer": "wait=60"})
+    shop("ben", "GET", f"/v1/queries/{one['id']}", headers=WAIT)
     assert later(shop, "ben").status_code == 202
 
 
@@ -158,7 +159,7 @@ def test_a_query_beyond_the_limit_fails_for_good(
     compute, go_on, finished = Selection.compute, threading.Event(), threading.Event()
 
     def slow(*args: Any, **kwargs: Any) -> Any:
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         try:
             return compute(*args, **kwargs)
         finally:
@@ -175,7 +176,7 @@ def test_a_query_beyond_the_limit_fails_for_good(
     released = ask(shop, "triangle")
     assert released.json()["type"].endswith("query-released")
     go_on.set()
-    assert finished.wait(60)
+    assert finished.wait(PATIENCE)
     replay = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
     assert (replay.status_code, replay.content) == (500, reply.content)
     (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
@@ -194,7 +195,7 @@ def test_a_body_that_does_not_come_is_given_up(settings: Settings, path: str) ->
     try:
         while not server.started:
             time.sleep(0.02)
-        with httpx.Client(base_url=url) as client:
+        with httpx.Client(base_url=url, timeout=REPLY) as client:
             root = settings.bootstrap_key_file.read_text()
             roles = ["owner", "analyst"]
             headers = {"Authorization": f"Bearer {root}"}
@@ -210,17 +211,18 @@ def test_a_body_that_does_not_come_is_given_up(settings: Settings, path: str) ->
             own = {"Authorization": f"Bearer {key}"}
             assert client.post("/v1/datasets", json=graph, headers=own).status_code == 201
         method, kind = ("POST", "application/json") if "queries" in path else ("PUT", "text/csv")
+        begun = time.monotonic()
         with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port)) as slow:
-            slow.settimeout(40)
+            slow.settimeout(PATIENCE)
             slow.sendall(
                 f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
                 f"Content-Type: {kind}\r\nContent-Length: 100\r\n\r\nsource".encode()
             )
-            # By default a body is waited for longer than this socket waits.
             reply = slow.recv(65536).decode()
+        assert time.monotonic() - begun < Settings.model_fields["body_timeout"].default
         assert reply.startswith("HTTP/1.1 408")
         assert "/problems/request-timeout" in reply
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE)
         listening.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,6 +17,7 @@ from storage.catalogue import versions
 from storage.errors import Busy
 from storage.records.preparation import prepare_upload
 from storage.records.tickets import Ticket
+from tests.support.patience import until
 from tests.support.service import EDGES, Service
 from tests.unit.app.routes.test_datasets import problem
 
@@ -168,10 +168,7 @@ def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int
     upload: int = services.datasets.begin_upload(name, actor=owner)
     assert not services.datasets.claim_upload(upload), "its process lives for a lease"
     services.files.tickets.leave(upload, ticket)
-    deadline = time.monotonic() + 60
-    while services.files.tickets.find(upload) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: services.files.tickets.find(upload) is None)
     return upload
 
 
@@ -251,10 +248,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
     folder = services.datasets.version_folder(stored.id, 1)
     assert folder.is_dir()
     services.datasets.withdraw(name, actor=owner)
-    deadline = time.monotonic() + 60
-    while folder.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not folder.exists())
 
 
 def test_an_upload_that_cannot_be_left_for_others_is_refused_at_once(

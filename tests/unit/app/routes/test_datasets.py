@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from fastapi.testclient import TestClient
 
 from app.config.settings import Settings
 from app.main import create_app
+from tests.support.patience import until
 from tests.support.service import EDGES, GRAPH, Service
 
 TABLE: dict[str, Any] = {
@@ -226,12 +226,14 @@ def test_an_upload_that_is_too_long_is_cut_off(small: Service) -> None:
 
 
 def wait_for(service: Service, name: str) -> dict[str, Any]:
-    for _ in range(1200):
-        shown: dict[str, Any] = service("olga", "GET", f"/v1/datasets/{name}").json()
-        if shown["status"] != "preparing":
-            return shown
-        time.sleep(0.05)
-    raise AssertionError("the upload never ended")
+    shown: dict[str, Any] = {}
+
+    def ended() -> bool:
+        shown.update(service("olga", "GET", f"/v1/datasets/{name}").json())
+        return bool(shown["status"] != "preparing")
+
+    until(ended, "the upload never ended")
+    return shown
 
 
 def test_a_long_preparation_is_followed_in_the_status(small: Service) -> None:

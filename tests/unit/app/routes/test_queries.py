@@ -307,7 +307,7 @@ def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path) -> None:
     """The same query made to fail on two neighbouring graphs gives the same reply."""
     seen = []
     for name, edges in (("x", EDGES), ("y", EDGES + b"0,3\n")):
-        settings = Settings(data=tmp_path / name, release_interval=0, workers=2, upload_wait=60)
+        settings = Settings(data=tmp_path / name, release_interval=0, workers=2, upload_wait=300)
         with TestClient(create_app(settings), raise_server_exceptions=False) as client:
             service = Service(client, settings)
             service.user("olga", "owner")

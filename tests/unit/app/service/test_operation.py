@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
-import time
 import tomllib
 import urllib.request
 from pathlib import Path
@@ -26,6 +27,7 @@ from app.contract.problems import BY_SLUG
 from app.demo.service import free_port
 from app.main import create_app
 from app.telemetry import logs
+from tests.support.patience import PATIENCE, until
 from tests.support.service import EDGES, Service
 
 ROOT = Path(__file__).parents[4]
@@ -142,17 +144,20 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
     )
     try:
         url = f"http://127.0.0.1:{port}/healthz"
-        for _ in range(1800):
+
+        def answers() -> bool:
             try:
-                with urllib.request.urlopen(url) as reply:
+                with urllib.request.urlopen(url, timeout=PATIENCE) as reply:
                     assert reply.status == 200
                     assert "server" not in {name.lower() for name in reply.headers}
-                break
+                return True
             except OSError:
                 assert process.poll() is None
-                time.sleep(0.1)
+                return False
+
+        until(answers)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert process.returncode == 0
@@ -160,6 +165,17 @@ def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Pa
     assert str(key_file) in out
     assert key_file.read_text().strip() not in out + err
     assert all(set(json.loads(line)) <= logs.ALLOWED for line in err.splitlines())
+
+
+def test_a_free_port_is_given_once_and_a_server_may_have_it() -> None:
+    """Whoever looks for one at the same moment, and by the same draws, gets another."""
+    state = random.getstate()
+    first = free_port()
+    random.setstate(state)
+    second = free_port()
+    assert first != second
+    for port in (first, second):
+        socket.create_server(("127.0.0.1", port)).close()
 
 
 def test_a_data_folder_that_cannot_be_is_named_in_one_line(tmp_path: Path) -> None:

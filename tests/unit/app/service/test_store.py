@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -26,6 +26,7 @@ from app.main import create_app
 from storage.errors import OtherLedger, StoreFailed
 from storage.s3 import cache, objects
 from storage.s3.objects import ObjectStore
+from tests.support.patience import until
 from tests.support.service import EDGES, Service
 from tests.support.stores import KEY, StoreProcess, store_process
 from tests.unit.app.routes.test_datasets import problem
@@ -270,13 +271,6 @@ def test_a_restored_ledger_and_its_store_are_compared(
 
 def test_a_service_without_a_store_has_none_to_check(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["check-store", "--data", str(tmp_path)]).exit_code == 2
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from storage.database.database import Database
 from storage.errors import UnusableDatabase
 from storage.ledger.ledger import Ledger, Reservation
 from storage.records.data_folder import Files
+from tests.support.patience import PATIENCE, until
+from tests.support.workers import patiently
 from tests.support.world import World, failure_body, loss, request
 
 sqlite_only = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
@@ -51,20 +54,21 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
 
     def ask() -> None:
         while not stop.is_set():
-            made = world.ledger.reserve(request(dataset, analyst, loss("0.01")))
+            asked = request(dataset, analyst, loss("0.01"))
+            made = patiently(partial(world.ledger.reserve, asked))
             assert isinstance(made, Reservation)
-            assert world.ledger.settle(made, status=201, body=b"x", release_us=0)
+            settle = partial(world.ledger.settle, made, status=201, body=b"x", release_us=0)
+            assert patiently(settle)
             started.set()
 
     with ThreadPoolExecutor(8) as threads:
         asking = [threads.submit(ask) for _ in range(8)]
-        started.wait(30)
+        started.wait(PATIENCE)
         publish_heads(world, log)
         back_up(world.database, tmp_path / "data", log, tmp_path / "backup")
         after = world.charged(dataset, analyst)[0]
         # Whoever asks goes on, and more is charged than the backup knows.
-        while world.charged(dataset, analyst)[0] == after:
-            pass
+        until(lambda: world.charged(dataset, analyst)[0] != after)
         stop.set()
         for one in asking:
             one.result()

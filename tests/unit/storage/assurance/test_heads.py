@@ -13,6 +13,7 @@ import pytest
 
 from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published, read_heads
+from tests.support.patience import PATIENCE
 
 
 def state(account: int, seq: int, charged: int = 0) -> Published:
@@ -159,7 +160,7 @@ def test_many_who_publish_and_replace_lose_no_head(path: Path) -> None:
 
     def publish(account: int) -> None:
         log = HeadsLog(path, long=3000)
-        begun.wait(30)
+        begun.wait(PATIENCE)
         for seq in range(1, 101):
             log.publish([state(account, seq)], seq)
             assert log.published[account].seq == seq

@@ -29,7 +29,7 @@ def test_a_version_published_between_two_statements_is_known(world: World, momen
 
     with world.database.read() as reading:
         event.listen(world.database.engine, "before_cursor_execute", publish)
-        found = retention.kept(reading)
+        found = retention.read_references(reading)
     assert len(statements) == 4
     assert found is not None
     assert folder in found.versions or upload in found.uploads

@@ -24,6 +24,7 @@ from storage.records.data_folder import Files
 from storage.records.tickets import Ticket, Tickets
 from storage.s3 import cache, objects
 from storage.s3.cache import CachedStore
+from tests.support.patience import PATIENCE, until
 from tests.support.stores import KEY, StoreProcess, store_process
 
 #: Another process: the same files, through a data folder of its own where that is the point.
@@ -298,7 +299,7 @@ def test_the_end_waits_for_no_store(
     assert asked.wait(60)
     ending = Thread(target=store.close, daemon=True)
     ending.start()
-    ending.join(30)
+    ending.join(PATIENCE)
     assert not ending.is_alive()
     answer.set()
 
@@ -334,13 +335,6 @@ def test_whether_the_store_answers_is_known_without_waiting(
     put(store, cache.OWNER, b"")
     time.sleep(0.2)
     assert not store.answers()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_folders_of_other_tools_are_no_files(

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[4]
 PIECE = 2**24
 PIECES = 128  # 2 GB
 FLAT = 128  # MB
-SECONDS = 30.0
+SECONDS = 30.0  # of processor time: a machine with other work is slower by the clock
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peaks of memory are read from /proc"
@@ -34,7 +34,7 @@ def measured(
     output = subprocess.run(
         [sys.executable, "-m", "tests.unit.storage.ingest.peak", str(path), domain, media_type,
          "gzip" if gzipped else "plain"],
-        cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=120,
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=900,
     ).stdout  # fmt: skip
     report: dict[str, Any] = json.loads(output)
     assert report["seconds"] < SECONDS

@@ -21,6 +21,7 @@ from storage.journal.loop_writer import MOST
 from storage.journal.writer import Failed
 from storage.ledger import batch
 from storage.ledger.ledger import Reservation, Reserve
+from tests.support.patience import PATIENCE
 from tests.support.world import World, check_invariants, contents, loss, request
 
 
@@ -67,7 +68,7 @@ def test_nobody_is_told_before_the_commit(world: World, monkeypatch: pytest.Monk
 
     def slow(transaction: Any) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         commit(transaction)
 
     async def run() -> Any:

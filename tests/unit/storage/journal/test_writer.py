@@ -121,7 +121,12 @@ def test_hundreds_wait_without_a_thread_each(writer: Any, commits: Commits) -> N
     seen: list[int] = []
 
     async def run() -> list[int]:
+        # All wait before the first commit ends, so how many there are does not depend on chance.
+        commits.go_on.clear()
         asking = asyncio.ensure_future(ask())
+        while sum(map(len, commits.batches)) + len(writer._queue) < 400:
+            await asyncio.sleep(0.001)
+        commits.go_on.set()
         while not asking.done():
             seen.append(threading.active_count())
             await asyncio.sleep(0.001)
@@ -129,7 +134,7 @@ def test_hundreds_wait_without_a_thread_each(writer: Any, commits: Commits) -> N
 
     assert asyncio.run(run()) == [2 * (n % 100) for n in range(400)]
     assert max(seen) <= before + 1
-    assert len(commits.batches) < 10
+    assert len(commits.batches) <= 2
 
 
 def test_who_goes_away_changes_nothing(writer: Any, commits: Commits) -> None:
@@ -177,7 +182,7 @@ class TestOnTheLedger:
             asked.append(request(dataset, other, loss(1), key=f"b{n}"))
         sizes = self.sizes(monkeypatch)
         outcomes = asyncio.run(self.together(world, asked))
-        assert max(sizes) > 50
+        assert max(sizes) > 10  # of 120 that come together
         granted = [o.query_id for o in outcomes if isinstance(o, Reservation)]
         assert {type(o).__name__ for o in outcomes} == {
             "Reservation",

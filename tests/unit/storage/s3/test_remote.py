@@ -16,6 +16,7 @@ pytest.importorskip("moto", reason="needs the extra `test`")
 
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from mechanisms.model.records import GraphRecords
+from storage.assurance.stored_files import Comparison, compare
 from storage.catalogue import retention
 from storage.catalogue.datasets import Datasets
 from storage.database import tables
@@ -25,7 +26,6 @@ from storage.errors import AlreadyExists, NotFound, OtherLedger, StoreFailed
 from storage.files.arrays import write_arrays
 from storage.people.users import Users
 from storage.records import opened
-from storage.records.retention import Compared, compare
 from storage.records.tickets import Ticket
 from storage.s3.remote import RemoteFiles
 from tests.support.stores import StoreProcess, store_process
@@ -621,7 +621,7 @@ def test_what_was_published_to_a_folder_is_in_no_store(
     one.publish(world, "here", 1)
     world.dataset()
     compared = compare(world.database, lambda: one.store.names(""))
-    assert compared == Compared(["version 1 of dataset1"], 0)
+    assert compared == Comparison(["version 1 of dataset1"], 0)
     world.datasets.register(
         "there",
         owner=world.owner,

@@ -1,4 +1,4 @@
-"""One call gives one answer under one key, through everything that may go wrong on the way."""
+"""One call gives one answer under one key, whatever fails during the call."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_body_is_that_of_the_contract(play: Play) -> None:
         (502, "<html>away</html>", {"Content-Type": "text/html"}),
     ],
 )
-def test_what_passes_is_asked_again_under_the_same_key(
+def test_temporary_failures_are_repeated_under_the_same_key(
     play: Play, pauses: list[float], turn: Turn
 ) -> None:
     purse, script = play(turn, turn, OK)
@@ -80,7 +80,7 @@ def test_what_passes_is_asked_again_under_the_same_key(
         assert 0.1 <= pauses[1] <= 0.2
 
 
-def test_two_calls_are_two_questions_unless_they_share_a_key(play: Play) -> None:
+def test_two_calls_are_two_queries_unless_they_share_a_key(play: Play) -> None:
     purse, script = play(OK, OK)
     ask(purse)
     ask(purse)
@@ -91,7 +91,7 @@ def test_two_calls_are_two_questions_unless_they_share_a_key(play: Play) -> None
     assert script.keys() == {"mine"}
 
 
-def test_a_running_query_is_waited_for(play: Play) -> None:
+def test_the_call_waits_for_a_running_query(play: Play) -> None:
     answered: Turn = (200, ANSWERED, {})
     purse, script = play(ACCEPTED, RUNNING, STILL, RUNNING, STILL, answered)
     assert ask(purse) == [4, 2]
@@ -100,8 +100,8 @@ def test_a_running_query_is_waited_for(play: Play) -> None:
     assert all(request.headers["Prefer"] == "wait=20" for request in script.requests)
 
 
-def test_after_a_crash_the_question_is_repeated_and_not_only_looked_at(play: Play) -> None:
-    """Nobody works on the query until its key is sent again."""
+def test_after_a_crash_the_query_is_sent_again_and_not_only_read(play: Play) -> None:
+    """The service resumes the query only when its key is sent again."""
     lost = httpx.ReadError
     purse, script = play(lost, httpx.ConnectError, STILL, RUNNING, STILL, RUNNING, OK)
     assert ask(purse) == [4, 2]
@@ -109,12 +109,12 @@ def test_after_a_crash_the_question_is_repeated_and_not_only_looked_at(play: Pla
     assert len(script.keys()) == 1
 
 
-def test_a_connection_lost_while_looking_is_no_end(play: Play) -> None:
+def test_a_connection_lost_while_reading_the_state_is_repeated(play: Play) -> None:
     purse, _ = play(ACCEPTED, httpx.ReadError, RUNNING, OK)
     assert ask(purse) == [4, 2]
 
 
-def test_how_a_query_ended_is_told_by_its_key(play: Play) -> None:
+def test_a_failed_query_raises_the_problem_of_its_key(play: Play) -> None:
     failed: Turn = (200, {"id": "q1", "status": "failed"}, {})
     purse, _ = play(ACCEPTED, failed, problem(500, "query-failed", id="q1"))
     with pytest.raises(QueryFailed) as caught:
@@ -127,7 +127,7 @@ def test_how_a_query_ended_is_told_by_its_key(play: Play) -> None:
         ask(purse)
 
 
-def test_a_time_limit_leaves_what_is_needed_to_go_on(play: Play, pauses: list[float]) -> None:
+def test_a_timeout_raises_the_id_and_the_key_of_the_query(play: Play, pauses: list[float]) -> None:
     purse, script = play(ACCEPTED, RUNNING, STILL, RUNNING, STILL)
     with pytest.raises(Unanswered) as caught:
         ask(purse, timeout=2)
@@ -137,7 +137,9 @@ def test_a_time_limit_leaves_what_is_needed_to_go_on(play: Play, pauses: list[fl
     assert script.requests[0].headers["Prefer"] == "wait=2"
 
 
-def test_a_service_that_never_answered_is_given_up_soon(play: Play, pauses: list[float]) -> None:
+def test_the_call_gives_up_soon_if_the_service_never_replied(
+    play: Play, pauses: list[float]
+) -> None:
     purse, script = play(after=httpx.ConnectError, patience=100)
     with pytest.raises(Unreachable, match="http://service"):
         ask(purse)
@@ -146,17 +148,17 @@ def test_a_service_that_never_answered_is_given_up_soon(play: Play, pauses: list
 
 
 @pytest.mark.parametrize("first", [ACCEPTED, httpx.ReadError, httpx.RemoteProtocolError])
-def test_patience_with_one_that_took_a_request_is_as_long_as_was_said(
+def test_a_service_that_received_a_request_gets_the_whole_patience(
     play: Play, pauses: list[float], first: Turn
 ) -> None:
-    """A service that is killed in its first query has never answered, and yet it was there."""
+    """A service that is killed during its first query existed, although it never replied."""
     purse, _ = play(first, after=httpx.ConnectError, patience=60)
     with pytest.raises(Unreachable):
         ask(purse)
     assert 50 < sum(pauses) <= 61
 
 
-def test_a_wait_beyond_patience_is_told_at_once(play: Play, pauses: list[float]) -> None:
+def test_a_wait_longer_than_patience_is_raised_immediately(play: Play, pauses: list[float]) -> None:
     purse, _ = play(problem(503, "busy", "3600"))
     with pytest.raises(Problem, match="busy"):
         ask(purse)
@@ -166,7 +168,7 @@ def test_a_wait_beyond_patience_is_told_at_once(play: Play, pauses: list[float])
     assert pauses == []
 
 
-def test_a_budget_says_what_would_fit(play: Play) -> None:
+def test_an_exhausted_budget_names_the_largest_charge_that_fits(play: Play) -> None:
     amounts = {
         "charge": {"epsilon": "0.5", "delta": "0"},
         "remaining": {"epsilon": "0.2", "delta": "0"},
@@ -181,7 +183,7 @@ def test_a_budget_says_what_would_fit(play: Play) -> None:
     assert len(script.requests) == 1
 
 
-def test_a_wait_of_no_time_is_not_taken_at_its_word(play: Play, pauses: list[float]) -> None:
+def test_a_retry_after_of_zero_still_pauses(play: Play, pauses: list[float]) -> None:
     purse, _ = play(problem(503, "busy", "0"), problem(503, "busy", "0"), OK)
     assert ask(purse) == [4, 2]
     assert all(pause >= 0.05 for pause in pauses)
@@ -201,13 +203,13 @@ def test_refusals_are_not_repeated(play: Play) -> None:
     assert (type(caught.value), caught.value.slug) == (Problem, "a-later-kind")
 
 
-def test_what_must_happen_once_is_not_sent_twice(play: Play) -> None:
-    """A user that was made without its key having arrived must not look like a name taken."""
+def test_requests_that_must_happen_once_are_not_sent_twice(play: Play) -> None:
+    """A repetition would report the name as taken, and the key of the first reply is lost."""
     purse, _ = play(httpx.ReadError)
     with pytest.raises(Unreachable):
         purse.create_user("ada", "analyst")
-    made: Turn = (201, {"name": "ada", "roles": ["analyst"], "key": "pp_1", "key_id": "1"}, {})
-    purse, script = play(httpx.ConnectError, problem(429, "rate-limited", "1"), made)
+    created: Turn = (201, {"name": "ada", "roles": ["analyst"], "key": "pp_1", "key_id": "1"}, {})
+    purse, script = play(httpx.ConnectError, problem(429, "rate-limited", "1"), created)
     assert purse.create_user("ada", "analyst").key == "pp_1"
     assert len(script.requests) == 3
     purse, _ = play((502, "", {}))
@@ -215,7 +217,7 @@ def test_what_must_happen_once_is_not_sent_twice(play: Play) -> None:
         purse.create_user("ada", "analyst")
 
 
-def test_addresses_and_keys_are_not_shown_or_guessed() -> None:
+def test_the_key_is_not_printed_and_the_address_needs_a_scheme() -> None:
     assert repr(PrivyPurse("http://service", "pp_secret")) == "PrivyPurse('http://service')"
     with pytest.raises(ValueError, match="http"):
         PrivyPurse("service:8000", "pp_x")

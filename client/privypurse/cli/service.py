@@ -1,4 +1,7 @@
-"""Which service a command speaks to, and in whose name: options that come before the command."""
+"""The service that a command speaks to, and the key of the user it speaks as.
+
+Both are options that come before the command, or environment variables.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-if TYPE_CHECKING:
-    from privypurse import PrivyPurse
+from privypurse.client import PrivyPurse
+from privypurse.problems import PurseError
 
 UrlOption = Annotated[
     str, typer.Option("--url", envvar="PRIVYPURSE_URL", help="Address of the service.")
@@ -21,43 +24,39 @@ KeyOption = Annotated[
     typer.Option(
         "--key",
         envvar="PRIVYPURSE_KEY",
-        help="Key of its user. Others on this machine may see options: prefer a file.",
+        help="Key of the user. Others on this machine may see options: prefer a file.",
     ),
 ]
 KeyFileOption = Annotated[
-    Path | None, typer.Option("--key-file", envvar="PRIVYPURSE_KEY_FILE", help="File of the key.")
+    Path | None,
+    typer.Option("--key-file", envvar="PRIVYPURSE_KEY_FILE", help="File that holds the key."),
 ]
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
-class Caller:
-    """What was said before the command."""
+class Credentials:
+    """The options before the command."""
 
     url: str
     key: str | None
     key_file: Path | None
 
     def read_key(self) -> str:
+        """The key itself. Raises: OSError if its file cannot be read."""
         if self.key:
             return self.key
         if self.key_file is None:
-            fail("whose key? Set PRIVYPURSE_KEY_FILE or PRIVYPURSE_KEY, or say --key-file", 2)
+            fail("no key: set PRIVYPURSE_KEY_FILE or PRIVYPURSE_KEY, or add --key-file", 2)
         return self.key_file.read_text("utf-8").strip()
 
 
 @contextmanager
 def service(context: typer.Context) -> Iterator[PrivyPurse]:
-    """The client for one command; what goes wrong ends the command with a line and status 1."""
-    # Imported here: a machine that only serves needs no client.
+    """The client for one command. An error ends the command with one message and status 1."""
+    credentials: Credentials = context.find_root().obj
     try:
-        from privypurse import PrivyPurse, PurseError
-    except ModuleNotFoundError:
-        fail("this command needs the client: pip install ./client", 2)
-
-    caller: Caller = context.find_root().obj
-    try:
-        with PrivyPurse(caller.url, caller.read_key()) as purse:
+        with PrivyPurse(credentials.url, credentials.read_key()) as purse:
             yield purse
     except (PurseError, ValueError) as error:
         fail(str(error))

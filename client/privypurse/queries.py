@@ -1,8 +1,8 @@
-"""The way of one paid question: one call, one answer, one charge.
+"""Sends one paid query until it is answered: one call, one answer, one charge.
 
-Every attempt carries the same idempotency key, so the service charges once however often it is
-asked: after a lost connection, while it is busy, and after it was killed and started again. The
-repeated question, not the look at its state, is what makes a restarted service finish it.
+All attempts carry the same idempotency key, so the service charges once. This holds after a lost
+connection, while the service is busy, and after it was killed and started again. A restarted
+service resumes the query only when the query is sent again; reading its state is not enough.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from privypurse.problems import PurseError, StillRunning, Unanswered
 from privypurse.progress import Progress
 
 PATH = "/v1/queries"
-#: Seconds that the service is asked to wait before it says "running": short where a person looks.
-QUIET_WAIT, SHOWN_WAIT = 20.0, 1.0
+#: Seconds that the service waits before it replies "running". The shorter one keeps a bar moving.
+QUIET_WAIT, PROGRESS_WAIT = 20.0, 1.0
 
 
 def ask(
@@ -29,16 +29,16 @@ def ask(
     timeout: float | None,
     progress: Progress,
 ) -> Any:
-    """The reply to a question that was answered. Raises: Problem, Unreachable, Unanswered."""
+    """The reply to an answered query. Raises: Problem, Unreachable, Unanswered."""
     key = key or uuid.uuid4().hex
     try:
-        return _answered(connection, body, key, timeout, progress)
+        return _answer(connection, body, key, timeout, progress)
     except PurseError as error:
         error.idempotency_key = key
         raise
 
 
-def _answered(
+def _answer(
     connection: Connection,
     body: Mapping[str, Any],
     key: str,
@@ -48,7 +48,7 @@ def _answered(
     started = time.monotonic()
 
     def preference() -> dict[str, str]:
-        wait = SHOWN_WAIT if progress.shown else QUIET_WAIT
+        wait = PROGRESS_WAIT if progress.visible else QUIET_WAIT
         if timeout is not None:
             wait = min(wait, max(0.0, started + timeout - time.monotonic()))
         return {"Prefer": f"wait={int(wait)}"}
@@ -64,12 +64,12 @@ def _answered(
             query_id = str(running.id)
         if timeout is not None and time.monotonic() >= started + timeout:
             raise Unanswered(query_id)
-        looked = time.monotonic()
+        sent_at = time.monotonic()
         state = connection.json("GET", f"{PATH}/{query_id}", headers=preference())
         if state["status"] == "answered":
             return state
         if state["status"] == "running":
             progress.seconds(state["elapsed"], state["expected"])
-            # Something in between may not pass the wish to wait on.
-            time.sleep(max(0.0, looked + SHOWN_WAIT - time.monotonic()))
-        # Otherwise it failed or was cancelled: its key says so, in full.
+            # A proxy may drop ``Prefer``; without this pause the loop would then never wait.
+            time.sleep(max(0.0, sent_at + PROGRESS_WAIT - time.monotonic()))
+        # A failed or cancelled query: sending its key again raises the problem in full.

@@ -1,44 +1,48 @@
-"""``privypurse datasets``: describe, send records, look."""
+"""``privypurse datasets``: register, upload, list and withdraw."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.remote import service
+from privypurse.cli.documents import print_json, read_object
+from privypurse.cli.service import service
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 File = Annotated[Path, typer.Argument(help="A file on this machine.")]
 
 
 def show_all(context: typer.Context) -> None:
-    """The datasets one may see: name, kind, status, version."""
+    """List the datasets that you may see: name, kind, status, version."""
     with service(context) as purse:
         for dataset in purse.datasets():
             typer.echo(f"{dataset.name}\t{dataset.kind}\t{dataset.status}\t{dataset.version}")
 
 
 def show(context: typer.Context, name: Name) -> None:
-    """The public description of a dataset, as JSON."""
+    """Print the public description of a dataset as JSON."""
     with service(context) as purse:
-        typer.echo(json.dumps(purse.dataset(name).description, indent=2, ensure_ascii=False))
+        print_json(purse.dataset(name).description)
 
 
 def register(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="JSON file of the public description.")],
+    file: Annotated[
+        Path, typer.Argument(help="JSON file of the public description; - for standard input.")
+    ],
 ) -> None:
-    """Register a dataset; its description and its cap are fixed from then on."""
+    """Register a dataset; its description and its cap can never change."""
+    description = read_object(file)
     with service(context) as purse:
-        typer.echo(f"registered {purse.register(json.loads(file.read_text('utf-8'))).name}")
+        dataset = purse.register(description)
+    typer.echo(f"registered {dataset.name}")
 
 
 def nodes(context: typer.Context, name: Name, file: File) -> None:
-    """Send the names of a graph's nodes, one a line, before the first records."""
+    """Send the names of a graph's nodes, one per line, before the first records."""
     with service(context) as purse:
         typer.echo(f"{purse.upload_nodes(name, file)} nodes")
 
@@ -47,9 +51,9 @@ def upload(
     context: typer.Context,
     name: Name,
     file: File,
-    media_type: Annotated[str | None, typer.Option(help="When the file's name does not tell.")] = (
-        None
-    ),
+    media_type: Annotated[
+        str | None, typer.Option(help="Media type, if the file's name does not imply it.")
+    ] = None,
 ) -> None:
     """Send records and wait until they can be queried."""
     with service(context) as purse:
@@ -58,7 +62,7 @@ def upload(
 
 
 def withdraw(context: typer.Context, name: Name) -> None:
-    """No more queries of a dataset; the ledger and stored answers stay."""
+    """End all queries of a dataset; the ledger and stored answers stay."""
     with service(context) as purse:
         purse.withdraw(name)
 

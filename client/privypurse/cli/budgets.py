@@ -1,4 +1,4 @@
-"""``privypurse grant``, ``budgets`` and ``export``: who may learn how much, and who did."""
+"""``privypurse grant``, ``budgets`` and ``export``: allowances, accounts and the ledger as CSV."""
 
 from __future__ import annotations
 
@@ -8,26 +8,36 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
-from app.cli.remote import service
+from privypurse.accounts import Entry
+from privypurse.cli.service import service
 
-if TYPE_CHECKING:
-    from privypurse import Entry
-
-COLUMNS = ("at", "kind", "account", "dataset", "analyst", "actor", "epsilon", "delta", "query")
+COLUMNS = (
+    "at",
+    "kind",
+    "account",
+    "dataset",
+    "analyst",
+    "actor",
+    "epsilon",
+    "delta",
+    "query",
+    "seq",
+    "head",
+)
 
 
 def grant(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
     analyst: Annotated[str, typer.Argument(help="Name of the analyst.")],
-    epsilon: Annotated[str, typer.Argument(help="What the analyst may learn in total.")],
-    delta: Annotated[str, typer.Option(help="The same of δ.")] = "0",
+    epsilon: Annotated[str, typer.Argument(help="ε that the analyst may spend in total.")],
+    delta: Annotated[str, typer.Option(help="δ that the analyst may spend in total.")] = "0",
 ) -> None:
-    """Set an analyst's allowance on a dataset; never below what is spent."""
+    """Set an analyst's allowance on a dataset; it cannot be less than what is spent."""
     with service(context) as purse:
         account = purse.grant(dataset, analyst, epsilon=epsilon, delta=delta)
     typer.echo(f"{analyst} on {dataset}: {account.allowance}, remaining {account.remaining}")
@@ -36,44 +46,46 @@ def grant(
 def budgets(
     context: typer.Context,
     dataset: Annotated[
-        str | None, typer.Argument(help="All accounts of this dataset (owner, auditor).")
+        str | None, typer.Argument(help="Show all accounts of this dataset (owner, auditor).")
     ] = None,
 ) -> None:
-    """One's own accounts, or those of a dataset: dataset, analyst, spent, allowance."""
+    """List your own accounts, or those of a dataset: dataset, analyst, spent, allowance."""
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
-    for one in accounts:
-        typer.echo(f"{one.dataset}\t{one.analyst}\tspent {one.spent}\tof {one.allowance}")
+    for account in accounts:
+        typer.echo(
+            f"{account.dataset}\t{account.analyst}\tspent {account.spent}\tof {account.allowance}"
+        )
 
 
 def export(
     context: typer.Context,
-    dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Export this dataset alone.")] = None,
     output: Annotated[Path | None, typer.Option(help="A file; standard output otherwise.")] = None,
 ) -> None:
-    """The ledger as CSV, newest first, as far as one may see it."""
+    """Write the ledger as CSV, newest first: the accounts that you may see."""
     with service(context) as purse:
         entries = purse.ledger(dataset)
-        # Nothing is written, and no file replaced, before the service has said yes.
+        # The first page comes before the file is opened: a refusal must not empty an old file.
         first = list(islice(entries, 1))
-        with _opened(output) as stream:
+        with _stream(output) as stream:
             _write(chain(first, entries), stream)
 
 
 def _write(entries: Iterable[Entry], stream: TextIO) -> None:
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow([*COLUMNS, "seq", "head"])
+    lines.writerow(COLUMNS)
     for entry in entries:
         amounts = {"epsilon": f"{entry.amount.epsilon:f}", "delta": f"{entry.amount.delta:f}"}
-        shown = vars(entry) | amounts | {"at": entry.at.isoformat()}
-        lines.writerow([shown[name] for name in (*COLUMNS, "seq", "head")])
+        fields = vars(entry) | amounts | {"at": entry.at.isoformat()}
+        lines.writerow([fields[name] for name in COLUMNS])
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"grant": grant, "budgets": budgets, "export": export}
 
 
 @contextmanager
-def _opened(output: Path | None) -> Iterator[TextIO]:
+def _stream(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return

@@ -1,4 +1,4 @@
-"""``privypurse users``: people, their roles and their keys."""
+"""``privypurse users``: users, their roles and their keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.remote import service
+from privypurse.cli.service import service
 
 Name = Annotated[str, typer.Argument(help="Name of the user.")]
 Roles = Annotated[
@@ -16,13 +16,13 @@ Roles = Annotated[
 
 
 def create(context: typer.Context, name: Name, roles: Roles) -> None:
-    """Make a user and print the first key, which is shown only now."""
+    """Create a user and print the first key; it cannot be shown again."""
     with service(context) as purse:
         typer.echo(purse.create_user(name, *roles).key)
 
 
 def show(context: typer.Context) -> None:
-    """All users: name, roles, state."""
+    """List all users: name, roles, state."""
     with service(context) as purse:
         for user in purse.users():
             state = "disabled" if user.disabled else "enabled"
@@ -36,28 +36,28 @@ def roles(context: typer.Context, name: Name, roles: Roles) -> None:
 
 
 def disable(context: typer.Context, name: Name) -> None:
-    """Make all keys of a user stop working."""
+    """Disable all keys of a user."""
     with service(context) as purse:
         purse.disable_user(name)
 
 
 def enable(context: typer.Context, name: Name) -> None:
-    """Make the keys of a user work again."""
+    """Enable the keys of a user again."""
     with service(context) as purse:
         purse.enable_user(name)
 
 
 def keys(context: typer.Context, name: Name) -> None:
-    """A user's keys: id, when made, when last used, state; never the keys themselves."""
+    """List a user's keys: id, creation, last use, state; never the keys themselves."""
     with service(context) as purse:
         for key in purse.keys(name):
-            used = "never" if key.last_used is None else key.last_used.isoformat()
+            last_used = "never" if key.last_used is None else key.last_used.isoformat()
             state = "revoked" if key.revoked else "valid"
-            typer.echo(f"{key.id}\t{key.created.isoformat()}\t{used}\t{state}")
+            typer.echo(f"{key.id}\t{key.created.isoformat()}\t{last_used}\t{state}")
 
 
 def issue(context: typer.Context, name: Name) -> None:
-    """Make one more key for a user and print it."""
+    """Issue one more key to a user and print it; it cannot be shown again."""
     with service(context) as purse:
         typer.echo(purse.issue_key(name).key)
 
@@ -65,7 +65,7 @@ def issue(context: typer.Context, name: Name) -> None:
 def revoke(
     context: typer.Context, key_id: Annotated[str, typer.Argument(help="Id of the key.")]
 ) -> None:
-    """Make one key stop working."""
+    """Revoke one key."""
     with service(context) as purse:
         purse.revoke_key(key_id)
 

@@ -1,0 +1,41 @@
+"""The command ``privypurse``: speaks to a running service as one of its users.
+
+The library needs nothing of this package: only the command imports typer.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from privypurse.cli import budgets, datasets, queries, users
+from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
+
+cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@cli.callback()
+def privypurse(
+    context: typer.Context,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+    key_file: KeyFileOption = None,
+) -> None:
+    """Private queries over graphs and tables, answered by a PrivyPurse service."""
+    context.obj = Credentials(url, key, key_file)
+
+
+for group, commands, summary in (
+    ("users", users.COMMANDS, "Users, roles and keys (admin)."),
+    ("datasets", datasets.COMMANDS, "Datasets and their records (owner)."),
+):
+    subcommands = typer.Typer(help=summary, no_args_is_help=True)
+    for name, command in commands.items():
+        subcommands.command(name)(command)
+    cli.add_typer(subcommands, name=group)
+for name, command in (budgets.COMMANDS | queries.COMMANDS).items():
+    cli.command(name)(command)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    cli(prog_name="privypurse")

@@ -1,0 +1,57 @@
+"""``privypurse quote`` and ``query``: send the body of ``POST /v1/queries`` from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privypurse.cli.documents import print_json, read_object
+from privypurse.cli.service import service
+from privypurse.kinds import Query
+from privypurse.levels import Columns
+
+Body = Annotated[
+    Path, typer.Argument(help='JSON file: {"dataset", "epsilon", "query"}; - for standard input.')
+]
+
+
+def quote(context: typer.Context, file: Body) -> None:
+    """Print the charge and the accuracy of a query, free; `target` may replace `epsilon`."""
+    body = read_object(file, "dataset", "query")
+    with service(context) as purse:
+        quote = purse.quote(
+            body["dataset"],
+            Query(body["query"], _reply),
+            epsilon=body.get("epsilon"),
+            target=body.get("target"),
+        )
+    charge = {"epsilon": f"{quote.charge.epsilon:f}", "delta": f"{quote.charge.delta:f}"}
+    print_json(asdict(quote) | {"charge": charge})
+
+
+def query(
+    context: typer.Context,
+    file: Body,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key and body get the same answer, free.")
+    ] = None,
+) -> None:
+    """Send a query, wait, and print the answer; charged once, even if the connection is lost."""
+    body = read_object(file, "dataset", "epsilon", "query")
+    with service(context) as purse:
+        query = Query(body["query"], _reply)
+        reply = purse.ask(body["dataset"], query, epsilon=body["epsilon"], key=idempotency_key)
+    print_json(reply)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"quote": quote, "query": query}
+
+
+def _reply(reply: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
+    """Leaves a reply as the service sent it."""
+    del columns
+    return reply
