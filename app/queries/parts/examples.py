@@ -77,10 +77,9 @@ class Examples:
 
 
 def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to ``request``, which was read as ``query``, of an allowance of ε = 1."""
+    """The reply to ``request``, which was read as ``query``, of an allowance of ten such."""
     dataset = DATASETS[request["dataset"]]
     charge = PrivacyLoss.parse(request["epsilon"])
-    remaining = PrivacyLoss.parse("1") - charge
     return {
         "id": "0192f0c1-7c1e-7d5a-9a55-0f5b6f3f7c11",
         "status": "answered",
@@ -88,7 +87,7 @@ def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, A
         "dataset_version": 1,
         "query": request["query"],
         "charge": {**charge.as_dict(), "neighbouring": dataset.neighbouring.value},
-        "remaining": remaining.as_dict(),
+        "remaining": (charge * 9).as_dict(),
         "steps": [step.as_dict() for step in query.price(dataset, charge).steps],
         "answer": answer,
         "receipt": "5f0c5c4c6b1d4b7e8a9f0a1b2c3d4e5f60718293a4b5c6d7e8f9010203040506",

@@ -16,7 +16,7 @@ def version_of(dataset: Dataset, version: int) -> str:
 
 
 def listing(items: Iterable[str], last: str = "and") -> str:
-    """ "a", "a and b", "a, b and c", "a, b, c, d, e and 95 others"."""
+    """ "a", "a and b", "a, b and c", "a, b, c, d, e and 95 others"; there is at least one."""
     names = list(items)
     if len(names) > MOST_ITEMS + 1:
         names = [*names[:MOST_ITEMS], f"{len(names) - MOST_ITEMS} others"]

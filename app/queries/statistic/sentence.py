@@ -7,6 +7,9 @@ from typing import Any
 
 from app.queries.parts.sentences import listing, words
 
+#: Conditions of no parts.
+ALWAYS, NEVER = "the condition always holds", "the condition never holds"
+
 
 def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
     """The question of a statistic with its own fields; ``place``: the dataset and its version."""
@@ -33,13 +36,13 @@ def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
 def _phrase(where: Mapping[str, Any]) -> str:
     if "not" in where:
         return f"not ({_phrase(where['not'])})"
-    for name, word, empty in (("all", "and", "anything holds"), ("any", "or", "nothing holds")):
+    for name, word, empty in (("all", "and", ALWAYS), ("any", "or", NEVER)):
         if name in where:
             return listing(map(_part, where[name]), word) if where[name] else empty
     name = where["attribute"]
     if "in" in where:
-        values = listing((str(value) for value in where["in"]), "or")
-        return f"{name} is {values}" if where["in"] else "nothing holds"
+        values = [str(value) for value in where["in"]]
+        return f"{name} is {listing(values, 'or')}" if values else NEVER
     ends = [f"at least {where['from']}"] if "from" in where else []
     ends += [f"below {where['to']}"] if "to" in where else []
     return f"{name} is {' and '.join(ends)}"
