@@ -13,7 +13,7 @@ from typing import Any
 
 from app.contract.errors import InvalidRequest
 from app.dashboard.conditions import condition_control, condition_of
-from app.dashboard.controls import Control, Given, plain_control, read_control
+from app.dashboard.controls import Control, FormTexts, plain_control, read_control
 from app.queries import QUERY_KINDS, Kind
 from app.queries.parts.form import Facts, FormField, Option
 
@@ -42,11 +42,11 @@ class Builder:
                 groups[control.group].append(control)
         return groups
 
-    def query(self, given: Given) -> dict[str, Any]:
+    def query(self, texts: FormTexts) -> dict[str, Any]:
         """The query as a client would write it. Raises: InvalidRequest."""
         query = {"kind": self.kind, **QUERY_KINDS[self.kind].form.start(self.form)}
         for control in self.controls:
-            value = self._value(control, given)
+            value = self._value(control, texts)
             if value is None:
                 continue
             *path, last = control.name.split(".")
@@ -56,15 +56,15 @@ class Builder:
             inner[last] = value
         return query
 
-    def _value(self, control: Control, given: Given) -> Any:
+    def _value(self, control: Control, texts: FormTexts) -> Any:
         if control.control == "where":
-            return condition_of(self.facts, given)
+            return condition_of(self.facts, texts)
         if control.control == "utilities":
-            return _members(given)
-        return read_control(control, given)
+            return _members(texts)
+        return read_control(control, texts)
 
 
-def build(facts: Facts, kind: str, form: str, given: Given) -> Builder:
+def build(facts: Facts, kind: str, form: str, texts: FormTexts) -> Builder:
     """The form for a dataset; what is not chosen, or does not fit it, takes the first that fits.
 
     Raises: InvalidRequest when nothing at all can be asked of the dataset.
@@ -84,27 +84,27 @@ def build(facts: Facts, kind: str, form: str, given: Given) -> Builder:
         forms=variants,
         form_label=chosen.form.label,
         description=_plain(f"{chosen.body.description} {variant.help}"),
-        controls=_controls(chosen, variant.value, facts, given),
+        controls=_controls(chosen, variant.value, facts, texts),
         targets=chosen.form.targets(variant.value),
     )
 
 
-def _controls(kind: Kind, variant: str, facts: Facts, given: Given) -> tuple[Control, ...]:
-    return tuple(_control(one, facts, given) for one in kind.form.fields(facts, variant))
+def _controls(kind: Kind, variant: str, facts: Facts, texts: FormTexts) -> tuple[Control, ...]:
+    return tuple(_control(one, facts, texts) for one in kind.form.fields(facts, variant))
 
 
-def _control(field: FormField, facts: Facts, given: Given) -> Control:
+def _control(field: FormField, facts: Facts, texts: FormTexts) -> Control:
     match field.widget:
         case "where":
-            return condition_control(facts, given)
+            return condition_control(facts, texts)
         case "utilities":
-            return _utility_control(field, given)
+            return _utility_control(field, texts)
         case "plain":
-            return plain_control(field, facts, given)
+            return plain_control(field, facts, texts)
 
 
-def _utility_control(field: FormField, given: Given) -> Control:
-    chosen = tuple(given.all("utilities")) or (field.options[0].value,)
+def _utility_control(field: FormField, texts: FormTexts) -> Control:
+    chosen = tuple(texts.all("utilities")) or (field.options[0].value,)
     return Control(
         name="utilities",
         control="utilities",
@@ -113,15 +113,15 @@ def _utility_control(field: FormField, given: Given) -> Control:
         required=True,
         options=tuple(Option(one.value, one.title, _plain(one.help)) for one in field.options),
         values=chosen,
-        weights={one.value: given.get(f"weight.{one.value}") for one in field.options},
+        weights={one.value: texts.get(f"weight.{one.value}") for one in field.options},
     )
 
 
-def _members(given: Given) -> list[dict[str, Any]]:
+def _members(texts: FormTexts) -> list[dict[str, Any]]:
     members = []
-    for name in given.all("utilities"):
+    for name in texts.all("utilities"):
         member: dict[str, Any] = {"name": name}
-        if weight := given.get(f"weight.{name}"):
+        if weight := texts.get(f"weight.{name}"):
             member["weight"] = number(weight, "utilities", name, "weight")
         members.append(member)
     return members

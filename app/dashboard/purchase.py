@@ -40,14 +40,14 @@ def _offer(
     typical: TypicalQuestion, public: Dataset, allowance: PrivacyLoss, answers: int
 ) -> tuple[int, str, str]:
     each = allowance.epsilon_nano // answers
-    shown = PrivacyLoss(each).as_dict()["epsilon"]
+    epsilon = PrivacyLoss(each).as_dict()["epsilon"]
     if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
-        return answers, shown, "not within the range of a query"
+        return answers, epsilon, "not within the range of a query"
     try:
         query = QUERY.validate_python(typical.query, strict=False)
         accuracy = query.price(public, PrivacyLoss(each)).accuracy()
     except UnsupportedQuery as refusal:
-        return answers, shown, f"not possible: {refusal}"
+        return answers, epsilon, f"not possible: {refusal}"
     if typical.accuracy not in accuracy:
-        return answers, shown, "accuracy is not public"
-    return answers, shown, typical.text.format(accuracy[typical.accuracy])
+        return answers, epsilon, "accuracy is not public"
+    return answers, epsilon, typical.text.format(accuracy[typical.accuracy])

@@ -60,7 +60,7 @@ class Distance(MetricOptions, Query):
         share, _ = mechanism_loss(context.dataset, context.loss)
         public = self._plan(context.dataset)
         learned = learn(context.records, public, share, context.randomness, context.executor)
-        return Release({"distances": {one.attribute.name: self._shown(one) for one in learned}})
+        return Release({"distances": {one.attribute.name: self._metric(one) for one in learned}})
 
     def question(self, dataset: Dataset, version: int) -> str:
         if self.target is not None:
@@ -72,12 +72,12 @@ class Distance(MetricOptions, Query):
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)
 
-    def _shown(self, learned: TargetMetric) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+    def _metric(self, learned: TargetMetric) -> dict[str, Any]:
+        metric: dict[str, Any] = {
             "values": list(learned.attribute.levels),
             "matrix": learned.matrix.tolist(),
             "context": [attribute.name for attribute in learned.context],
         }
         if self.embedding:
-            shown["embedding"] = learned.points.tolist()
-        return shown
+            metric["embedding"] = learned.points.tolist()
+        return metric

@@ -37,7 +37,8 @@ class CandidateForm(KindForm):
         required = schema.get("required", [])
         for name, parameter in schema["properties"].items():
             if name != "nodes":
-                yield FormField(f"candidates.{name}", parameter, name in required)
+                path, definitions = f"candidates.{name}", schema.get("$defs", {})
+                yield FormField(path, parameter, name in required, definitions)
         options = tuple(
             Option(one.name, one.title, one.description) for one in _utilities(variant, facts)
         )

@@ -17,7 +17,7 @@ from mechanisms.distances.plan import Plan
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: The accuracy that a quote predicts and may be asked to reach.
+#: The accuracy that a quote predicts and may have to reach.
 TARGET = "cell_noise_scale"
 #: A part of a loss.
 Share = Annotated[float, Field(gt=0, lt=1)]

@@ -1,4 +1,4 @@
-"""What every rendering shows of a node: its question, its ways down, its label."""
+"""The parts of a node that every format shows: its question, its ways down, its label."""
 
 from __future__ import annotations
 

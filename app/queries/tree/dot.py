@@ -27,6 +27,6 @@ def _add(node: Tree, number: int, lines: list[str]) -> int:
     return free
 
 
-def _quoted(shown: str) -> str:
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
-    return shown.replace("\\", "\\\\").replace('"', '\\"')
+def _quoted(text: str) -> str:
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text.replace("\\", "\\\\").replace('"', '\\"')

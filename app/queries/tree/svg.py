@@ -1,4 +1,4 @@
-"""A tree as a drawing: questions from left to right, one row a leaf.
+"""A tree as a drawing: questions from left to right, one row per leaf.
 
 Plain shapes with attributes and no script, no style sheet and no address, so that it shows under
 the strictest content security policy.
@@ -38,12 +38,12 @@ class _Drawing:
         self.row = 0
         self.right = 0
 
-    def place(self, node: Tree, left: int, answer: str) -> float:
-        """Draw a node and all below it from ``left`` on; the height of its middle."""
-        shown = label(node) if "label" in node else str(node["attribute"])
-        asked = _short(answer)
-        start = left + CHARACTER * len(asked) + (PAD if asked else 0)
-        width = CHARACTER * len(_short(shown)) + 2 * PAD
+    def place(self, node: Tree, x: int, answer: str) -> float:
+        """Draw a node and all below it from ``x`` on; the height of its middle."""
+        text = label(node) if "label" in node else str(node["attribute"])
+        caption = _short(answer)
+        start = x + CHARACTER * len(caption) + (PAD if caption else 0)
+        width = CHARACTER * len(_short(text)) + 2 * PAD
         if "label" in node:
             middle = PAD + self.row * ROW + ROW / 2
             self.row += 1
@@ -57,29 +57,29 @@ class _Drawing:
                     f'{below - GAP // 2} {end:g} {below - 4} {end:g}" fill="none" '
                     'stroke="#8a8f98"/>'
                 )
-        self._box(node, asked, left, start, width, middle, shown)
+        self._box(node, caption, x, start, width, middle, text)
         self.right = max(self.right, start + width)
         return middle
 
     def _box(
-        self, node: Tree, asked: str, left: int, start: int, width: int, middle: float, shown: str
+        self, node: Tree, caption: str, x: int, start: int, width: int, middle: float, text: str
     ) -> None:
         leaf = "label" in node
-        if asked:
-            self.boxes.append(_text(asked, left, middle, "#444b55"))
+        if caption:
+            self.boxes.append(_text(caption, x, middle, "#444b55"))
         self.boxes.append(
             f'<rect x="{start}" y="{middle - 10:g}" width="{width}" height="20" '
             f'rx="{10 if leaf else 3}" fill="{"#e8f3ec" if leaf else "#e9eefb"}" '
             f'stroke="{"#2e7d4f" if leaf else "#3559b5"}"/>'
         )
-        self.boxes.append(_text(_short(shown), start + PAD, middle, "#15181d"))
+        self.boxes.append(_text(_short(text), start + PAD, middle, "#15181d"))
 
 
-def _text(shown: str, left: int, middle: float, colour: str) -> str:
-    return f'<text x="{left}" y="{middle + 4:g}" fill="{colour}">{escape(shown)}</text>'
+def _text(text: str, x: int, middle: float, colour: str) -> str:
+    return f'<text x="{x}" y="{middle + 4:g}" fill="{colour}">{escape(text)}</text>'
 
 
-def _short(shown: str) -> str:
+def _short(text: str) -> str:
     """XML has no control characters, and a drawing no room for long names."""
-    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

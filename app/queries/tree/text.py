@@ -1,4 +1,4 @@
-"""A tree as indented text, one line a branch."""
+"""A tree as indented text, one line per branch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def text(trees: list[Tree]) -> str:
 def _below(node: Tree, indent: str) -> list[str]:
     lines = []
     for answer, child in ways(node):
-        asked = f"{indent}{_one_line(node['attribute'])} {_one_line(answer)}"
+        question = f"{indent}{_one_line(node['attribute'])} {_one_line(answer)}"
         if "label" in child:
-            lines.append(f"{asked}: {_one_line(label(child))}")
+            lines.append(f"{question}: {_one_line(label(child))}")
         else:
-            lines += [asked, *_below(child, indent + "│   ")]
+            lines += [question, *_below(child, indent + "│   ")]
     return lines
 
 
-def _one_line(shown: str) -> str:
+def _one_line(name: str) -> str:
     """Names are the owner's words: a line break or a control character must not break a line."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
