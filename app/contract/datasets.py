@@ -110,6 +110,10 @@ class Facts:
         """The values of the attribute ``name``; empty when it is numeric or absent."""
         return next((one.values for one in self.attributes if one.name == name), ())
 
+    @property
+    def has_numbers(self) -> bool:
+        return any(one.bounds is not None for one in self.attributes)
+
 
 def graph_domain(public: Dataset | None) -> GraphDomain | None:
     """The domain of a graph; None for other datasets and before a graph's nodes are known."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
-from app.dashboard.controls import MOST_OPTIONS, Control, Given, Option
+from app.dashboard.controls import MOST_OPTIONS, Control, FormTexts
+from app.queries.parts.form import Option
 
 
-def condition_control(facts: Facts, given: Given) -> Control:
+def condition_control(facts: Facts, texts: FormTexts) -> Control:
     """One control for all: values of categorical attributes, a range of a numeric one, or JSON."""
     options = [
         Option(f"{i}:{j}", f"{attribute.name} = {value}")
@@ -25,27 +26,27 @@ def condition_control(facts: Facts, given: Given) -> Control:
         label="Only records where",
         help="Values of one attribute: any of them. Different attributes: all of them.",
         options=tuple(options[:MOST_OPTIONS]),
-        values=tuple(given.all("where.values")),
-        weights={**{name: given.get(name) for name in names}, "numeric": "\n".join(numeric)},
+        values=tuple(texts.all("where.values")),
+        weights={**{name: texts.get(name) for name in names}, "numeric": "\n".join(numeric)},
     )
 
 
-def condition_of(facts: Facts, given: Given) -> dict[str, Any] | None:
+def condition_of(facts: Facts, texts: FormTexts) -> dict[str, Any] | None:
     """The condition as the API takes it; None for all records. Raises: InvalidRequest."""
-    if written := given.get("where.json"):
+    if written := texts.get("where.json"):
         # Whatever it is, the model of the query judges it as it judges what programs send.
         whole: dict[str, Any] = _json(written)
         return whole
     ticked: dict[str, list[str]] = {}
-    for place in given.all("where.values"):
+    for place in texts.all("where.values"):
         name, value = _named(facts, place)
         ticked.setdefault(name, []).append(value)
     parts: list[dict[str, Any]] = [
         {"attribute": name, "in": values} for name, values in ticked.items()
     ]
-    bounds = {side: _json(text) for side in ("from", "to") if (text := given.get(f"where.{side}"))}
+    bounds = {side: _json(text) for side in ("from", "to") if (text := texts.get(f"where.{side}"))}
     if bounds:
-        parts.append({"attribute": given.get("where.attribute"), **bounds})
+        parts.append({"attribute": texts.get("where.attribute"), **bounds})
     if len(parts) < 2:
         return parts[0] if parts else None
     return {"all": parts}

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
+from app.queries.parts.form import FormField, Option
 
 #: Parameters that name one attribute, or several.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
@@ -16,18 +17,11 @@ ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"
 MOST_OPTIONS = 500
 
 
-class Given(Protocol):
-    """What was sent or is in the address: texts by name."""
+class FormTexts(Protocol):
+    """The texts of a form by name, from its body or from the address."""
 
     def get(self, name: str) -> str: ...
     def all(self, name: str) -> list[str]: ...
-
-
-@dataclass(frozen=True)
-class Option:
-    value: str
-    title: str
-    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,8 @@ class Control:
     least: float | None = None
     most: float | None = None
     weights: Mapping[str, str] = field(default_factory=dict)
+    #: Controls of one group are folded together under this title.
+    group: str = ""
 
     @property
     def value(self) -> str:
@@ -55,25 +51,20 @@ class Control:
         return "f-" + self.name.replace(".", "-")
 
 
-def plain_control(
-    name: str,
-    schema: Mapping[str, Any],
-    required: bool,
-    definitions: Mapping[str, Any],
-    facts: Facts,
-    given: Given,
-) -> Control:
-    """The control of one parameter; ``name`` is its path in the query."""
+def plain_control(parameter: FormField, facts: Facts, texts: FormTexts) -> Control:
+    """The control of one parameter, by its schema."""
+    name, schema, required = parameter.name, parameter.schema, parameter.required
     short = name.rpartition(".")[2]
-    form = _resolved(schema, definitions)
+    form = _resolved(schema, parameter.definitions)
     default = schema.get("default", form.get("default"))
-    shown = "" if default is None else _text(default)
+    default_text = "" if default is None else _text(default)
     common: dict[str, Any] = {
         "name": name,
         "label": short.replace("_", " ").capitalize(),
         "help": str(schema.get("description", form.get("description", ""))).replace("`", ""),
         "required": required,
-        "values": tuple(given.all(name)) or ((shown,) if shown else ()),
+        "group": parameter.group,
+        "values": tuple(texts.all(name)) or ((default_text,) if default_text else ()),
     }
     if common["help"].startswith("How dampened") or ("enum" in form and "$ref" in schema):
         common["help"] = ""
@@ -81,7 +72,7 @@ def plain_control(
         options = _attribute_options(facts, required, numeric=short == "attribute")
         return Control(control="choice", options=options, **common)
     if short == "attributes":
-        return _names(common, name, facts, given)
+        return _names(common, name, facts, texts)
     if short == "positive_class" and len(facts.values_of(facts.class_attribute)) > 0:
         values = facts.values_of(facts.class_attribute)
         return Control(control="choice", options=tuple(Option(v, v) for v in values), **common)
@@ -104,11 +95,11 @@ def plain_control(
     return Control(control="text", **common)
 
 
-def read_control(control: Control, given: Given) -> Any:
+def read_control(control: Control, texts: FormTexts) -> Any:
     """The value for the query; None for a field that was left open. Raises: InvalidRequest."""
     if control.control == "names":
-        return given.all(control.name) or None
-    text = given.get(control.name)
+        return texts.all(control.name) or None
+    text = texts.get(control.name)
     if text == "":
         return None
     if control.type == "string":
@@ -122,12 +113,12 @@ def read_control(control: Control, given: Given) -> Any:
     return value
 
 
-def _names(common: dict[str, Any], name: str, facts: Facts, given: Given) -> Control:
+def _names(common: dict[str, Any], name: str, facts: Facts, texts: FormTexts) -> Control:
     """Check boxes of attributes; a list of candidates starts with all but the class."""
     names = [one.name for one in facts.attributes]
     if name.startswith("candidates"):
         names = [one for one in names if one != facts.class_attribute]
-        common["values"] = tuple(given.all(name)) or tuple(names)
+        common["values"] = tuple(texts.all(name)) or tuple(names)
     options = tuple(Option(one, one) for one in names)
     return Control(control="names", options=options, **common)
 
@@ -135,15 +126,15 @@ def _names(common: dict[str, Any], name: str, facts: Facts, given: Given) -> Con
 def _attribute_options(facts: Facts, required: bool, numeric: bool) -> tuple[Option, ...]:
     """Attributes by name; sums, means and quantiles are of numbers."""
     attributes = [one for one in facts.attributes if one.bounds is not None or not numeric]
-    found = tuple(Option(one.name, one.name) for one in attributes)
-    return found if required else (Option("", "by default"), *found)
+    options = tuple(Option(one.name, one.name) for one in attributes)
+    return options if required else (Option("", "by default"), *options)
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema itself: behind its reference, and without the null that leaves a field open."""
     if "$ref" in schema:
-        found: Mapping[str, Any] = definitions[schema["$ref"].rpartition("/")[2]]
-        return found
+        definition: Mapping[str, Any] = definitions[schema["$ref"].rpartition("/")[2]]
+        return definition
     if "enum" in schema:
         return schema
     inner = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]

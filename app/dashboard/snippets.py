@@ -8,19 +8,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-#: The parameter that each call of the client takes after the dataset, by kind of query.
-FIRST: Mapping[str, tuple[str, ...]] = {
-    "selection": ("utilities",),
-    "top_k": ("k", "utilities"),
-    "tree": ("algorithm",),
-    "distance": ("target",),
-    "clustering": ("clusters",),
-    "statistic": ("statistic",),
-}
+from app.queries import QUERY_KINDS
 
 
 def curl(base: str, request: Mapping[str, Any], key: str) -> str:
-    """A command that asks it once, however often it is repeated."""
+    """A command that asks the question once, however often it is repeated."""
     body = json.dumps(request, ensure_ascii=False)
     lines = [
         f"curl -sS {base}/v1/queries",
@@ -36,7 +28,7 @@ def python(base: str, request: Mapping[str, Any], key: str) -> str:
     """Lines for the package ``privypurse``."""
     query = dict(request["query"])
     kind = query.pop("kind")
-    first = [query.pop(name) for name in FIRST[kind] if name in query]
+    first = [query.pop(name) for name in QUERY_KINDS[kind].arguments if name in query]
     arguments = [repr(request["dataset"]), *map(_literal, first)]
     arguments += [f"epsilon={request['epsilon']!r}", f"key={key!r}"]
     arguments += [f"{name}={_literal(value)}" for name, value in query.items()]

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from fastapi import Request
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from app import __version__
 from app.dashboard.navigation import links_for, paths_for
+from app.queries import QUERY_KINDS
 
 HERE = Path(__file__).parent
 
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(HERE / "templates"),
+    # ``<kind>/answer.html`` lies in the folder of the kind.
+    loader=ChoiceLoader(
+        [
+            FileSystemLoader(HERE / "templates"),
+            PrefixLoader({one.name: FileSystemLoader(one.folder) for one in QUERY_KINDS.values()}),
+        ]
+    ),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -35,6 +43,11 @@ def _moment(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def _label(query: Mapping[str, Any]) -> str:
+    """A stored query in few words."""
+    return QUERY_KINDS[query["kind"]].label(query)
+
+
 def _words(name: str) -> str:
     """A name of the API as words: ``noise_scale`` is "noise scale"."""
     return name.replace("_", " ")
@@ -50,6 +63,7 @@ def _marked(text: str) -> Markup:
     return Markup("").join(named)
 
 
+ENVIRONMENT.filters["label"] = _label
 ENVIRONMENT.filters["marked"] = _marked
 ENVIRONMENT.filters["moment"] = _moment
 ENVIRONMENT.filters["words"] = _words

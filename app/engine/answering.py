@@ -28,6 +28,7 @@ from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, inline_if_embedded
 from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
+from app.queries import QueryContext
 from mechanisms.model.randomness import Randomness
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
@@ -362,9 +363,10 @@ class Answering:
         dataset = priced.dataset
         try:
             records = self._datasets.records(dataset_id, reservation.version, dataset.domain)
-            release = request.query.compute(
+            context = QueryContext(
                 records, dataset, request.loss, self._randomness, self._execution.kernels
             )
+            release = request.query.compute(context)
             return 201, priced.reply(reservation, release.answer)
         except Exception:
             # Whatever went wrong may depend on records: one fixed text, and no word of it in logs.

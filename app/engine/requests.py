@@ -15,7 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import QueryEpsilon
 from app.contract.models import Body, Name
 from app.queries import AnyQuery
-from app.queries.query import Price
+from app.queries.parts.query import Price
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 

@@ -1,33 +1,76 @@
-"""The query kinds: one file each, and one line each here."""
+"""The query kinds: one folder each, which this package finds by itself.
+
+A folder holds ``body.py`` (fields, price, computation, targets, question), ``form.py``,
+``drawing.py`` and ``answer.html``, ``examples.py``, and in ``__init__.py`` its ``KIND``. What
+several kinds use is in ``parts``. To add a kind is to add its folder.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from app.queries.clustering import Clustering
-from app.queries.distance import Distance
-from app.queries.query import Query
-from app.queries.selection import Selection
-from app.queries.statistic import StatisticQuery
-from app.queries.top_k import TopK
-from app.queries.tree import AnyTree, Tree
+from app.queries.parts.examples import reply
+from app.queries.parts.kind import Format, Kind
+from app.queries.parts.query import Query, QueryContext
 
-QUERY_KINDS: dict[str, type[Query]] = {
-    kind.name: kind for kind in (Selection, TopK, Tree, Distance, Clustering, StatisticQuery)
-}
+
+def _kinds() -> dict[str, Kind]:
+    folders = [one.name for one in iter_modules(__path__) if one.ispkg and one.name != "parts"]
+    kinds: list[Kind] = [import_module(f"{__name__}.{folder}").KIND for folder in folders]
+    ordered = sorted(kinds, key=lambda kind: (kind.form.order, kind.name))
+    return {kind.name: kind for kind in ordered}
 
 
 def _by_constants(schema: dict[str, Any]) -> None:
-    """OpenAPI maps a discriminator to single models, and ``tree`` has two: what tells them apart
-    is left to the constants of ``kind`` and ``algorithm``."""
+    """Drops the discriminator: OpenAPI maps it to single models, and a kind may have several.
+
+    What tells models apart is left to their constants, such as ``kind``.
+    """
     schema.pop("discriminator", None)
 
 
-AnyQuery = Annotated[
-    Selection | TopK | AnyTree | Distance | Clustering | StatisticQuery,
-    Field(discriminator="kind", json_schema_extra=_by_constants),
-]
+#: By name, in the order in which catalogue and pages list them.
+QUERY_KINDS: dict[str, Kind] = _kinds()
 
-__all__ = ["QUERY_KINDS", "AnyQuery", "Query"]
+#: The formats beside JSON in which answers of some kind are written, by name.
+FORMATS: dict[str, Format] = {
+    name: form for kind in QUERY_KINDS.values() for name, form in kind.formats.items()
+}
+
+if TYPE_CHECKING:
+    AnyQuery: TypeAlias = Query
+    FormatName: TypeAlias = str
+else:
+    #: The body of a query of any kind.
+    AnyQuery = Annotated[
+        Union[tuple(kind.model or kind.body for kind in QUERY_KINDS.values())],  # noqa: UP007
+        Field(discriminator="kind", json_schema_extra=_by_constants),
+    ]
+    FormatName = Literal[("json", *FORMATS)]
+
+QUERY: TypeAdapter[Query] = TypeAdapter(AnyQuery)
+
+
+def example_reply() -> dict[str, Any]:
+    """The reply that the OpenAPI document shows: of the first kind."""
+    examples = next(iter(QUERY_KINDS.values())).examples
+    query = QUERY.validate_python(examples.request["query"], strict=False)
+    return reply(query, examples.request, examples.answer)
+
+
+__all__ = [
+    "FORMATS",
+    "QUERY",
+    "QUERY_KINDS",
+    "AnyQuery",
+    "Format",
+    "FormatName",
+    "Kind",
+    "Query",
+    "QueryContext",
+    "example_reply",
+]

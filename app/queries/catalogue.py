@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.queries import QUERY_KINDS
-from app.queries.candidates import CANDIDATES
+from app.queries.parts.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selection import NOT_OFFERED, SELECTORS
@@ -21,7 +21,7 @@ from mechanisms.utilities.utility import Utility
 def vocabulary() -> dict[str, list[dict[str, Any]]]:
     """Query kinds, and the candidates, utilities, selectors and statistics they name."""
     return {
-        "queries": [kind.catalogue() for kind in QUERY_KINDS.values()],
+        "queries": [kind.body.catalogue() for kind in QUERY_KINDS.values()],
         "candidates": [candidate(kind, *facts) for kind, facts in CANDIDATES.items()],
         "utilities": [utility_facts(utility) for utility in UTILITIES.values()],
         "objectives": [{"name": name, **asdict(kind.facts)} for name, kind in OBJECTIVES.items()],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Body as BodyParameter
 from fastapi import Header, Request
 from fastapi import Query as QueryParameter
+from fastapi.openapi.models import Example
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
@@ -26,9 +27,9 @@ from app.http.dependencies import (
     services_of,
 )
 from app.http.route import router
-from app.routes.examples import ANSWERED, QUERIES
+from app.queries import FORMATS, QUERY_KINDS, FormatName, example_reply
 from app.usecases import queries
-from app.usecases.queries import FORMATS, QueryRequest
+from app.usecases.queries import QueryRequest
 from storage.errors import (
     InvalidCursor,
     KeyReused,
@@ -53,9 +54,16 @@ Prefer = Annotated[str | None, Header(description=_PREFER)]
 
 
 AnswerFormat = Annotated[
-    Literal["json", "text", "dot", "svg"],
+    FormatName,
     QueryParameter(description="How an answer is written; all but `json` are for trees."),
 ]
+
+
+EXAMPLES = {
+    name: Example(summary=example.summary, value=example.request)
+    for kind in QUERY_KINDS.values()
+    for name, example in kind.examples.queries.items()
+}
 
 
 @api.post(
@@ -63,7 +71,10 @@ AnswerFormat = Annotated[
     status_code=201,
     dependencies=[allow("analyst"), counts_itself],
     responses={
-        201: {"description": "Answered", "content": {"application/json": {"example": ANSWERED}}},
+        201: {
+            "description": "Answered",
+            "content": {"application/json": {"example": example_reply()}},
+        },
         202: {"description": "Running; look at Location"},
         **problems(
             NotFound,
@@ -89,7 +100,7 @@ AnswerFormat = Annotated[
     },
 )
 async def submit(
-    http: Request, request: QueryRequest = BodyParameter(openapi_examples=QUERIES)
+    http: Request, request: QueryRequest = BodyParameter(openapi_examples=EXAMPLES)
 ) -> Response:
     """Answer one query, charging the analyst's account for its dataset exactly ``epsilon``."""
     key, prefer = (http.headers.get(name) for name in ("Idempotency-Key", "Prefer"))
@@ -152,7 +163,7 @@ async def look_up(
     view = await queries.look_up(services, caller, query_id, wait)
     if format == "json":
         return Response(view.body(), media_type="application/json")
-    return Response(view.trees(format), media_type=FORMATS[format].media_type)
+    return Response(view.written_as(format), media_type=FORMATS[format].media_type)
 
 
 @api.delete(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import Body as BodyParameter
+from fastapi.openapi.models import Example
 
 from app.contract.errors import UnsupportedQuery
 from app.contract.problems import problems
@@ -10,12 +11,18 @@ from app.contract.queries import QuoteOut
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
 from app.http.route import router
-from app.routes.examples import QUOTES
+from app.queries import QUERY_KINDS
 from app.usecases import quotes
 from app.usecases.quotes import QuoteRequest
 from storage.errors import NoRecords, NotFound
 
 api = router(tags=["queries"])
+
+EXAMPLES = {
+    name: Example(summary=example.summary, value=example.request)
+    for kind in QUERY_KINDS.values()
+    for name, example in kind.examples.quotes.items()
+}
 
 
 @api.post(
@@ -26,7 +33,7 @@ api = router(tags=["queries"])
 async def quote(
     caller: CurrentCaller,
     services: ServicesDep,
-    request: QuoteRequest = BodyParameter(openapi_examples=QUOTES),
+    request: QuoteRequest = BodyParameter(openapi_examples=EXAMPLES),
 ) -> QuoteOut:
     """Price a query without asking it. Reads no records and costs nothing."""
     return await quotes.quote(services, caller, request)

@@ -2,101 +2,72 @@
 
 The compiled code is cached on disk, so a set-up step that runs this spares the first upload and
 the first query some seconds each. A kernel is compiled once for every combination of types that
-it meets, so small work goes the ways of production: a graph is prepared, and every utility,
-sensitivity and selector of the catalogue is asked once.
+it meets. So made-up records of every stored type are prepared, and every example of every query
+kind is asked of them as the service asks it.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import product
+import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
-from app.service.warm_distances import warm_distances
-from app.service.warm_statistics import warm_statistics
-from app.service.warm_tables import warm_relations, warm_tables
-from app.service.warm_trees import warm_trees
+from app.queries import QUERY, QUERY_KINDS, QueryContext
+from mechanisms.kernels.contingency import level_counts
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
-from mechanisms.kernels.preparation import (
-    preparation_work,
-    prepare_graph,
-    prepare_totals,
-)
+from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
 from mechanisms.kernels.windows import windowed_rows
-from mechanisms.model.candidates import AllNodes, Candidates
-from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    NumericAttribute,
+    PrefixDomain,
+    TableDomain,
+)
 from mechanisms.model.executor import Inline
-from mechanisms.model.records import GraphRecords, Records
-from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.noise.rate import Rate
-from mechanisms.noise.rounded_laplace import rounded_laplace
-from mechanisms.objectives import Objective, Pareto, RelativeObjective, Term, WeightedSum
-from mechanisms.selection import SELECTORS
-from mechanisms.selection.top_k import select_top
-from mechanisms.utilities import UTILITIES
+
+ROWS = 8
+#: Trees split their nodes only where the noise is small beside the eight rows.
+EPSILON_NANO = 1000 * 10**9
 
 
 def warm() -> None:
     """Run every compiled kernel, on made-up records and as little as it takes."""
-    graph = _graph()
-    nodes = Dataset("warm", NeighbouringRelation.EDGE, GraphDomain(nodes=5, max_degree=4))
-    asked: dict[str, tuple[Records, Dataset, Candidates]] = {"nodes": (graph, nodes, AllNodes())}
-    asked.update(warm_tables())
-    loss, randomness, executor = PrivacyLoss(10**9), SystemRandomness(), Inline()
-    everything = product(UTILITIES.values(), Sensitivity, SELECTORS.values(), (1, 2))
-    for utility, sensitivity, selector, k in everything:
-        records, dataset, candidates = asked[utility.candidates]
-        select_top(
-            records,
-            dataset,
-            candidates,
-            utility,
-            sensitivity,
-            selector,
-            k,
-            "one_shot",
-            loss,
-            randomness,
-            executor,
-        )
-    for kind, (records, dataset, candidates) in asked.items():
-        for objective in objectives_of(kind):
-            for sensitivity in Sensitivity:
-                select_top(
-                    records,
-                    dataset,
-                    candidates,
-                    objective,
-                    sensitivity,
-                    SELECTORS["permute_and_flip"],
-                    2,
-                    "peeled",
-                    loss,
-                    randomness,
-                    executor,
-                    isinstance(objective, RelativeObjective),
-                )
-    warm_trees(randomness, executor)
-    counts = np.zeros(2, np.int64)
-    discrete_laplace(counts, Rate.of_counts(10**9), randomness, executor)
-    warm_distances()
-    warm_statistics({NeighbouringRelation.EDGE: (graph, nodes), **warm_relations()})
-    rounded_laplace(counts, Rate.of_scale(Fraction(3, 2)), randomness, executor)
+    randomness, executor = SystemRandomness(), Inline()
+    for records, dataset in stored_types():
+        for kind in QUERY_KINDS.values():
+            for body in kind.examples.every(dataset):
+                query = QUERY.validate_json(json.dumps(body))
+                loss = PrivacyLoss(EPSILON_NANO, query.delta_atto())
+                query.compute(QueryContext(records, dataset, loss, randomness, executor))
 
 
-def objectives_of(kind: str) -> list[Objective]:
-    """A sum of all utilities of a kind of candidates, and Pareto scores by either way to count."""
-    terms = [Term(utility) for utility in UTILITIES.values() if utility.candidates == kind]
-    total = Term(WeightedSum(terms))
-    return [WeightedSum(terms), Pareto([total, terms[0]]), Pareto([total, terms[0], total])]
+def stored_types() -> list[tuple[Records, Dataset]]:
+    """Made-up records with their datasets: of every kind and relation, prepared as uploads are."""
+    rows, table = table_records(), _table_domain()
+    add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, table)
+    replaced = replace(table, rows=ROWS, max_rows=None, min_rows=0)
+    return [
+        (graph_records(), Dataset("warm", NeighbouringRelation.EDGE, GraphDomain(5, 4))),
+        (rows, add_remove),
+        (rows, Dataset("warm", NeighbouringRelation.REPLACE, replaced)),
+        (
+            PrefixRecords(2),
+            Dataset("warm", NeighbouringRelation.PREFIX, PrefixDomain((1.0, 2.0, 4.0))),
+        ),
+    ]
 
 
-def _graph() -> GraphRecords:
-    # A fan: its hub has open pairs that share a neighbour, counted by two-paths and by a matrix.
+def graph_records() -> GraphRecords:
+    """A fan: its hub has open pairs with a common neighbour, counted by paths and by a matrix."""
     sources = np.array([0, 0, 0, 0, 1, 2, 3], np.int32)
     targets = np.array([1, 2, 3, 4, 2, 3, 4], np.int32)
     first_duplicate(sources, targets, 5)
@@ -106,6 +77,44 @@ def _graph() -> GraphRecords:
     columns = prepare_graph(indptr, indices, Inline())
     totals = prepare_totals(indptr, indices, columns["co_degree"], Inline())
     return GraphRecords(indptr, indices, columns, totals)
+
+
+def table_records() -> TableRecords:
+    """Columns of one byte and of two, and numbers."""
+    numbers = np.arange(ROWS)
+    codes = {
+        "class": _stored(numbers % 2, np.uint8),
+        "few": _stored(numbers % 2, np.uint8),
+        "more": _stored(numbers % 3, np.uint8),
+        "many": _stored(numbers, np.uint16),
+        "number": _stored(numbers // 4, np.uint8),
+    }
+    level_counts(codes["many"], 300)
+    number = _stored(numbers, np.float64)
+    return TableRecords(codes, {"number": number}, {"number": number})
+
+
+def _table_domain() -> TableDomain:
+    return TableDomain(
+        (
+            CategoricalAttribute("class", ("a", "b")),
+            CategoricalAttribute("few", ("x", "y")),
+            CategoricalAttribute("more", ("u", "v", "w")),
+            # Codes of attributes with more than 256 levels take two bytes.
+            CategoricalAttribute("many", tuple(map(str, range(300)))),
+            NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0)),
+        ),
+        class_attribute="class",
+        max_rows=ROWS,
+        min_rows=1,
+    )
+
+
+def _stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """As the store maps arrays: read-only."""
+    column = values.astype(dtype)
+    column.flags.writeable = False
+    return column
 
 
 if __name__ == "__main__":

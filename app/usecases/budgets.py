@@ -22,7 +22,7 @@ from app.contract.budgets import (
 from app.contract.models import Listing
 from app.contract.times import moment
 from app.identity.callers import Caller
-from app.queries.labels import mechanism_label
+from app.queries import QUERY_KINDS
 from app.usecases.pages import PAGE
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
@@ -197,7 +197,8 @@ def _kind(row: QueryRow) -> str:
 
 
 def _mechanism(row: QueryRow) -> str:
-    return mechanism_label(row.request["query"], row.neighbouring)
+    query = row.request["query"]
+    return QUERY_KINDS[query["kind"]].how(query, row.neighbouring)
 
 
 LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}

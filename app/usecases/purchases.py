@@ -5,74 +5,19 @@ The prices are those of quotes, of public facts alone: no records are read, noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import InvalidRequest, UnsupportedQuery
 from app.identity.callers import Caller
-from app.queries import AnyQuery
-from app.queries.query import Query
+from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
 
 #: How many answers the allowance is divided by.
 ANSWERS = (1, 10, 100)
-QUERY: TypeAdapter[Any] = TypeAdapter(AnyQuery)
-#: By kind of dataset: a question, its query, one member of its accuracy, and a text for that.
-TYPICAL: Mapping[str, tuple[tuple[str, Mapping[str, Any], str, str], ...]] = {
-    "graph": (
-        (
-            "number of edges",
-            {"kind": "statistic", "statistic": "edges"},
-            "error",
-            "off by at most {}",
-        ),
-        (
-            "ten nodes of highest degree",
-            {
-                "kind": "top_k",
-                "k": 10,
-                "utilities": [{"name": "degree"}],
-                "sensitivity": "global",
-            },
-            "score_below_best",
-            "each at most {} below the best left",
-        ),
-    ),
-    "table": (
-        (
-            "count of records",
-            {"kind": "statistic", "statistic": "count"},
-            "error",
-            "off by at most {}",
-        ),
-        (
-            "decision tree of depth 3",
-            {"kind": "tree", "max_depth": 3},
-            "leaf_count_error",
-            "counts of leaves off by at most {}",
-        ),
-        (
-            "distances of all attributes",
-            {"kind": "distance"},
-            "cell_noise_scale",
-            "noise of scale {} on every cell",
-        ),
-    ),
-    "prefix": (
-        (
-            "smallest sum",
-            {"kind": "statistic", "statistic": "smallest_sum"},
-            "error",
-            "off by at most {}",
-        ),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -105,20 +50,23 @@ def preview(
     if public is None:
         raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
 
-    def offer(body: Mapping[str, Any], member: str, text: str, answers: int) -> Offer:
+    def offer(typical: TypicalQuestion, answers: int) -> Offer:
         each = allowance.epsilon_nano // answers
         epsilon = PrivacyLoss(each).as_dict()["epsilon"]
         if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
             return Offer(answers, epsilon, "not within the range of a query")
         try:
-            query: Query = QUERY.validate_python(body, strict=False)
-            value = query.price(public, PrivacyLoss(each)).accuracy().get(member)
+            query = QUERY.validate_python(typical.query, strict=False)
+            accuracy = query.price(public, PrivacyLoss(each)).accuracy()
         except UnsupportedQuery as refusal:
             return Offer(answers, epsilon, f"not possible: {refusal}")
-        accuracy = "accuracy is not public" if value is None else text.format(value)
-        return Offer(answers, epsilon, accuracy)
+        if typical.accuracy not in accuracy:
+            return Offer(answers, epsilon, "accuracy is not public")
+        return Offer(answers, epsilon, typical.text.format(accuracy[typical.accuracy]))
 
     return [
-        Purchase(question, tuple(offer(body, member, text, answers) for answers in ANSWERS))
-        for question, body, member, text in TYPICAL[stored.description["kind"]]
+        Purchase(one.question, tuple(offer(one, answers) for answers in ANSWERS))
+        for kind in QUERY_KINDS.values()
+        for one in kind.examples.typical
+        if one.dataset == stored.description["kind"]
     ]

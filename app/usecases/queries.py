@@ -17,7 +17,7 @@ from app.engine.answering import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
 from app.identity.callers import Caller
-from app.rendering import FORMATS as FORMATS
+from app.queries import QUERY_KINDS
 from app.usecases import refusals
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
@@ -59,18 +59,20 @@ class QueryView:
         """The same as JSON; a stored reply byte for byte."""
         return written(self.members()).encode() if self.stored is None else self.stored
 
-    def trees(self, format: str) -> str:
-        """The trees of the answer in one of ``FORMATS``.
+    def written_as(self, format: str) -> str:
+        """The answer in a format of its kind.
 
-        Raises: UnsupportedQuery for other kinds; NotAcceptable where there is no answer to see.
+        Raises: UnsupportedQuery for other formats; NotAcceptable where there is no answer to see.
         """
-        if self.query.query["kind"] != "tree":
+        formats = QUERY_KINDS[self.query.query["kind"]].formats
+        if format not in formats:
             raise UnsupportedQuery(
-                "only trees are written in this format", supported={"format": ["json"]}
+                "answers of this kind are not written in this format",
+                supported={"format": ["json", *formats]},
             )
         if self.stored is None:
             raise NotAcceptable
-        return FORMATS[format].write(json.loads(self.stored)["answer"]["trees"])
+        return formats[format].write(json.loads(self.stored)["answer"])
 
 
 async def ask(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from app.engine.execution import ThreadExecutor
-from app.service.warm_distances import warm_distances
+from app.service.warm import warm
 from benchmarks.bench import Bar, Bench, Setting, rows_of
 from benchmarks.data.tables import Table, read_table
 from benchmarks.result import Result
@@ -48,7 +48,7 @@ WAYS = {
 
 def run(setting: Setting) -> Result:
     result = Result()
-    warm_distances()
+    warm()
     executor = ThreadExecutor(2)
     for name in ("soybean",) if setting.quick else DEPENDENT:
         for mode in MODES[: setting.size(2, 1)]:

@@ -18,8 +18,9 @@ import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
 from app.engine.execution import ThreadExecutor
-from app.queries.distance import Distance
-from app.queries.evolutionary_tree import EvolutionaryTree
+from app.queries.distance.body import Distance
+from app.queries.parts.query import QueryContext
+from app.queries.tree.evolutionary import EvolutionaryTree
 from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import random_edges, read_edge_list
 from benchmarks.result import Cell, Result, timed
@@ -80,7 +81,7 @@ def table(data: Path, rows: int) -> tuple[Dataset, Path]:
 def asked(query: Distance | EvolutionaryTree, dataset: Dataset, folder: Path) -> Work:
     def work(executor: Executor, _: Path) -> str:
         records = open_records(folder, dataset.domain)
-        release = query.compute(records, dataset, LOSS, SeededRandomness(1), executor)
+        release = query.compute(QueryContext(records, dataset, LOSS, SeededRandomness(1), executor))
         return hashlib.sha256(json.dumps(release.answer).encode()).hexdigest()
 
     return work

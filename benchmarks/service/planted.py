@@ -23,7 +23,7 @@ def planted_service(data: Path, work: float, more: float, settings: Mapping[str,
 
 def planted(work: float, more: float) -> Callable[..., Any]:
     """``StatisticQuery.compute`` with a run time that depends on the records."""
-    from app.queries.statistic import StatisticQuery
+    from app.queries.statistic.body import StatisticQuery
 
     compute = StatisticQuery.compute
 
@@ -40,7 +40,7 @@ def main() -> None:
 
     from app.config.settings import Settings
     from app.main import create_app
-    from app.queries.statistic import StatisticQuery
+    from app.queries.statistic.body import StatisticQuery
 
     work, more, _, port = sys.argv[1:]
     StatisticQuery.compute = planted(float(work), float(more))  # type: ignore[method-assign]

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar
 
 import httpx
 
-from privypurse import kinds
 from privypurse.accounts import Account, Balance, Dataset, Entry, Point, User, Verification
 from privypurse.administration import Administration
 from privypurse.amounts import Number, decimal_text
-from privypurse.answers import Selection, TopK, Value
-from privypurse.clusters import Clusters
 from privypurse.connection import Connection, part
-from privypurse.distances import Distances
-from privypurse.kinds import Query, Utility
+from privypurse.kinds import KindCalls, Query
 from privypurse.levels import Columns
 from privypurse.ownership import Ownership
 from privypurse.progress import Progress
 from privypurse.queries import ask as ask_until_answered
 from privypurse.quotes import Quote
-from privypurse.trees import Trees
 
 A = TypeVar("A")
 
 
-class PrivyPurse(Ownership, Administration):
+class PrivyPurse(KindCalls, Ownership, Administration):
     """A service at ``url`` and the key of one of its users.
 
     One call gives one answer and one charge, also if the connection is lost or the service is
@@ -131,79 +126,6 @@ class PrivyPurse(Ownership, Administration):
                 self._connection, body, key=key, timeout=timeout, progress=progress
             )
         return query.read(reply, columns)
-
-    def selection(
-        self,
-        dataset: str,
-        utilities: Utility | Sequence[Utility],
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.SelectionOptions],
-    ) -> Selection:
-        """One candidate, likely one whose utility is close to the highest."""
-        return self.ask(dataset, kinds.selection(utilities, **options), epsilon=epsilon, key=key)
-
-    def top_k(
-        self,
-        dataset: str,
-        k: int,
-        utilities: Utility | Sequence[Utility],
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.TopKOptions],
-    ) -> TopK:
-        """k candidates, likely ones whose utilities are close to the highest."""
-        return self.ask(dataset, kinds.top_k(k, utilities, **options), epsilon=epsilon, key=key)
-
-    def tree(
-        self,
-        dataset: str,
-        algorithm: Literal["id3", "evolutionary"] = "id3",
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.TreeOptions],
-    ) -> Trees:
-        """A decision tree, or several."""
-        return self.ask(dataset, kinds.tree(algorithm, **options), epsilon=epsilon, key=key)
-
-    def distance(
-        self,
-        dataset: str,
-        target: str | None = None,
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.DistanceOptions],
-    ) -> Distances:
-        """Distances between the values of one attribute, or of all."""
-        return self.ask(dataset, kinds.distance(target, **options), epsilon=epsilon, key=key)
-
-    def clustering(
-        self,
-        dataset: str,
-        clusters: int,
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.ClusteringOptions],
-    ) -> Clusters:
-        """Centres of the records."""
-        return self.ask(dataset, kinds.clustering(clusters, **options), epsilon=epsilon, key=key)
-
-    def statistic(
-        self,
-        dataset: str,
-        name: kinds.StatisticName,
-        *,
-        epsilon: Number,
-        key: str | None = None,
-        **options: Unpack[kinds.StatisticOptions],
-    ) -> Value:
-        """One number."""
-        return self.ask(dataset, kinds.statistic(name, **options), epsilon=epsilon, key=key)
 
     def cancel(self, query_id: str) -> None:
         """Cancel a query that has not begun; its charge is released. Raises: TooLate."""

@@ -11,7 +11,7 @@ from app.config.settings import Settings
 from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
 from app.queries import AnyQuery
-from app.queries.candidates import CANDIDATES
+from app.queries.parts.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selection import NOT_OFFERED, SELECTORS

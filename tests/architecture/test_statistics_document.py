@@ -6,7 +6,7 @@ import re
 from typing import get_args
 
 from app.queries.catalogue import statistic
-from app.queries.statistic import FIELDS, MechanismName, StatisticName
+from app.queries.statistic.body import FIELDS, MechanismName, StatisticName
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID

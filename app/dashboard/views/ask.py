@@ -25,7 +25,6 @@ from app.http.access import Caller, CurrentCaller, allow
 from app.http.declarations import counts_itself
 from app.http.dependencies import ServicesDep
 from app.usecases import budgets, datasets, queries, quotes
-from app.usecases.catalogue import catalogue
 from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
 from app.usecases.services import Services
@@ -107,7 +106,7 @@ async def asked(
             alert.status,
             alert=alert,
             dataset=query.dataset,
-            kind=query.query.kind,
+            kind=query.query.name,
         )
     return to(f"/ui/queries/{reply.query_id}")
 
@@ -145,7 +144,7 @@ def _builder(caller: Caller, services: Services, form: Form) -> Builder:
     accounts = datasets.queryable(services, caller)
     name = form.get("dataset") or next((a.dataset for a in accounts), "")
     facts = datasets.facts(services, caller, name)
-    return build(catalogue(services), facts, form.get("kind"), form.get("form"), form)
+    return build(facts, form.get("kind"), form.get("form"), form)
 
 
 def _body(builder: Builder, form: Form) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.contract.queries import QueryOut
-from app.dashboard.drawn import drawn
 from app.dashboard.pages import pages as pages_router
 from app.dashboard.pages import to
 from app.dashboard.templating import HEADERS, render
 from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import PageCursor, ServicesDep
+from app.queries import QUERY_KINDS
 from app.usecases import queries
 from app.usecases.queries import Progress, QueryView
 from app.usecases.services import Services
@@ -94,8 +94,9 @@ async def cancel_query(query_id: str, caller: CurrentCaller, services: ServicesD
 def _page(request: Request, view: QueryView) -> Response:
     members = view.members()
     answer = members.get("answer")
-    drawing = None if answer is None else drawn(members["query"]["kind"], answer)
-    return render(request, "query.html", found=members, drawn=drawing)
+    kind = QUERY_KINDS[members["query"]["kind"]]
+    drawing = None if answer is None else kind.draw(answer)
+    return render(request, "query.html", found=members, answer=answer, drawing=drawing)
 
 
 async def _running(caller: Caller, services: Services, listed: list[QueryOut]) -> list[Running]:

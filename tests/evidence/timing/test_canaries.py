@@ -23,7 +23,7 @@ from app.contract.queries import QuoteOut
 from app.dashboard.pages import Page
 from app.engine import answering
 from app.http.openapi import routes_of
-from app.queries.selection import Selection
+from app.queries.selection.body import Selection
 from app.telemetry import logs
 from app.usecases.services import Services
 from tests.support.browser import Browser

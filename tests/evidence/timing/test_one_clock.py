@@ -25,7 +25,7 @@ from app.engine.answering import Answering
 from app.engine.deadlines import release_after
 from app.engine.places import Places
 from app.main import create_app
-from app.queries.statistic import StatisticQuery
+from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
 from storage.ledger import replay
 from storage.ledger.requests import Reservation

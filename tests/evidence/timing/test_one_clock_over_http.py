@@ -22,7 +22,7 @@ import uvicorn
 
 from app.config.settings import Settings
 from app.main import create_app
-from app.queries.statistic import StatisticQuery
+from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import (
     ALONE,
     ALPHA,

@@ -2,61 +2,122 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import re
+from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
-from app.queries.clustering import Clustering
-from app.queries.distance import Distance
-from app.queries.evolutionary_tree import EvolutionaryTree
-from app.queries.id3_tree import Id3Tree
-from app.queries.metric import MetricOptions
-from app.queries.selection import Selection
-from app.queries.statistic import StatisticQuery
-from app.queries.top_k import TopK
-from privypurse import clustering, distance, kinds, selection, statistic, top_k, tree
+from app.queries import QUERY_KINDS, Kind
+from privypurse import PrivyPurse, clustering, distance, selection, statistic, top_k, tree
 from privypurse.amounts import Amount, decimal_text
+from privypurse.kinds.metric import MetricOptions
 from privypurse.problems import PROBLEMS
 
-#: Options in the client, models of the service, and the fields that are arguments of the call.
-FIELDS: list[tuple[Any, list[Any], set[str]]] = [
-    (kinds.SelectionOptions, [Selection], {"kind", "utilities"}),
-    (kinds.TopKOptions, [TopK], {"kind", "k", "utilities"}),
-    (kinds.TreeOptions, [Id3Tree, EvolutionaryTree], {"kind", "algorithm"}),
-    (kinds.MetricOptions, [MetricOptions], set()),
-    (kinds.DistanceOptions, [Distance], {"kind", "target"}),
-    (kinds.ClusteringOptions, [Clustering], {"kind", "clusters"}),
-    (kinds.StatisticOptions, [StatisticQuery], {"kind", "statistic"}),
-]
+EACH = pytest.mark.parametrize("kind", QUERY_KINDS.values(), ids=lambda kind: kind.name)
+#: Arguments of the client that bear another name than the field that they fill.
+FIELD_OF = {"name": "statistic"}
 
 
-@pytest.mark.parametrize("options, models, arguments", FIELDS)
-def test_options_are_the_fields_of_the_service(
-    options: Any, models: list[Any], arguments: set[str]
-) -> None:
-    fields = set().union(*(model.model_fields for model in models))
-    assert set(get_type_hints(options)) == fields - arguments
+def module_of(kind: Kind) -> ModuleType:
+    """The file of the client that mirrors a kind."""
+    return importlib.import_module(f"privypurse.kinds.{kind.name}")
 
 
-@pytest.mark.parametrize("options, models, arguments", FIELDS)
-def test_named_choices_are_those_of_the_service(
-    options: Any, models: list[Any], arguments: set[str]
-) -> None:
-    del arguments
-    for name, hint in get_type_hints(options).items():
-        offered = {text for text in get_args(hint) if isinstance(text, str)}
-        if offered:
-            properties = [m.model_json_schema()["properties"].get(name) for m in models]
-            definitions = [m.model_json_schema().get("$defs", {}) for m in models]
-            accepted = set().union(
-                *(_enumerated(p, d) for p, d in zip(properties, definitions, strict=True) if p)
-            )
-            assert offered == accepted, name
+def schemas_of(kind: Kind) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """By field the schemas that the bodies of the kind give it, and the definitions they name."""
+    schema = TypeAdapter(kind.model or kind.body).json_schema()
+    definitions = schema.get("$defs", {})
+    choices = schema.get("oneOf", schema.get("anyOf"))
+    bodies = [schema] if choices is None else [_definition(one, definitions) for one in choices]
+    fields: dict[str, list[Any]] = {}
+    for body in bodies:
+        for name, form in body["properties"].items():
+            if name != "kind":
+                fields.setdefault(name, []).append(form)
+    return fields, definitions
+
+
+def _definition(form: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = definitions[form["$ref"].rpartition("/")[2]]
+    return found
+
+
+def test_every_kind_has_its_file_and_no_other_has() -> None:
+    folder = Path(importlib.import_module("privypurse.kinds").__path__[0])
+    shared = {"__init__", "query", "metric"}
+    assert {path.stem for path in folder.glob("*.py")} - shared == QUERY_KINDS.keys()
+
+
+@EACH
+def test_arguments_are_those_of_the_kind_with_the_defaults_of_the_service(kind: Kind) -> None:
+    fields, _ = schemas_of(kind)
+    required = set(kind.body.catalogue()["required"])
+    parameters = inspect.signature(getattr(module_of(kind), kind.name)).parameters
+    named = [one for one in parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    assert tuple(FIELD_OF.get(one.name, one.name) for one in named) == kind.arguments
+    for one in named:
+        field = FIELD_OF.get(one.name, one.name)
+        assert (one.default is one.empty) == (field in required)
+        if one.default is not one.empty:
+            assert one.default in [form.get("default") for form in fields[field]]
+    # Without an option the service's default counts: none may be required.
+    assert required <= {*kind.arguments}
+
+
+@EACH
+def test_a_call_takes_what_its_query_takes(kind: Kind) -> None:
+    query = inspect.signature(getattr(module_of(kind), kind.name)).parameters
+    call = inspect.signature(getattr(PrivyPurse, kind.name)).parameters
+    own = [name for name in call if name not in ("self", "dataset", "epsilon", "key")]
+    assert own == list(query)
+    assert list(call)[:2] == ["self", "dataset"]
+    assert [call[name] for name in own] == [query[name] for name in own]
+
+
+@EACH
+def test_options_are_the_fields_of_the_service(kind: Kind) -> None:
+    fields, _ = schemas_of(kind)
+    assert set(get_type_hints(module_of(kind).Options)) == fields.keys() - {*kind.arguments}
+
+
+@EACH
+def test_named_choices_are_those_of_the_service(kind: Kind) -> None:
+    fields, definitions = schemas_of(kind)
+    for name, hint in get_type_hints(module_of(kind).Options).items():
+        compare(name, hint, fields[name], definitions)
+    function = getattr(module_of(kind), kind.name)
+    hints = get_type_hints(function)
+    for name in inspect.signature(function).parameters:
+        if name != "options":
+            field = FIELD_OF.get(name, name)
+            compare(name, hints[name], fields[field], definitions)
+
+
+def test_the_options_of_a_metric_are_those_of_the_service() -> None:
+    fields, definitions = schemas_of(QUERY_KINDS["clustering"])
+    (form,) = fields["distance"]
+    properties = _definition(form, definitions)["properties"]
+    hints = get_type_hints(MetricOptions)
+    assert hints.keys() == properties.keys()
+    for name, hint in hints.items():
+        compare(name, hint, [properties[name]], definitions)
+
+
+def compare(name: str, hint: Any, forms: list[Any], definitions: dict[str, Any]) -> None:
+    """The texts of a Literal are exactly those that the service takes."""
+    offered = {text for text in get_args(hint) if isinstance(text, str)}
+    if offered:
+        accepted = set().union(*(_enumerated(form, definitions) for form in forms))
+        assert offered == accepted, name
 
 
 def _enumerated(form: dict[str, Any], definitions: dict[str, Any]) -> set[str]:

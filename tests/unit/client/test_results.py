@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import DBSCAN
 
 from app.contract.attributes import Numeric
-from app.rendering import FORMATS
+from app.queries import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
 from privypurse import Clusters, Distances, Quote, Selection, TopK, Tree, Trees, Value
@@ -144,7 +144,7 @@ def test_frames_are_rows_too() -> None:
 
 def test_a_tree_draws_itself_as_the_service_does() -> None:
     for root in (GROWN, FOUND, {"label": "no"}):
-        assert str(Tree(root, PEOPLE)) + "\n" == FORMATS["text"].write([root])
+        assert str(Tree(root, PEOPLE)) + "\n" == FORMATS["text"].write({"trees": [root]})
     assert (Tree(GROWN, PEOPLE).depth, Tree(GROWN, PEOPLE).leaves) == (2, 3)
     html = Trees.read(answered({"trees": [HOSTILE]}), {})._repr_html_()
     assert "<script>" not in html

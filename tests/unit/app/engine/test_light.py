@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.queries.statistic import LIGHT_ROWS, StatisticQuery
+from app.queries.statistic.body import LIGHT_ROWS, StatisticQuery
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

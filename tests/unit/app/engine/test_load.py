@@ -17,7 +17,7 @@ from app.config.settings import Settings
 from app.contract.errors import Busy, RateLimited
 from app.engine.admission import InFlight, Rate
 from app.main import create_app
-from app.queries.selection import Selection
+from app.queries.selection.body import Selection
 from tests.support.patience import PATIENCE, REPLY, WAIT
 from tests.support.service import Service
 from tests.unit.app.engine.test_answering import hold

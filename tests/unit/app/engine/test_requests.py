@@ -9,7 +9,7 @@ import pytest
 
 from accounting.privacy_loss import PrivacyLoss
 from app.engine.requests import QueryRequest, written
-from app.queries.statistic import StatisticQuery
+from app.queries.statistic.body import StatisticQuery
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

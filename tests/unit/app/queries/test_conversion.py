@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from accounting.composition import total
 from accounting.group_privacy import group_loss
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss, parse_units
-from app.queries.conversion import (
+from app.queries.parts.conversion import (
     as_add_remove,
     charge_for,
     charge_for_add_remove,

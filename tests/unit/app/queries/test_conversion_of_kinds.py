@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from accounting.group_privacy import group_loss, member_loss
 from accounting.privacy_loss import NANO, PrivacyLoss
-from app.queries import QUERY_KINDS, AnyQuery, Query
-from app.queries.tree import ALGORITHMS
+from app.queries import QUERY_KINDS, AnyQuery, Query, QueryContext
+from app.queries.tree.body import ALGORITHMS
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -40,16 +40,19 @@ TREE = {"attributes": ["sky", "coat"], "class_attribute": "kind"}
 #: By kind, and by algorithm where it has several: a query of a graph or of the table below, and
 #: where the mechanism is entered that is given the loss.
 ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
-    "selection": ({"kind": "selection", **COUNT}, "app.queries.selection:select_top"),
-    "top_k": ({"kind": "top_k", "k": 2, **COUNT}, "app.queries.selection:select_top"),
-    "selection of nodes": ({"kind": "selection", **DEGREE}, "app.queries.selection:select_top"),
-    "tree, id3": ({"kind": "tree", **TREE}, "app.queries.id3_tree:grow"),
+    "selection": ({"kind": "selection", **COUNT}, "app.queries.parts.scored_selection:select_top"),
+    "top_k": ({"kind": "top_k", "k": 2, **COUNT}, "app.queries.parts.scored_selection:select_top"),
+    "selection of nodes": (
+        {"kind": "selection", **DEGREE},
+        "app.queries.parts.scored_selection:select_top",
+    ),
+    "tree, id3": ({"kind": "tree", **TREE}, "app.queries.tree.id3:grow"),
     "tree, evolutionary": (
         {"kind": "tree", "algorithm": "evolutionary", "positive_class": "a", **TREE},
-        "app.queries.evolutionary_tree:search",
+        "app.queries.tree.evolutionary:search",
     ),
-    "distance": ({"kind": "distance"}, "app.queries.distance:learn"),
-    "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering:cluster"),
+    "distance": ({"kind": "distance"}, "app.queries.distance.body:learn"),
+    "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering.body:cluster"),
     **{
         f"statistic, {mechanism}": (
             {"kind": "statistic", "mechanism": mechanism, **statistic},
@@ -145,7 +148,7 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
     if name.startswith("tree"):
         none = TableRecords({}, {})
     with pytest.raises(Entered) as entered:
-        query.compute(none, dataset, charge, none, none)
+        query.compute(QueryContext(none, dataset, charge, none, none))
     seen, loss = entered.value.dataset, entered.value.loss
     # A person changes so many records; who takes a replacement for two changes says so.
     converted = member_loss(charge, people)
@@ -159,19 +162,20 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
 
 
 def test_nobody_else_converts() -> None:
-    """Only the conversion imports group privacy, and every kind imports the conversion."""
-    importing: dict[str, set[str]] = {}
+    """Group privacy is imported by the conversion alone, and the conversion by every body."""
+    importing: dict[str, set[Path]] = {}
     for path in [*APP.rglob("*.py"), *(APP.parent / "mechanisms").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                importing.setdefault(node.module, set()).add(path.stem)
-    assert importing["accounting.group_privacy"] == {"conversion"}
+                importing.setdefault(node.module, set()).add(path)
+    parts = APP / "queries" / "parts"
+    assert importing["accounting.group_privacy"] == {parts / "conversion.py"}
     computing = {
-        path.stem
-        for path in (APP / "queries").glob("*.py")
-        if "def compute(" in path.read_text() and path.stem != "query"
+        path
+        for path in (APP / "queries").rglob("*.py")
+        if "def compute(" in path.read_text() and path != parts / "query.py"
     }
-    assert computing <= importing["app.queries.conversion"]
+    assert computing <= importing["app.queries.parts.conversion"]
     assert len(computing) >= len(QUERY_KINDS) - 1  # top_k computes as selection does
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.rendering import FORMATS
+from app.queries import FORMATS
 
 GROWN: dict[str, Any] = {
     "attribute": "sex",
@@ -43,19 +43,19 @@ HOSTILE: dict[str, Any] = {
 
 
 def test_text_is_read_from_the_top() -> None:
-    assert FORMATS["text"].write([GROWN]) == (
+    assert FORMATS["text"].write({"trees": [GROWN]}) == (
         "sex = f: yes  (yes 120, no -3)\n"
         "sex = m\n"
         "│   age = [0,50): no  (yes 4, no 80)\n"
         "│   age = [50,100]: yes  (yes 60, no 5)\n"
     )
-    assert FORMATS["text"].write([FOUND, {"label": "no"}]) == (
+    assert FORMATS["text"].write({"trees": [FOUND, {"label": "no"}]}) == (
         "tree 1\nage < 50\n│   town = a: no\n│   town ≠ a: yes\nage ≥ 50: yes\n\ntree 2\nno\n"
     )
 
 
 def test_text_has_one_line_a_branch_whatever_the_names() -> None:
-    text = FORMATS["text"].write([HOSTILE])
+    text = FORMATS["text"].write({"trees": [HOSTILE]})
     assert len(text.splitlines()) == 2
     assert "\x07" not in text
     assert "\u202e" not in text
@@ -63,7 +63,7 @@ def test_text_has_one_line_a_branch_whatever_the_names() -> None:
 
 @pytest.mark.parametrize("trees", [[GROWN], [FOUND, GROWN], [HOSTILE], [{"label": "no"}]])
 def test_graphviz_has_every_node_and_edge(trees: list[Any]) -> None:
-    written = FORMATS["dot"].write(trees)
+    written = FORMATS["dot"].write({"trees": trees})
     strings = r'"(?:[^"\\]|\\.)*"'
     # Without its quoted texts the output follows a plain grammar.
     for line in re.sub(strings, '""', written).splitlines():
@@ -82,7 +82,7 @@ def test_graphviz_has_every_node_and_edge(trees: list[Any]) -> None:
 
 @pytest.mark.parametrize("trees", [[GROWN], [FOUND, GROWN], [HOSTILE], [{"label": "no"}]])
 def test_a_drawing_is_plain_svg_inside_its_frame(trees: list[Any]) -> None:
-    written = FORMATS["svg"].write(trees)
+    written = FORMATS["svg"].write({"trees": trees})
     root = ElementTree.fromstring(written)
     names = {element.tag.partition("}")[2] for element in root.iter()}
     assert names <= {"svg", "title", "rect", "path", "text"}
@@ -100,7 +100,7 @@ def test_a_drawing_is_plain_svg_inside_its_frame(trees: list[Any]) -> None:
 
 
 def test_a_drawing_shows_questions_answers_and_counts() -> None:
-    root = ElementTree.fromstring(FORMATS["svg"].write([GROWN]))
+    root = ElementTree.fromstring(FORMATS["svg"].write({"trees": [GROWN]}))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(texts) == sorted(  # type: ignore[type-var]
         [

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import PrivacyLoss
-from app.queries.selection import CONFIDENCE, Selection
+from app.queries import QueryContext
+from app.queries.parts.accuracy import CONFIDENCE
+from app.queries.selection.body import Selection
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Inline
@@ -107,5 +109,5 @@ def test_answers_keep_what_the_quote_says(
 
 
 def drawn(query: Selection, loss: PrivacyLoss, randomness: SeededRandomness) -> int:
-    release = query.compute(RECORDS, DATASET, loss, randomness, Inline())
+    release = query.compute(QueryContext(RECORDS, DATASET, loss, randomness, Inline()))
     return int(release.answer["selected"])

@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from app.engine.requests import QueryRequest
-from app.rendering import FORMATS
+from app.queries import FORMATS
 from mechanisms.model.tree_shape import MAX_NODES, check_node
 from tests.architecture.imports import ROOT
 from tests.unit.app.queries.test_rendering import FOUND, GROWN
@@ -55,7 +55,7 @@ def test_the_code_predicts(code: dict[str, Any]) -> None:
 
 
 def test_the_drawing_is_what_is_drawn() -> None:
-    assert FORMATS["text"].write([GROWN]) in TEXT
+    assert FORMATS["text"].write({"trees": [GROWN]}) in TEXT
 
 
 def test_the_limit_is_the_one_in_effect() -> None:

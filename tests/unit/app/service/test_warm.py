@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
@@ -15,20 +17,17 @@ from numba.core.dispatcher import Dispatcher
 
 import mechanisms
 from accounting.privacy_loss import PrivacyLoss
-from app.service.warm import objectives_of, warm
-from app.service.warm_tables import warm_tables
+from app.queries import QUERY, QUERY_KINDS, QueryContext
+from app.queries.parts.candidate_examples import candidates_of, utilities_of
+from app.service.warm import stored_types, warm
 from mechanisms.kernels.graph import compressed_rows, first_duplicate
-from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.model.candidates import AllNodes
+from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
-from mechanisms.model.records import GraphRecords, TableRecords
+from mechanisms.model.records import GraphRecords, Records, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
-from mechanisms.objectives import RelativeObjective
 from mechanisms.selection import SELECTORS
-from mechanisms.selection.top_k import select_top
-from mechanisms.utilities import UTILITIES
 from tests.unit.mechanisms.kernels.oracles import edge_list
 
 
@@ -74,68 +73,99 @@ def mapped(folder: Path, name: str, array: np.ndarray) -> Any:
     return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
-def mapped_table(folder: Path, records: Any) -> TableRecords:
-    """A table as the store maps it."""
-    return TableRecords(
-        {n: mapped(folder, f"codes-{n}", c) for n, c in records.codes.items()},
-        {n: mapped(folder, f"values-{n}", v) for n, v in records.values.items()},
-    )
-
-
-def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path) -> None:
-    before = {name_of(kernel): list(kernel.signatures) for kernel in warmed}
+def mapped_graph(folder: Path) -> tuple[GraphRecords, Dataset]:
+    """A larger graph, prepared and mapped as the store does."""
     graph = nx.powerlaw_cluster_graph(300, 5, 0.5, seed=1)
     edges = edge_list(graph)
     assert first_duplicate(*edges, 300) is None
     rows = [
-        mapped(tmp_path, name, array)
+        mapped(folder, name, array)
         for name, array in zip(("indptr", "indices"), compressed_rows(*edges, 300), strict=True)
     ]
     columns = prepare_graph(rows[0], rows[1], Inline())
+    totals = prepare_totals(rows[0], rows[1], columns["co_degree"], Inline())
     records = GraphRecords(
         rows[0],
         rows[1],
-        {name: mapped(tmp_path, name, column) for name, column in columns.items()},
+        {name: mapped(folder, name, column) for name, column in columns.items()},
+        totals,
     )
-    dataset = Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(300, 120))
-    cases: dict[str, tuple[Any, Dataset, Any]] = {"nodes": (records, dataset, AllNodes())}
-    cases |= {
-        kind: (mapped_table(tmp_path, table), public, candidates)
-        for kind, (table, public, candidates) in warm_tables().items()
-    }
-    for utility in UTILITIES.values():
-        private, public, candidates = cases[utility.candidates]
-        for sensitivity in Sensitivity:
-            for selector in SELECTORS.values():
-                for k, draws in ((1, "peeled"), (2, "peeled"), (2, "one_shot")):
-                    select_top(
-                        private,
-                        public,
-                        candidates,
-                        utility,
-                        sensitivity,
-                        selector,
-                        k,
-                        draws,
-                        PrivacyLoss(10**9),
-                        SystemRandomness(),
-                        Inline(),
-                    )
-    for kind, (private, public, candidates) in cases.items():
-        for objective in objectives_of(kind):
-            for sensitivity in Sensitivity:
-                select_top(
-                    private,
-                    public,
-                    candidates,
-                    objective,
-                    sensitivity,
-                    SELECTORS["exponential"],
-                    2,
-                    "peeled",
-                    PrivacyLoss(10**9),
-                    SystemRandomness(),
-                    Inline(),
-                    isinstance(objective, RelativeObjective),
-                )
+    return records, Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(300, 120))
+
+
+def mapped_table(folder: Path, records: TableRecords) -> TableRecords:
+    """A table as the store maps it."""
+    return TableRecords(
+        {n: mapped(folder, f"codes-{n}", c) for n, c in records.codes.items()},
+        {n: mapped(folder, f"values-{n}", v) for n, v in records.values.items()},
+        {n: mapped(folder, f"ordered-{n}", v) for n, v in records.ordered.items()},
+    )
+
+
+def mapped_types(folder: Path) -> Iterator[tuple[Records, Dataset]]:
+    """Records of every stored type as production opens them."""
+    for records, dataset in stored_types():
+        if isinstance(records, GraphRecords):
+            yield mapped_graph(folder)
+        elif isinstance(records, TableRecords):
+            yield mapped_table(folder, records), dataset
+        else:
+            yield records, dataset
+
+
+def test_every_stored_type_is_asked() -> None:
+    asked = {(type(records), dataset.neighbouring) for records, dataset in stored_types()}
+    assert {type_ for type_, _ in asked} == set(get_args(Records))
+    assert {relation for _, relation in asked} == set(NeighbouringRelation)
+
+
+def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path) -> None:
+    """Every example again, and ways of selection that no example goes."""
+    before = {name_of(kernel): list(kernel.signatures) for kernel in warmed}
+    for private, public in mapped_types(tmp_path):
+        for kind in QUERY_KINDS.values():
+            for body in kind.examples.every(public):
+                ask(body, private, public)
+        for kind_of_candidates, candidates in candidates_of(public).items():
+            for body in selections(candidates, utilities_of(public, kind_of_candidates)):
+                ask(body, private, public)
     assert {name_of(kernel): list(kernel.signatures) for kernel in warmed} == before
+
+
+def ask(body: Mapping[str, Any], records: Records, dataset: Dataset) -> None:
+    query = QUERY.validate_json(json.dumps(body))
+    loss = PrivacyLoss(10**9, query.delta_atto())
+    query.compute(QueryContext(records, dataset, loss, SystemRandomness(), Inline()))
+
+
+def selections(candidates: Mapping[str, Any], names: list[str]) -> Iterator[dict[str, Any]]:
+    """Every draw by every selector, of single utilities and of objectives."""
+    for name, sensitivity, selector in product(names, Sensitivity, SELECTORS):
+        for k, draws in ((1, "peeled"), (2, "peeled"), (2, "one_shot")):
+            yield {
+                "kind": "top_k",
+                "k": k,
+                "candidates": candidates,
+                "utilities": [{"name": name}],
+                "sensitivity": sensitivity.value,
+                "selector": selector,
+                "draws": draws,
+            }
+    members = [{"name": name} for name in names]
+    total = {"weighted_sum": members}
+    objectives: list[tuple[str, list[Any]]] = [
+        ("weighted_sum", members),
+        ("pareto", [total, members[0]]),
+        ("pareto", [total, members[0], total]),
+    ]
+    for (objective, utilities), sensitivity in product(objectives, Sensitivity):
+        yield {
+            "kind": "top_k",
+            "k": 2,
+            "candidates": candidates,
+            "utilities": utilities,
+            "objective": objective,
+            "rescore": objective == "pareto",
+            "sensitivity": sensitivity.value,
+            "selector": "exponential",
+        }

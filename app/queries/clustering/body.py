@@ -1,0 +1,140 @@
+"""``clustering``: centres of the records of a table, with the encoding that they live in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.accuracy import significant
+from app.queries.parts.candidates import Text
+from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.metric import MetricOptions, Share, exact, predicted
+from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.reaching import least_loss
+from app.queries.parts.sentences import counted, version_of
+from mechanisms.clustering.cluster import Clustering as Centres
+from mechanisms.clustering.cluster import cluster
+from mechanisms.clustering.initial import centre_levels
+from mechanisms.clustering.plan import ClusteringPlan, participants
+from mechanisms.distances.plan import plan
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.release import Release
+
+TARGET = "count_noise_scale"
+MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000
+
+#: One possible record: a value of every attribute that takes part.
+Possible = dict[Text, Text]
+
+
+class Clustering(Query):
+    """Find centres of the records by private Lloyd iterations."""
+
+    name: ClassVar[str] = "clustering"
+    title: ClassVar[str] = "Private clustering"
+    description: ClassVar[str] = (
+        "Centres of the records, found by a public number of Lloyd iterations with noise on every "
+        "cluster. The centres come with the encoding of all values, so that clients can assign "
+        "records of their own; which private record belongs where is never released."
+    )
+
+    kind: Literal["clustering"]
+    clusters: int = Field(ge=1, le=MAX_CLUSTERS)
+    encoding: Literal["learned_distance", "one_hot"] = Field(
+        default="learned_distance",
+        description="Coordinates at the distances of a learned metric, or 0/1 codes.",
+    )
+    distance: MetricOptions = Field(
+        default=MetricOptions(), description="How the metric is learned; see `distance`."
+    )
+    distance_share: Share = Field(default=0.5, description="The part of ε spent on the metric.")
+    iterations: int = Field(default=5, ge=1, le=MAX_ITERATIONS)
+    initial_centres: Annotated[tuple[Possible, ...], Field(max_length=MAX_CLUSTERS)] | None = Field(
+        default=None,
+        description="As many possible records as clusters; drawn from the public domain unless "
+        "given.",
+    )
+
+    @model_validator(mode="after")
+    def _as_many_centres(self) -> Any:
+        if self.initial_centres is not None and len(self.initial_centres) != self.clusters:
+            raise ValueError("there are as many initial centres as clusters")
+        return self
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        share, conversion = mechanism_loss(dataset, loss)
+        public = self._plan(dataset)
+        steps = public.steps(share)
+        accuracy: dict[str, Any] = {
+            TARGET: significant(public.count_noise_scale(share)),
+            "explanation": (
+                f"In every iteration the count of every cluster carries Laplace noise of scale "
+                f"`{TARGET}` at most, in records, and so does the sum of every coordinate."
+            ),
+        }
+        if public.metric is not None:
+            accuracy["distance"] = predicted(public.metric, public.shares(share)[0])
+        return Price((*steps, *conversion), lambda: accuracy)
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        if set(target) != {TARGET}:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
+        public = self._plan(dataset)
+
+        def noise(loss: PrivacyLoss) -> float:
+            public.steps(loss)
+            return public.count_noise_scale(loss)
+
+        return charge_for(dataset, least_loss(noise, target[TARGET]))
+
+    def compute(self, context: QueryContext) -> Release:
+        share, _ = mechanism_loss(context.dataset, context.loss)
+        public = self._plan(context.dataset)
+        result = cluster(context.records, public, share, context.randomness, context.executor)
+        return Release({"centres": result.centres.tolist(), "encoding": self._encoding(result)})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        by = "learned distances" if self.encoding == "learned_distance" else "0/1 codes"
+        clusters = counted(self.clusters, "cluster")
+        return (
+            f"Where do the centres of {clusters} of records lie in "
+            f"{version_of(dataset, version)}, by {by} of their values?"
+        )
+
+    def _plan(self, dataset: Dataset) -> ClusteringPlan:
+        names = self.distance.attributes
+        metric = None
+        if self.encoding == "learned_distance":
+            metric = plan(dataset, self.distance.options(), None, names)
+        attributes = participants(dataset, names)
+        initial = None
+        if self.initial_centres is not None:
+            initial = tuple(centre_levels(attributes, self.initial_centres))
+        return ClusteringPlan(
+            dataset=dataset,
+            attributes=attributes,
+            metric=metric,
+            distance_share=exact(self.distance_share),
+            clusters=self.clusters,
+            iterations=self.iterations,
+            initial=initial,
+        )
+
+    def _encoding(self, result: Centres) -> dict[str, Any]:
+        """A record's point is the vectors of its values, one after another in this order."""
+        pairs = zip(result.encoding.attributes, result.encoding.points, strict=True)
+        return {
+            "kind": self.encoding,
+            "attributes": [
+                {
+                    "name": attribute.name,
+                    "values": list(attribute.levels),
+                    "vectors": points.tolist(),
+                }
+                for attribute, points in pairs
+            ],
+        }

@@ -1,0 +1,63 @@
+"""Examples of clusterings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from app.queries.parts.examples import Example, Examples
+from app.queries.parts.metric_examples import attribute_lists
+from mechanisms.model.domains import Dataset
+
+FIVE: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "4",
+    "query": {
+        "kind": "clustering",
+        "clusters": 5,
+        "iterations": 5,
+        "encoding": "learned_distance",
+        "distance": {"context": "max_relevance"},
+        "distance_share": 0.5,
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    encodings = ("learned_distance", "one_hot")
+    for attributes, encoding in product(attribute_lists(dataset), encodings):
+        yield {
+            "kind": "clustering",
+            "clusters": 2,
+            "iterations": 1,
+            "encoding": encoding,
+            "distance": {"attributes": attributes},
+        }
+
+
+EXAMPLES = Examples(
+    request=FIVE,
+    answer={
+        "centres": [
+            [0.48, 0.11],
+            [-0.47, 0.3],
+            [0.46, -0.29],
+            [-0.44, -0.2],
+            [0.02, 0.33],
+        ],
+        "encoding": {
+            "kind": "learned_distance",
+            "attributes": [
+                {"name": "sex", "values": ["Female", "Male"], "vectors": [[0.5], [-0.5]]},
+                {
+                    "name": "marital_status",
+                    "values": ["Married", "Never married", "Separated"],
+                    "vectors": [[0.35], [-0.3], [-0.05]],
+                },
+            ],
+        },
+    },
+    every=_every,
+    queries={"clustering": Example("Five centres, by learned distances", FIVE)},
+)

@@ -1,0 +1,65 @@
+"""Examples of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from app.queries.parts.examples import Example, Examples, TypicalQuestion
+from app.queries.parts.metric_examples import attribute_lists, contexts
+from mechanisms.model.domains import Dataset
+
+OCCUPATIONS: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "1",
+    "query": {
+        "kind": "distance",
+        "target": "occupation",
+        "context": "max_relevance",
+        "context_size": 3,
+        "sensitivity": "local",
+        "embedding": True,
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    for attributes, context in product(attribute_lists(dataset), contexts(dataset)):
+        yield {"kind": "distance", "attributes": attributes, **context}
+
+
+EXAMPLES = Examples(
+    request=OCCUPATIONS,
+    answer={
+        "distances": {
+            "occupation": {
+                "values": ["Craft", "Sales", "Service", "Technical"],
+                "matrix": [
+                    [0.0, 0.31, 0.27, 0.44],
+                    [0.31, 0.0, 0.22, 0.25],
+                    [0.27, 0.22, 0.0, 0.39],
+                    [0.44, 0.25, 0.39, 0.0],
+                ],
+                "context": ["sex", "marital_status", "age"],
+                "embedding": [
+                    [0.21, 0.0, 0.0],
+                    [-0.05, 0.13, 0.02],
+                    [0.04, -0.1, 0.11],
+                    [-0.2, -0.03, -0.13],
+                ],
+            }
+        }
+    },
+    every=_every,
+    queries={"distance": Example("How far apart occupations are", OCCUPATIONS)},
+    typical=(
+        TypicalQuestion(
+            "table",
+            "distances of all attributes",
+            {"kind": "distance"},
+            "cell_noise_scale",
+            "noise of scale {} on every cell",
+        ),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Distances between the values of an attribute: a heat map, ordered by the dendrogram beside it.
+
+Shapes in the unit of the drawing, and texts that are not escaped yet: ``answer.html`` writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.queries.distance.linkage import Node, average_linkage
+
+#: More values than this are a table only: cells would be smaller than a point.
+MOST = 60
+TREE, LABEL, WIDTH, TOP = 110, 150, 640, 4.0
+LONGEST = 20
+
+
+@dataclass(frozen=True)
+class Label:
+    """The name of a row; ``y`` is its baseline."""
+
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One distance; the closer, the more opaque."""
+
+    x: float
+    y: float
+    opacity: float
+    title: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """All shapes of one drawing."""
+
+    width: float
+    height: float
+    #: The side of a cell.
+    side: float
+    labels: tuple[Label, ...]
+    cells: tuple[Cell, ...]
+    #: The lines of the dendrogram, as SVG paths.
+    branches: tuple[str, ...]
+
+    @property
+    def label_x(self) -> int:
+        return TREE + 6
+
+
+def heat_map(values: Sequence[str], matrix: Sequence[Sequence[float]]) -> HeatMap:
+    """The drawing of a symmetric (n, n) matrix with 2 ≤ n ≤ MOST; close is dark."""
+    tree = average_linkage(matrix)
+    order = tree.order()
+    side = min(34.0, (WIDTH - TREE - LABEL) / len(order))
+    farthest = max(max(row) for row in matrix) or 1.0
+    rows = {value: TOP + (place + 0.5) * side for place, value in enumerate(order)}
+    branches: list[str] = []
+    _add_branches(tree, rows, max(tree.height, 1e-12), branches)
+    cells = (
+        Cell(
+            x=TREE + LABEL + place * side,
+            y=rows[value] - side / 2,
+            opacity=1 - matrix[value][other] / farthest,
+            title=f"{_clean(values[value])} and {_clean(values[other])}: "
+            f"{matrix[value][other]:.4g}",
+        )
+        for value in order
+        for place, other in enumerate(order)
+    )
+    return HeatMap(
+        width=TREE + LABEL + side * len(order) + 4,
+        height=TOP * 2 + side * len(order),
+        side=side,
+        labels=tuple(Label(rows[value] + 4, _short(values[value])) for value in order),
+        cells=tuple(cells),
+        branches=tuple(branches),
+    )
+
+
+def _add_branches(node: Node, rows: dict[int, float], whole: float, branches: list[str]) -> float:
+    """Adds the lines of a node and of all below it. Returns the height of its middle."""
+    if node.left is None or node.right is None:
+        return rows[node.value]
+    upper, lower = (
+        _add_branches(child, rows, whole, branches) for child in (node.left, node.right)
+    )
+    here = _x(node.height, whole)
+    first, second = (_x(child.height, whole) for child in (node.left, node.right))
+    branches.append(f"M{first:.1f} {upper:.1f} H{here:.1f} V{lower:.1f} H{second:.1f}")
+    return (upper + lower) / 2
+
+
+def _x(height: float, whole: float) -> float:
+    """Leaves at the labels, the root at the left edge."""
+    return 4 + (TREE - 8) * (1 - height / whole)
+
+
+def _clean(text: str) -> str:
+    """XML has no control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _short(text: str) -> str:
+    clean = _clean(text)
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

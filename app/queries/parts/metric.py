@@ -1,0 +1,112 @@
+"""How a metric is learned, as the contract writes it; ``distance`` and ``clustering`` share it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.accuracy import CONFIDENCE, significant
+from app.queries.parts.candidates import STRICT, Text
+from mechanisms.distances import accuracy
+from mechanisms.distances.options import Context, Options, Rule
+from mechanisms.distances.plan import Plan
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
+
+#: The accuracy that a quote predicts and may have to reach.
+TARGET = "cell_noise_scale"
+#: A part of a loss.
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class MetricOptions(BaseModel):
+    """The fields of a metric. Those that a context has no use for are ignored, but for the two of
+    the baseline alone."""
+
+    model_config = STRICT
+
+    context: Literal["baseline", "mean_su", "max_relevance", "max_dependency"] = Field(
+        default="max_relevance",
+        description="How the context of an attribute is found: attributes that tell its values "
+        "apart. `baseline` reads it off noisy tables of all pairs.",
+    )
+    selection_rule: (
+        Literal["mean_su", "not_redundant", "max_relevance", "max_dependency"] | None
+    ) = Field(default=None, description="Of the baseline: how contexts are read; mean_su.")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Of mean_su in the baseline: a multiple of the mean."
+    )
+    context_size: int | None = Field(
+        default=None, ge=1, description="Attributes a context; 3, or all others if fewer."
+    )
+    context_share: Share = Field(default=0.3, description="The part of ε spent on contexts.")
+    sensitivity: Literal["global", "local"] = Field(
+        default="local", description="Contexts are drawn by exact global sensitivity or dampened."
+    )
+    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
+    attributes: tuple[Text, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=10_000,
+        description="Who takes part; all attributes but the class attribute.",
+    )
+
+    @model_validator(mode="after")
+    def _of_the_baseline(self) -> Any:
+        if self.context != "baseline" and (self.selection_rule or self.threshold is not None):
+            raise ValueError("selection_rule and threshold are of the context baseline")
+        if self.threshold is not None and (self.selection_rule or "mean_su") != "mean_su":
+            raise ValueError("threshold is of the selection rule mean_su")
+        if self.attributes is not None and len(set(self.attributes)) < len(self.attributes):
+            raise ValueError("an attribute is listed twice")
+        return self
+
+    def options(self) -> Options:
+        return Options(
+            context=Context(self.context),
+            rule=Rule(self.selection_rule or "mean_su"),
+            threshold=exact(1.0 if self.threshold is None else self.threshold),
+            context_size=self.context_size,
+            context_share=exact(self.context_share),
+            sensitivity=Sensitivity(self.sensitivity),
+            selector=SELECTORS[self.selector],
+        )
+
+
+def exact(number: float) -> Fraction:
+    """A float by its shortest decimal form: 0.3 means three tenths."""
+    return Fraction(Decimal(repr(number)))
+
+
+def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
+    """What a quote says about a metric."""
+    said: dict[str, Any] = {
+        "tables_at_most": plan.tables,
+        TARGET: significant(accuracy.cell_noise_scale(plan, loss)),
+    }
+    explanation = (
+        f"Every cell of a table carries Laplace noise of scale `{TARGET}` at most, in records; "
+        "less where contexts share tables."
+    )
+    if plan.baseline is None and plan.options.context is Context.MEAN_SU:
+        said["entropy_noise_scale"] = significant(accuracy.entropy_noise_scale(plan, loss))
+        explanation += " Every entropy carries Laplace noise of scale `entropy_noise_scale` bits."
+    elif plan.baseline is None:
+        below = accuracy.score_below_best(plan, loss, CONFIDENCE)
+        said |= {"confidence": CONFIDENCE, "score_below_best": significant(below)}
+        explanation += (
+            " With probability `confidence`, for one target, whatever is drawn for its context "
+            "scores at most `score_below_best` below the best left, in steps of the sensitivity."
+        )
+        if plan.options.sensitivity is Sensitivity.GLOBAL:
+            unit = accuracy.information_unit(plan)
+            said["information_below_best"] = significant(below * unit)
+            explanation += (
+                " That is `information_below_best` bits of mutual information at the public "
+                "bound on rows."
+            )
+    return {**said, "explanation": explanation}

@@ -1,0 +1,19 @@
+"""``selection``: one candidate, likely one of high utility."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from app.queries.parts.scored_selection import ScoredSelection
+
+
+class Selection(ScoredSelection):
+    """Select one candidate."""
+
+    name: ClassVar[str] = "selection"
+    title: ClassVar[str] = "Private selection"
+    description: ClassVar[str] = (
+        "One candidate out of a public list, likely one whose utility is close to the highest."
+    )
+
+    kind: Literal["selection"]

@@ -1,0 +1,201 @@
+"""``statistic``: one number about a table or a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.amounts import Delta
+from app.queries.parts.candidates import Text
+from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import version_of
+from app.queries.statistic.sentence import sentence
+from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.release import Release
+from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
+from mechanisms.statistics.predicate import condition
+from mechanisms.statistics.quantile import exact_share
+from mechanisms.statistics.release import Mechanism
+from mechanisms.statistics.validity import choose
+
+StatisticName = Literal[
+    "count",
+    "sum",
+    "mean",
+    "median",
+    "quantile",
+    "smallest_sum",
+    "edges",
+    "triangles",
+    "two_triangles",
+    "stars",
+]
+MechanismName = Literal[
+    "laplace",
+    "exponential",
+    "smooth_sensitivity",
+    "largest_local_sensitivities",
+    "noisy_local_sensitivity",
+    "ladder",
+]
+#: The fields of their own that statistics need; ``where`` alone may be left out.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "count": ("where",),
+    "sum": ("attribute",),
+    "mean": ("attribute",),
+    "median": ("attribute",),
+    "quantile": ("attribute", "quantile"),
+    "smallest_sum": (),
+    "edges": (),
+    "triangles": (),
+    "two_triangles": (),
+    "stars": ("k",),
+}
+#: A count reads a byte a row: fewer rows than this are read while a thread would wake.
+LIGHT_ROWS = 1 << 16
+#: What a quote may have to reach: the error of the value, or by some mechanisms of its rank.
+ERROR = "error"
+TARGETS = {"exponential": "rank_error"}
+
+
+class StatisticQuery(Query):
+    """Release one statistic."""
+
+    name: ClassVar[str] = "statistic"
+    title: ClassVar[str] = "Private statistic"
+    description: ClassVar[str] = (
+        "One number about a table or a graph. `mechanism` defaults to the recommended one of the "
+        "statistic; some take a `delta` above 0, which is charged, and the others take none."
+    )
+
+    kind: Literal["statistic"]
+    statistic: StatisticName
+    attribute: Text | None = None
+    quantile: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="The share of values below it: 0.5 is the median."
+    )
+    k: Annotated[int, Field(ge=2, le=4)] | None = Field(
+        default=None, description="How many edges of one node a star has."
+    )
+    where: dict[str, Any] | None = Field(
+        default=None,
+        description=(
+            "{attribute, in: […]}, {attribute, from, to} (from ≤ value < to), {all: […]}, "
+            "{any: […]} or {not: …}; at most 8 deep and 1,000 values"
+        ),
+    )
+    mechanism: MechanismName | None = None
+    delta: Delta = 0
+
+    @field_validator("where")
+    @classmethod
+    def _well_formed(cls, where: dict[str, Any] | None) -> dict[str, Any] | None:
+        # The form of a condition needs no dataset: what is wrong with it is wrong with the body.
+        if where is not None:
+            condition(where)
+        return where
+
+    @field_validator("quantile")
+    @classmethod
+    def _decimal(cls, quantile: float | None) -> float | None:
+        if quantile is not None:
+            exact_share(quantile)
+        return quantile
+
+    @model_validator(mode="after")
+    def _fields_of_the_statistic(self) -> StatisticQuery:
+        own = FIELDS[self.statistic]
+        for field in ("attribute", "quantile", "k", "where"):
+            is_set = getattr(self, field) is not None
+            if is_set and field not in own:
+                raise ValueError(f"{field} is not a field of {self.statistic}")
+            if not is_set and field in own and field != "where":
+                raise ValueError(f"{self.statistic} needs {field}")
+        return self
+
+    def delta_atto(self) -> int:
+        return self.delta
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        mechanism = self._mechanism(dataset)
+        share, conversion = mechanism_loss(dataset, loss)
+        statistic = self._statistic
+        steps = mechanism.steps(statistic, dataset, share)
+        return Price((*steps, *conversion), lambda: mechanism.accuracy(statistic, dataset, share))
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        mechanism = self._mechanism(dataset)
+        named = TARGETS.get(mechanism.name, ERROR)
+        if set(target) != {named}:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": [named]})
+        loss = mechanism.loss_reaching(self._statistic, dataset, target[named])
+        return charge_for(dataset, loss)
+
+    def compute(self, context: QueryContext) -> Release:
+        dataset = context.dataset
+        share, _ = mechanism_loss(dataset, context.loss)
+        mechanism = self._mechanism(dataset)
+        value = mechanism.release(
+            self._statistic, context.records, dataset, share, context.randomness, context.executor
+        )
+        answer: dict[str, Any] = {"value": number(value)}
+        scale = self._noise_scale(mechanism, dataset, share)
+        if scale is not None:
+            answer["noise_scale"] = float(scale)
+        return Release(answer)
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        return sentence(self.statistic, self._fields, version_of(dataset, version))
+
+    def _noise_scale(
+        self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss
+    ) -> Fraction | None:
+        """Public, and of the same dataset and loss worked out once."""
+        memory = self.__dict__.get("_scale")
+        if memory is None or memory[0] is not dataset or memory[1] != loss:
+            scale = mechanism.noise_scale(self._statistic, dataset, loss)
+            memory = self.__dict__["_scale"] = dataset, loss, scale
+        result: Fraction | None = memory[2]
+        return result
+
+    def is_light(self, dataset: Dataset) -> bool:
+        table = dataset.domain
+        return (
+            self.statistic == "count"
+            and self.where is None
+            and isinstance(table, TableDomain)
+            and (table.rows or table.max_rows or LIGHT_ROWS) < LIGHT_ROWS
+            and self._mechanism(dataset).name == "laplace"
+        )
+
+    def _mechanism(self, dataset: Dataset) -> Mechanism:
+        name = choose(self.statistic, self.mechanism, dataset.neighbouring, self.delta)
+        return MECHANISMS[name]
+
+    @cached_property
+    def _statistic(self) -> Statistic:
+        fields = dict(self._fields)
+        if "quantile" in fields:
+            fields["quantile"] = exact_share(fields["quantile"])
+        if "where" in fields:
+            fields["where"] = condition(fields["where"])
+        statistic: Statistic = STATISTICS[self.statistic](**fields)
+        return statistic
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        """The fields of its own that the statistic has, where the query gives them."""
+        values = {field: getattr(self, field) for field in FIELDS[self.statistic]}
+        return {field: value for field, value in values.items() if value is not None}
+
+
+def number(value: Fraction) -> int | float:
+    """A whole number as one, anything else as the nearest double."""
+    return value.numerator if value.denominator == 1 else float(value)

@@ -1,0 +1,56 @@
+"""Examples of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.queries.parts.examples import Examples, TypicalQuestion
+from app.queries.statistic.body import FIELDS
+from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
+from mechanisms.statistics.validity import VALID
+
+WOMEN: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.1",
+    "query": {
+        "kind": "statistic",
+        "statistic": "count",
+        "where": {"attribute": "sex", "in": ["Female"]},
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Each statistic by each mechanism that may release it."""
+    values: dict[str, Any] = {"quantile": 0.25, "k": 3}
+    if isinstance(dataset.domain, TableDomain):
+        number = next(one for one in dataset.domain.attributes if isinstance(one, NumericAttribute))
+        values["attribute"] = number.name
+        values["where"] = {"attribute": number.name, "from": number.edges[1]}
+    for row in VALID:
+        if dataset.neighbouring in row.relations:
+            yield {
+                "kind": "statistic",
+                "statistic": row.statistic,
+                "mechanism": row.mechanism,
+                "delta": "0.001" if row.delta else "0",
+                **{name: values[name] for name in FIELDS[row.statistic]},
+            }
+
+
+def _typical(dataset: str, question: str, statistic: str) -> TypicalQuestion:
+    query = {"kind": "statistic", "statistic": statistic}
+    return TypicalQuestion(dataset, question, query, "error", "off by at most {}")
+
+
+EXAMPLES = Examples(
+    request=WOMEN,
+    answer={"value": 16204, "noise_scale": 10.0},
+    every=_every,
+    typical=(
+        _typical("graph", "number of edges", "edges"),
+        _typical("table", "count of records", "count"),
+        _typical("prefix", "smallest sum", "smallest_sum"),
+    ),
+)

@@ -1,0 +1,43 @@
+"""``top_k``: k candidates without replacement, in the order in which they were drawn."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from app.queries.parts.scored_selection import ScoredSelection
+from mechanisms.selection import Draws
+
+#: Peeled draws take time in proportion to k times the number of candidates.
+MAX_K = 1000
+
+
+class TopK(ScoredSelection):
+    """Select the k candidates of the highest utility."""
+
+    name: ClassVar[str] = "top_k"
+    title: ClassVar[str] = "Private top-k"
+    description: ClassVar[str] = (
+        "k candidates out of a public list, likely those of the highest utility; each draw has an "
+        "equal share of the loss."
+    )
+
+    kind: Literal["top_k"]
+    k: int = Field(ge=1, le=MAX_K, description="How many candidates to select.")
+    draws: Draws = "peeled"
+    rescore: bool = Field(
+        default=False, description="Pareto: compare only the candidates that are left."
+    )
+
+    def count(self) -> int:
+        return self.k
+
+    def form(self) -> Draws:
+        return self.draws
+
+    def anew(self) -> bool:
+        return self.rescore
+
+    def answer(self, labels: list[int | str]) -> dict[str, Any]:
+        return {"selected": labels}

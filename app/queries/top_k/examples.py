@@ -1,0 +1,74 @@
+"""Examples of top-k selections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from app.queries.parts.candidate_examples import candidates_of, utilities_of
+from app.queries.parts.examples import Example, Examples, TypicalQuestion
+from mechanisms.model.domains import Dataset
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
+
+INFLUENTIAL: dict[str, Any] = {
+    "dataset": "github",
+    "epsilon": "0.5",
+    "query": {
+        "kind": "top_k",
+        "k": 10,
+        "utilities": [{"name": "egocentric_betweenness"}],
+        "sensitivity": "shifted",
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    for kind, candidates in candidates_of(dataset).items():
+        names = utilities_of(dataset, kind)
+        query = {"kind": "top_k", "k": 2, "candidates": candidates}
+        for name, sensitivity, selector in product(names, Sensitivity, SELECTORS):
+            yield {
+                **query,
+                "utilities": [{"name": name}],
+                "draws": "one_shot",
+                "sensitivity": sensitivity.value,
+                "selector": selector,
+            }
+        for objective, sensitivity in product(_objectives(names), Sensitivity):
+            yield {**query, **objective, "sensitivity": sensitivity.value}
+
+
+def _objectives(names: list[str]) -> list[dict[str, Any]]:
+    """A sum of all utilities, and Pareto scores by either way to count: of two and of more."""
+    members = [{"name": name} for name in names]
+    total = {"weighted_sum": members}
+    return [
+        {"objective": "weighted_sum", "utilities": members},
+        {"objective": "pareto", "rescore": True, "utilities": [total, members[0]]},
+        {"objective": "pareto", "rescore": True, "utilities": [total, members[0], total]},
+    ]
+
+
+EXAMPLES = Examples(
+    request=INFLUENTIAL,
+    answer={"selected": [31890, 27803, 19222, 35773, 13638, 36652, 18163, 36628, 9051, 7027]},
+    every=_every,
+    queries={"top_k": Example("The ten most influential nodes of a graph", INFLUENTIAL)},
+    quotes={"top_k": Example("The price of ten nodes", INFLUENTIAL)},
+    typical=(
+        TypicalQuestion(
+            "graph",
+            "ten nodes of highest degree",
+            {
+                "kind": "top_k",
+                "k": 10,
+                "utilities": [{"name": "degree"}],
+                "sensitivity": "global",
+            },
+            "score_below_best",
+            "each at most {} below the best left",
+        ),
+    ),
+)

@@ -1,0 +1,90 @@
+"""``tree``: private decision trees, by either of two algorithms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Discriminator, Tag
+
+from app.queries.parts.query import CatalogueEntry
+from app.queries.tree.common import TreeQuery
+from app.queries.tree.evolutionary import EvolutionaryTree
+from app.queries.tree.id3 import Id3Tree
+
+ALGORITHMS: dict[str, type[TreeQuery]] = {"id3": Id3Tree, "evolutionary": EvolutionaryTree}
+
+
+def _which(body: Any) -> Any:
+    """The algorithm that is named; ``id3`` when none is."""
+    if isinstance(body, dict):
+        return body.get("algorithm", "id3")
+    return getattr(body, "algorithm", None)
+
+
+AnyTree = Annotated[
+    Annotated[Id3Tree, Tag("id3")] | Annotated[EvolutionaryTree, Tag("evolutionary")],
+    Discriminator(
+        _which,
+        custom_error_type="algorithm",
+        custom_error_message="algorithm is id3 or evolutionary",
+    ),
+]
+
+
+class Tree(CatalogueEntry):
+    """The kind as the catalogue shows it; queries are of one of ``ALGORITHMS``."""
+
+    name: ClassVar[str] = "tree"
+    title: ClassVar[str] = "Private decision trees"
+    description: ClassVar[str] = (
+        "A decision tree of a class attribute: grown level by level with noisy counts and "
+        "privately selected splits (id3), or selected out of evolving populations by private "
+        "rates (evolutionary)."
+    )
+
+    @classmethod
+    def catalogue(cls) -> dict[str, Any]:
+        """The parameters of both; each says to which algorithms it belongs."""
+        parameters: dict[str, Any] = {}
+        definitions: dict[str, Any] = {}
+        required: dict[str, list[str]] = {}
+        for algorithm, kind in ALGORITHMS.items():
+            own = kind.catalogue()
+            definitions |= own["definitions"]
+            required[algorithm] = own["required"]
+            for name, form in own["parameters"].items():
+                if name != "algorithm":
+                    parameters.setdefault(name, {})[algorithm] = form
+        return {
+            "kind": cls.name,
+            "title": cls.title,
+            "description": cls.description,
+            "parameters": {
+                "algorithm": {
+                    "enum": list(ALGORITHMS),
+                    "default": "id3",
+                    "type": "string",
+                },
+                **{name: _shown(forms) for name, forms in parameters.items()},
+            },
+            "required": [name for name in required["id3"] if name in required["evolutionary"]],
+            "algorithms": [
+                {
+                    "name": algorithm,
+                    "title": kind.title,
+                    "description": kind.description,
+                    "required": required[algorithm],
+                    "source": kind.source,
+                }
+                for algorithm, kind in ALGORITHMS.items()
+            ],
+            "definitions": definitions,
+        }
+
+
+def _shown(forms: dict[str, Any]) -> dict[str, Any]:
+    """One form where both algorithms share it, otherwise one for each."""
+    first = next(iter(forms.values()))
+    if all(form == first for form in forms.values()):
+        return {**first, "algorithms": list(forms)}
+    return {"algorithms": list(forms), "by_algorithm": forms}

@@ -1,0 +1,29 @@
+"""The parts of a node that every format shows: its question, its ways down, its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Tree = Mapping[str, Any]
+
+
+def ways(node: Tree) -> list[tuple[str, Tree]]:
+    """The answers of an inner node and the trees behind them; none for a leaf."""
+    if "branches" in node:
+        return [(f"= {level}", child) for level, child in node["branches"].items()]
+    if "value" in node:
+        value = node["value"]
+        return [(f"= {value}", node["equal"]), (f"≠ {value}", node["other"])]
+    if "threshold" in node:
+        edge = f"{node['threshold']:.12g}"
+        return [(f"< {edge}", node["below"]), (f"≥ {edge}", node["above"])]
+    return []
+
+
+def label(leaf: Tree) -> str:
+    """The class, and the noisy counts where the leaf has some: "yes  (yes 120, no 14)"."""
+    if "counts" not in leaf:
+        return str(leaf["label"])
+    counts = ", ".join(f"{name} {count}" for name, count in leaf["counts"].items())
+    return f"{leaf['label']}  ({counts})"

@@ -1,0 +1,51 @@
+"""The fields that the bodies of both tree algorithms share."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from app.queries.parts.candidates import Text, class_of
+from app.queries.parts.query import Query
+from app.queries.parts.sentences import listing
+from mechanisms.model.domains import Dataset
+from mechanisms.model.records import Records, TableRecords
+from mechanisms.selection import SELECTORS, Selector
+from mechanisms.trees.task import Task
+
+
+class TreeQuery(Query):
+    """A query for decision trees.
+
+    ``attributes`` are what a tree may split on: all but the class attribute unless they are named.
+    ``class_attribute`` is what a tree predicts: the registered one unless it is named.
+    """
+
+    name: ClassVar[str] = "tree"
+    source: ClassVar[str]
+    #: The accuracy targets beside the score.
+    further_targets: ClassVar[tuple[str, ...]] = ()
+
+    kind: Literal["tree"]
+    attributes: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=1000)
+    class_attribute: Text | None = None
+    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
+
+    def _task(self, dataset: Dataset) -> Task:
+        return Task.of(dataset, self.attributes, self._class(dataset))
+
+    def _class(self, dataset: Dataset) -> str:
+        return class_of(dataset, self.class_attribute)
+
+    def _inputs(self) -> str:
+        return "all other attributes" if self.attributes is None else listing(self.attributes)
+
+    def _selector(self) -> Selector:
+        return SELECTORS[self.selector]
+
+
+def of_table(records: Records) -> TableRecords:
+    """The records of a table: a tree was priced on no other dataset."""
+    assert isinstance(records, TableRecords)
+    return records

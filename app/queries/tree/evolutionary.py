@@ -1,0 +1,156 @@
+"""``tree`` by the ``evolutionary`` search: proposals in public, selections in private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import ldexp
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
+from app.queries.parts.candidates import STRICT, Text
+from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.query import Price, QueryContext
+from app.queries.parts.sentences import version_of
+from app.queries.parts.utilities import Weight
+from app.queries.tree.common import TreeQuery, of_table
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.trees.evolutionary import Search, search
+from mechanisms.trees.evolutionary.fitness import Fitness
+
+#: A full tree of this depth has as many nodes as any tree may have.
+MAX_DEPTH = 11
+
+
+class Weights(BaseModel):
+    """The weights of the two rates in a weighted sum."""
+
+    model_config = STRICT
+
+    true_positive_rate: Weight = 1.0
+    true_negative_rate: Weight = 1.0
+
+
+class EvolutionaryTree(TreeQuery):
+    """Trees of high true positive and true negative rate for one class against all others."""
+
+    title: ClassVar[str] = "Private evolutionary search"
+    description: ClassVar[str] = (
+        "Random trees over the public schema, crossed, mutated and pruned; each generation selects "
+        "privately by the rates of the positive class against all others."
+    )
+    source: ClassVar[str] = (
+        "Differentially Private Multi-Objective Selection, Algorithm 1 (DP-MOET), with the loss "
+        "shared among all selections"
+    )
+
+    algorithm: Literal["evolutionary"]
+    positive_class: Text
+    objective: Literal["weighted_sum", "pareto"] = "weighted_sum"
+    weights: Weights | None = None
+    sensitivity: Literal["local", "global"] = "local"
+    population: int = Field(default=100, ge=1, le=10_000)
+    generations: int = Field(default=2, ge=0, le=100)
+    selected: int = Field(default=20, ge=1, le=1000)
+    outputs: int = Field(default=1, ge=1, le=1000)
+    initial_depth: int = Field(default=3, ge=0, le=MAX_DEPTH)
+    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+
+    @model_validator(mode="after")
+    def _weights_of_a_sum(self) -> Self:
+        if self.weights is not None and self.objective != "weighted_sum":
+            raise ValueError("weights belong to the objective weighted_sum")
+        return self
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        share, conversion = mechanism_loss(dataset, loss)
+        plan = self._search(dataset)
+        steps = plan.steps(dataset, share)
+        accuracy = self._accuracy(plan, dataset, share)
+        return Price((*steps, *conversion), lambda: accuracy)
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        if set(target) != {SCORE_TARGET}:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": [SCORE_TARGET]})
+        plan = self._search(dataset)
+        last = plan.draws[-1]
+        loss = self._selector().loss_for(plan.pools[-1], target[SCORE_TARGET], last, CONFIDENCE)
+        return charge_for(dataset, loss * len(plan.draws))
+
+    def compute(self, context: QueryContext) -> Release:
+        share, _ = mechanism_loss(context.dataset, context.loss)
+        trees = search(
+            of_table(context.records),
+            context.dataset,
+            self._search(context.dataset),
+            share,
+            context.randomness,
+            context.executor,
+        )
+        return Release({"trees": trees})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        which = "decision tree" if self.outputs == 1 else f"{self.outputs} decision trees"
+        verb = "tells" if self.outputs == 1 else "tell"
+        return (
+            f"Which {which} of depth at most {self.max_depth} best {verb} the value "
+            f"{self.positive_class} of {self._class(dataset)} from its other values using "
+            f"{self._inputs()} in {version_of(dataset, version)}?"
+        )
+
+    def _search(self, dataset: Dataset) -> Search:
+        weights = self.weights or Weights()
+        fitness = Fitness(
+            self.objective,
+            {
+                "true_positive_rate": Decimal(repr(weights.true_positive_rate)),
+                "true_negative_rate": Decimal(repr(weights.true_negative_rate)),
+            },
+            Sensitivity(self.sensitivity),
+        )
+        return Search(
+            task=self._task(dataset),
+            fitness=fitness,
+            selector=self._selector(),
+            positive_class=self.positive_class,
+            population=self.population,
+            generations=self.generations,
+            selected=self.selected,
+            outputs=self.outputs,
+            initial_depth=self.initial_depth,
+            max_depth=self.max_depth,
+        )
+
+    def _accuracy(self, plan: Search, dataset: Dataset, share: PrivacyLoss) -> dict[str, Any]:
+        pool, last = plan.pools[-1], plan.draws[-1]
+        final = plan.losses(share)[-1]
+        if pool == 1:
+            return {"explanation": "There is one tree to select from: proposals decide alone."}
+        error = self._selector().accuracy(pool, final, last, CONFIDENCE)
+        accuracy: dict[str, Any] = {
+            "confidence": CONFIDENCE,
+            SCORE_TARGET: significant(error),
+            "candidates": pool,
+            "explanation": (
+                "With this probability every tree of the answer scores at most "
+                f"`{SCORE_TARGET}` below the best that was left to select, among the candidates of "
+                "the last selection. One unit of score is one step of the sensitivity: under "
+                "`global` a fixed amount of the objective (`objective_below_best`), otherwise an "
+                "amount that depends on the records. How good the candidates are depends on the "
+                "proposals."
+            ),
+        }
+        if self.sensitivity == "global":
+            accuracy["objective_below_best"] = significant(error * self._unit(plan, dataset, pool))
+        return accuracy
+
+    def _unit(self, plan: Search, dataset: Dataset, pool: int) -> float:
+        """Δ of the objective: trees that dominate, or Σ w · rate."""
+        grid, scale = plan.fitness.unit(dataset, pool)
+        return ldexp(grid.cap, -grid.bits) / scale

@@ -1,0 +1,86 @@
+"""Examples of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from app.queries.parts.examples import Example, Examples, TypicalQuestion
+from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
+from mechanisms.trees.id3.split_rule import CRITERIA
+
+GROWN: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.5",
+    "query": {"kind": "tree", "algorithm": "id3", "max_depth": 4},
+}
+EVOLVED: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.5",
+    "query": {
+        "kind": "tree",
+        "algorithm": "evolutionary",
+        "positive_class": ">50K",
+        "weights": {"true_positive_rate": 3, "true_negative_rate": 2},
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    domain = dataset.domain
+    if not isinstance(domain, TableDomain) or domain.class_attribute is None:
+        return
+    for criterion, sensitivity in product(CRITERIA, Sensitivity):
+        yield {
+            "kind": "tree",
+            "max_depth": 2,
+            "criterion": criterion,
+            "sensitivity": sensitivity.value,
+        }
+    for objective, sensitivity in product(("weighted_sum", "pareto"), SENSITIVITIES):
+        yield {
+            "kind": "tree",
+            "algorithm": "evolutionary",
+            "positive_class": domain.attribute(domain.class_attribute).levels[0],
+            "objective": objective,
+            "sensitivity": sensitivity.value,
+            "population": 4,
+            "generations": 1,
+            "selected": 2,
+            "initial_depth": 2,
+            "max_depth": 2,
+        }
+
+
+EXAMPLES = Examples(
+    request=GROWN,
+    answer={
+        "trees": [
+            {
+                "attribute": "marital_status",
+                "branches": {
+                    "Married": {"label": ">50K", "counts": {"<=50K": 9812, ">50K": 10167}},
+                    "Never married": {"label": "<=50K", "counts": {"<=50K": 14204, ">50K": 731}},
+                    "Separated": {"label": "<=50K", "counts": {"<=50K": 5390, ">50K": 612}},
+                },
+            }
+        ]
+    },
+    every=_every,
+    queries={
+        "tree": Example("A decision tree with noisy class counts", GROWN),
+        "tree search": Example("A tree for one class, by its rates", EVOLVED),
+    },
+    typical=(
+        TypicalQuestion(
+            "table",
+            "decision tree of depth 3",
+            {"kind": "tree", "max_depth": 3},
+            "leaf_count_error",
+            "counts of leaves off by at most {}",
+        ),
+    ),
+)

@@ -1,0 +1,141 @@
+"""``tree`` by ``id3``: grown from the root, with a share of the loss per level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
+from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
+from app.queries.parts.query import Price, QueryContext
+from app.queries.parts.sentences import version_of
+from app.queries.tree.common import TreeQuery, of_table
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.tree_shape import MAX_DEPTH
+from mechanisms.trees.count_accuracy import count_error, share_for_count_error
+from mechanisms.trees.id3 import Budget, Id3, grow
+from mechanisms.trees.id3.stop_rule import least_count
+
+#: How far a noisy class count of a leaf at the full depth is off.
+COUNT_TARGET = "leaf_count_error"
+#: Chances of the best split that a quote gives the needed lead for.
+CHANCES = (0.5, 0.9, 0.99)
+
+
+class Id3Tree(TreeQuery):
+    """One tree whose leaves carry noisy class counts."""
+
+    title: ClassVar[str] = "Private ID3"
+    description: ClassVar[str] = (
+        "Each level spends a share of the loss on noisy record counts, which stop small nodes, and "
+        "one on the choice of the splits; leaves carry noisy class counts."
+    )
+    source: ClassVar[str] = (
+        "Local Dampening, PVLDB 14(4), 2021, section 5.2; Friedman and Schuster, KDD 2010"
+    )
+
+    further_targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
+
+    algorithm: Literal["id3"] = "id3"
+    criterion: Literal["information_gain", "gini", "max"] = "gini"
+    sensitivity: Sensitivity = Sensitivity.GLOBAL
+    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+    prune: bool = True
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        native = as_add_remove(dataset, loss)
+        id3 = self._id3(native.dataset)
+        splitting, budget = id3.splitting(native.dataset), id3.budget(native.loss)
+        task = id3.task
+        own = budget.steps(self.selector, task.levels, len(task.labels))
+        accuracy = self._accuracy(id3, budget)
+        if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
+            unit = splitting.grid.cap / 2**splitting.grid.bits
+            accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)
+        return Price((*own, *native.steps), lambda: accuracy)
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        targets = {COUNT_TARGET, SCORE_TARGET}
+        if not target.keys() <= targets:
+            raise UnsupportedQuery("no such accuracy target", supported={"target": sorted(targets)})
+        # Any charge shows the dataset as the mechanism sees it.
+        id3 = self._id3(as_add_remove(dataset, charge_for_add_remove(dataset, ONE)).dataset)
+        shares = [1]
+        if COUNT_TARGET in target:
+            shares.append(share_for_count_error(target[COUNT_TARGET], CONFIDENCE))
+        if SCORE_TARGET in target:
+            count = len(id3.task.attributes)
+            split = self._selector().loss_for(count, target[SCORE_TARGET], 1, CONFIDENCE)
+            shares.append(split.epsilon_nano)
+        loss = PrivacyLoss(max(shares) * (2 * id3.splits + 1))
+        return charge_for_add_remove(dataset, loss)
+
+    def compute(self, context: QueryContext) -> Release:
+        native = as_add_remove(context.dataset, context.loss)
+        tree = grow(
+            of_table(context.records),
+            native.dataset,
+            self._id3(native.dataset),
+            native.loss,
+            context.randomness,
+            context.executor,
+        )
+        return Release({"trees": [tree]})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        return (
+            f"Which decision tree of depth at most {self.max_depth} predicts "
+            f"{self._class(dataset)} from {self._inputs()} in {version_of(dataset, version)}?"
+        )
+
+    def _id3(self, dataset: Dataset) -> Id3:
+        return Id3(
+            self._task(dataset),
+            self.max_depth,
+            self.criterion,
+            self.sensitivity,
+            self._selector(),
+            self.prune,
+        )
+
+    def _accuracy(self, id3: Id3, budget: Budget) -> dict[str, Any]:
+        accuracy: dict[str, Any] = {
+            "confidence": CONFIDENCE,
+            COUNT_TARGET: count_error(budget.leaf(budget.splits), CONFIDENCE),
+            "explanation": (
+                f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`,"
+                " less in leaves that stopped early."
+            ),
+        }
+        count = len(id3.task.attributes)
+        if budget.splits and count > 1:
+            share, selector = PrivacyLoss(budget.share), self._selector()
+            accuracy[SCORE_TARGET] = significant(selector.accuracy(count, share, 1, CONFIDENCE))
+            accuracy["best_split"] = [
+                {"chance": chance, "lead": significant(selector.accuracy(count, share, 1, chance))}
+                for chance in CHANCES
+            ]
+            accuracy["explanation"] += (
+                f" With this probability the attribute of a split scores at most `{SCORE_TARGET}` "
+                "below the best, and the best is chosen with at least `chance` when it leads all "
+                "others by `lead`, in units of the sensitivity: under `global` a fixed amount of "
+                "the criterion, otherwise one that depends on the records."
+            )
+        if budget.splits:
+            classes = len(id3.task.labels)
+            most = max(id3.task.levels)
+            accuracy["least_count_to_split"] = least_count(budget.share, most, classes)
+            accuracy["explanation"] += (
+                " A node that may ask every attribute is split from `least_count_to_split` noisy "
+                "records on."
+            )
+        return accuracy
+
+
+ONE = PrivacyLoss(10**9)

@@ -1,0 +1,85 @@
+"""A tree as a drawing: questions from left to right, one row per leaf.
+
+Plain shapes with attributes and no script, no style sheet and no address, so that it shows under
+the strictest content security policy.
+"""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape
+
+from app.queries.tree.branches import Tree, label, ways
+
+ROW, GAP, PAD, CHARACTER = 26, 46, 10, 7
+LONGEST = 60
+
+
+def svg(trees: list[Tree]) -> str:
+    """All trees below one another."""
+    drawing = _Drawing()
+    for tree in trees:
+        drawing.place(tree, PAD, "")
+        drawing.row += 1
+    width = drawing.right + PAD
+    height = max(drawing.row - 1, 1) * ROW + 2 * PAD
+    body = "\n".join(drawing.lines + drawing.boxes)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" role="img">\n'
+        f"<title>decision tree</title>\n"
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n{body}\n</svg>\n'
+    )
+
+
+class _Drawing:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.boxes: list[str] = []
+        self.row = 0
+        self.right = 0
+
+    def place(self, node: Tree, x: int, answer: str) -> float:
+        """Draw a node and all below it from ``x`` on; the height of its middle."""
+        text = label(node) if "label" in node else str(node["attribute"])
+        caption = _short(answer)
+        start = x + CHARACTER * len(caption) + (PAD if caption else 0)
+        width = CHARACTER * len(_short(text)) + 2 * PAD
+        if "label" in node:
+            middle = PAD + self.row * ROW + ROW / 2
+            self.row += 1
+        else:
+            below = start + width + GAP
+            ends = [self.place(child, below, way) for way, child in ways(node)]
+            middle = (ends[0] + ends[-1]) / 2
+            for end in ends:
+                self.lines.append(
+                    f'<path d="M{start + width} {middle:g} C{below - GAP // 2} {middle:g} '
+                    f'{below - GAP // 2} {end:g} {below - 4} {end:g}" fill="none" '
+                    'stroke="#8a8f98"/>'
+                )
+        self._box(node, caption, x, start, width, middle, text)
+        self.right = max(self.right, start + width)
+        return middle
+
+    def _box(
+        self, node: Tree, caption: str, x: int, start: int, width: int, middle: float, text: str
+    ) -> None:
+        leaf = "label" in node
+        if caption:
+            self.boxes.append(_text(caption, x, middle, "#444b55"))
+        self.boxes.append(
+            f'<rect x="{start}" y="{middle - 10:g}" width="{width}" height="20" '
+            f'rx="{10 if leaf else 3}" fill="{"#e8f3ec" if leaf else "#e9eefb"}" '
+            f'stroke="{"#2e7d4f" if leaf else "#3559b5"}"/>'
+        )
+        self.boxes.append(_text(_short(text), start + PAD, middle, "#15181d"))
+
+
+def _text(text: str, x: int, middle: float, colour: str) -> str:
+    return f'<text x="{x}" y="{middle + 4:g}" fill="{colour}">{escape(text)}</text>'
+
+
+def _short(text: str) -> str:
+    """XML has no control characters, and a drawing no room for long names."""
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

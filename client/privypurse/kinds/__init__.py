@@ -1,0 +1,31 @@
+"""The kinds of queries, one file each, as typed functions that name the type of their answer.
+
+Omitted options take the service's defaults, which ``GET /v1/catalogue`` lists. A query is a plain
+value: it can be quoted, sent and stored.
+"""
+
+from __future__ import annotations
+
+from privypurse.kinds.clustering import ClusteringCall, clustering
+from privypurse.kinds.distance import DistanceCall, distance
+from privypurse.kinds.query import Query, Utility
+from privypurse.kinds.selection import SelectionCall, selection
+from privypurse.kinds.statistic import StatisticCall, statistic
+from privypurse.kinds.top_k import TopKCall, top_k
+from privypurse.kinds.tree import TreeCall, tree
+
+__all__ = [
+    "KindCalls",
+    "Query",
+    "Utility",
+    "clustering",
+    "distance",
+    "selection",
+    "statistic",
+    "top_k",
+    "tree",
+]
+
+
+class KindCalls(SelectionCall, TopKCall, TreeCall, DistanceCall, ClusteringCall, StatisticCall):
+    """One call per kind: the answer to a query of that kind, paid."""

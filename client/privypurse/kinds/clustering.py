@@ -1,0 +1,39 @@
+"""``clustering``: centres of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict, Unpack
+
+from privypurse.amounts import Number
+from privypurse.clusters import Clusters
+from privypurse.kinds.metric import MetricOptions
+from privypurse.kinds.query import Call, Query
+
+
+class Options(TypedDict, total=False):
+    encoding: Literal["learned_distance", "one_hot"]
+    distance: MetricOptions
+    distance_share: float
+    iterations: int
+    initial_centres: Sequence[Mapping[str, str]]
+
+
+def clustering(clusters: int, **options: Unpack[Options]) -> Query[Clusters]:
+    """Centres of the records, with the encoding that assigns your own records to them."""
+    body = {"kind": "clustering", "clusters": clusters, **options}
+    return Query(body, Clusters.read, described=True)
+
+
+class ClusteringCall(Call):
+    def clustering(
+        self,
+        dataset: str,
+        clusters: int,
+        *,
+        epsilon: Number,
+        key: str | None = None,
+        **options: Unpack[Options],
+    ) -> Clusters:
+        """Centres of the records."""
+        return self.ask(dataset, clustering(clusters, **options), epsilon=epsilon, key=key)

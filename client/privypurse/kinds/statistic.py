@@ -1,0 +1,61 @@
+"""``statistic``: one number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, Unpack
+
+from privypurse.amounts import Number, decimal_text
+from privypurse.answers import Value
+from privypurse.kinds.query import Call, Query
+
+StatisticName = Literal[
+    "count",
+    "sum",
+    "mean",
+    "median",
+    "quantile",
+    "smallest_sum",
+    "edges",
+    "triangles",
+    "two_triangles",
+    "stars",
+]
+
+
+class Options(TypedDict, total=False):
+    attribute: str
+    quantile: float
+    k: int
+    where: Mapping[str, Any]
+    mechanism: Literal[
+        "laplace",
+        "exponential",
+        "smooth_sensitivity",
+        "largest_local_sensitivities",
+        "noisy_local_sensitivity",
+        "ladder",
+    ]
+    delta: Number
+
+
+def statistic(name: StatisticName, **options: Unpack[Options]) -> Query[Value]:
+    """One number about a table or a graph."""
+    body: dict[str, Any] = {"kind": "statistic", "statistic": name, **options}
+    if "delta" in body:
+        body["delta"] = decimal_text(body["delta"])
+    return Query(body, Value.read)
+
+
+class StatisticCall(Call):
+    def statistic(
+        self,
+        dataset: str,
+        name: StatisticName,
+        *,
+        epsilon: Number,
+        key: str | None = None,
+        **options: Unpack[Options],
+    ) -> Value:
+        """One number."""
+        return self.ask(dataset, statistic(name, **options), epsilon=epsilon, key=key)

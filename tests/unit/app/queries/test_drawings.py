@@ -1,0 +1,77 @@
+"""The drawings: joined as the reference does it, inside the frame, every word escaped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.dashboard.templating import ENVIRONMENT
+from app.queries.clustering.drawing import draw as draw_centres
+from app.queries.distance.drawing import draw as draw_metrics
+from app.queries.distance.heat_map import heat_map
+from app.queries.distance.linkage import Node, average_linkage
+
+hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
+distance = pytest.importorskip("scipy.spatial.distance")
+
+
+def drawing_of(values: list[str], matrix: list[list[float]]) -> str:
+    """The drawing of one metric in the page of an answer."""
+    answer = {"distances": {"x": {"values": values, "matrix": matrix, "context": []}}}
+    template = ENVIRONMENT.get_template("distance/answer.html")
+    page = template.render(answer=answer, drawing=draw_metrics(answer))
+    assert "<script>" not in page
+    return page[page.index("<svg") : page.index("</svg>")]
+
+
+def heights(node: Node) -> list[float]:
+    if node.left is None or node.right is None:
+        return []
+    return [node.height, *heights(node.left), *heights(node.right)]
+
+
+@given(st.integers(2, 9), st.integers(0, 2**32 - 1))
+def test_it_is_average_linkage(count: int, seed: int) -> None:
+    points = np.random.default_rng(seed).random((count, 3))
+    matrix = distance.squareform(distance.pdist(points))
+    tree = average_linkage(matrix.tolist())
+    reference = hierarchy.linkage(distance.squareform(matrix), "average")
+    assert sorted(heights(tree)) == pytest.approx(reference[:, 2])
+    assert sorted(tree.order()) == list(range(count))
+
+
+def test_close_values_stand_together() -> None:
+    matrix = [[0, 9, 1, 9], [9, 0, 9, 2], [1, 9, 0, 9], [9, 2, 9, 0]]
+    assert average_linkage(matrix).order() == [0, 2, 1, 3]
+
+
+def test_a_heat_map_escapes_and_stays_in_its_frame() -> None:
+    values = ["<script>", "b" * 80, 'c"', "\x07"]
+    matrix = [[0.0 if i == j else 1.0 for j in range(4)] for i in range(4)]
+    drawn = drawing_of(values, matrix)
+    assert "<script>" not in drawn
+    assert "\x07" not in drawn
+    assert drawn.count('class="cell"') == 16
+    assert "style=" not in drawn
+    shapes = heat_map(values, matrix)
+    assert all(0 <= cell.x <= shapes.width - shapes.side for cell in shapes.cells)
+    assert all(0 <= cell.y <= shapes.height - shapes.side for cell in shapes.cells)
+
+
+def test_equal_values_are_drawn_too() -> None:
+    assert "nan" not in drawing_of(["a", "b"], [[0.0, 0.0], [0.0, 0.0]]).lower()
+
+
+def test_a_centre_is_named_by_the_closest_vectors() -> None:
+    answer = {
+        "centres": [[0.9, 0.2, 0.0, 1.2]],
+        "encoding": {
+            "attributes": [
+                {"name": "x", "values": ["a", "b"], "vectors": [[1, 0], [0, 1]]},
+                {"name": "y", "values": ["c", "d"], "vectors": [[1, 0], [0, 1]]},
+            ]
+        },
+    }
+    assert [dict(one.levels) for one in draw_centres(answer)] == [{"x": "a", "y": "d"}]

@@ -1,0 +1,30 @@
+"""To add a query kind is to add its folder: nothing else of the service is touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.architecture.imports import ROOT
+
+COIN = ROOT / "tests" / "support" / "coin"
+#: What holds of every kind; histories are compared for the kinds that exist.
+GENERIC = "tests/unit/app/queries/test_kinds.py"
+
+
+def test_a_folder_is_a_kind(tmp_path: Path) -> None:
+    """A copy of the service with one more folder knows it everywhere."""
+    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = tmp_path / "app" / "queries" / "coin"
+    shutil.copytree(COIN, folder, ignore=shutil.ignore_patterns("__pycache__", "checks.py"))
+    paths = " ".join(map(str, (tmp_path, ROOT, ROOT / "client")))
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
+    command += ["-o", f"pythonpath={paths}", "-k", "not before_kinds_were_folders"]
+    command += [str(COIN / "checks.py"), GENERIC]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
+    assert "coin" in run.stdout or "passed" in run.stdout
