@@ -8,7 +8,6 @@ failure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import TypeVar
@@ -87,7 +86,7 @@ class ObjectStore:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         start = len(self._prefix) + 1
         return {
-            path[start:]: _seconds(entry["LastModified"])
+            path[start:]: entry["LastModified"].timestamp()
             for path, entry in objects.items()
             if not path.endswith("/")
         }
@@ -113,7 +112,3 @@ class ObjectStore:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
-
-
-def _seconds(moment: datetime) -> float:
-    return moment.timestamp()
