@@ -79,10 +79,10 @@ def project_findings() -> set[Finding]:
 
 def project_classes() -> dict[str, Class]:
     """Dotted name → class, for every class at the top of a module of the four packages."""
-    found: dict[str, Class] = {}
+    classes: dict[str, Class] = {}
     for path in sources():
-        found |= classes_of(path, (ROOT / path).read_text("utf-8"))
-    return found
+        classes |= classes_of(path, (ROOT / path).read_text("utf-8"))
+    return classes
 
 
 def classes_of(path: Path, source: str) -> dict[str, Class]:
@@ -94,15 +94,15 @@ def classes_of(path: Path, source: str) -> dict[str, Class]:
             names |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Import):
             names |= {a.asname or a.name: a.name for a in node.names}
-    found = {}
+    classes = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             bases = []
             for base in node.bases:
                 first, *rest = ast.unparse(base).partition("[")[0].split(".")
                 bases.append(".".join([names.get(first, first), *rest]))
-            found[f"{module}.{node.name}"] = Class(bases)
-    return found
+            classes[f"{module}.{node.name}"] = Class(bases)
+    return classes
 
 
 def library_names(name: str, classes: Mapping[str, Class]) -> frozenset[str]:

@@ -1,10 +1,10 @@
 """Every order in which the real steps of three replicas can run, with crashes and lapsed leases.
 
-A state is what stands in the database, where each replica is, what records were opened and which
-answers have left. Steps are the transactions of ``storage.ledger.ledger``, run by the code that
-serves (``tests.support.stepping``), each only once for all states that agree in the database and
-in the replica that moves. Names, times and hashes that mean nothing are left out of a state; a
-replica's name is too. The search is breadth first, so a violation comes with a shortest path.
+A state is the contents of the database, the state of each replica, the records that were opened
+and the answers that have left. A step is one transaction of ``storage.ledger.ledger``, run by the
+code that serves (``tests.support.stepping``). States that agree in the database and in the moving
+replica share their steps. A state omits names, times and hashes, because no rule reads them. The
+search is breadth first, so a violation comes with a shortest path.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tests.support.stepping import (
 from tests.support.world import MINUTE, World, failure_body, loss, request
 
 REPLICAS, CRASHES = 3, 2
-#: So long that leases run out in the search alone, however long it takes.
+#: Leases are so long that only the search lets them expire.
 LEASE = 24 * 60 * MINUTE
 
 
 class Effect(NamedTuple):
-    """What a step does: to the database, the replica, and what leaves the replica."""
+    """The result of a step: the new contents, the new state of the replica, and its output."""
 
     label: str
     crashes: int
@@ -51,10 +51,10 @@ class Effect(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What has happened outside the database: draws of noise by key, answers that have left."""
+    """Events outside the database: draws of noise by key, and answers that have left."""
 
     draws: tuple[int, ...] = (0,) * len(KEYS)
-    left: frozenset[tuple[str, bytes]] = frozenset()
+    answers: frozenset[tuple[str, bytes]] = frozenset()
 
 
 class State(NamedTuple):
@@ -65,12 +65,12 @@ class State(NamedTuple):
 
 
 class Violation(AssertionError):
-    """A state that must not be, and how one gets there."""
+    """An invalid state, with a shortest path to it."""
 
 
 @dataclass
-class Found:
-    """How much there was to see: states, steps between them, and what the database ever held.
+class Coverage:
+    """The extent of a search: its states, the steps between them, and all rows of queries.
 
     ``queries``: (key, state, attempt, whether its lease is alive, answer, status) of every query.
     """
@@ -82,30 +82,30 @@ class Found:
 
 
 class Explorer:
-    """``world`` is what seeded bugs are switched on in; ``explore`` visits every state."""
+    """``explore`` visits every state; tests seed bugs into ``world`` first."""
 
     def __init__(self, folder: Path) -> None:
         file = Database.open(f"sqlite:///{folder}/start.db", folder)
         start = World(file, folder)
         dataset, analyst = start.ready(loss(1), loss(1))
         file.close()
-        asked = {key: request(dataset, analyst, loss(1), key=key) for key in KEYS}
+        requests = {key: request(dataset, analyst, loss(1), key=key) for key in KEYS}
         self._database = SteppedDatabase(memory_engine())
         with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
             put_back(driver(self._database.engine), saved)
         ledger = SteppedLedger(self._database, failure_body=failure_body, lease_us=LEASE)
         self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
-        self._contents = Contents(self._database, ledger, asked)
-        self._replica = Replica(ledger, asked, self._contents.ids)
+        self._contents = Contents(self._database, ledger, requests)
+        self._replica = Replica(ledger, requests, self._contents.ids)
         self._places: dict[At, int] = {}
         self._at: list[At] = []
         self._histories: dict[tuple[Any, ...], list[Any]] = {(): []}
         self._effects: dict[tuple[int, int], list[Effect]] = {}
         self._good: set[tuple[int, Seen]] = set()
-        self.found = Found()
+        self.coverage = Coverage()
 
-    def explore(self, replicas: int = REPLICAS, crashes: int = CRASHES) -> Found:
-        """Visit every state; Violation at the first that must not be."""
+    def explore(self, replicas: int = REPLICAS, crashes: int = CRASHES) -> Coverage:
+        """Visit every state. Raises: Violation at the first invalid one."""
         first = State(self._contents.now(), (self._place(IDLE),) * replicas, Seen(), crashes)
         came: dict[State, tuple[State, str] | None] = {first: None}
         waiting = deque([first])
@@ -115,16 +115,16 @@ class Explorer:
                 try:
                     self._check(state)
                     for label, following in self._following(state):
-                        self.found.steps += 1
+                        self.coverage.steps += 1
                         if following not in came:
                             came[following] = state, label
                             waiting.append(following)
                 except Exception as wrong:
                     where = extract_tb(wrong.__traceback__)[-1].line
                     raise Violation(f"{wrong!r} ({where}) after {_path(came, state)}") from wrong
-        self.found.states = len(came)
-        self.found.queries = {query for rows in self._contents.rows for query in rows[0]}
-        return self.found
+        self.coverage.states = len(came)
+        self.coverage.queries = {query for rows in self._contents.rows for query in rows[0]}
+        return self.coverage
 
     def _following(self, state: State) -> Iterator[tuple[str, State]]:
         for mover in set(state.replicas):
@@ -139,23 +139,23 @@ class Explorer:
                     number = KEYS.index(to.key)
                     draws = list(seen.draws)
                     draws[number] += 1
-                    # No two draws of noise are alike.
+                    # Every draw of noise is different.
                     to = to._replace(body=f"{to.key}{draws[number]}".encode())
                     seen = seen._replace(draws=tuple(draws))
                 elif effect.event == "leave":
-                    seen = seen._replace(left=seen.left | {(at.key, at.body)})
+                    seen = seen._replace(answers=seen.answers | {(at.key, at.body)})
                 places = tuple(sorted([*others, self._place(to)]))
-                left = state.crashes - effect.crashes
-                yield effect.label, State(effect.content, places, seen, left)
+                remaining = state.crashes - effect.crashes
+                yield effect.label, State(effect.content, places, seen, remaining)
         for label, content in self._contents.lapsed(state.content):
             yield label, state._replace(content=content)
 
     def _effects_of(self, content: int, place: int) -> list[Effect]:
-        known = self._effects.get((content, place))
-        if known is None:
-            known = list(self._run(content, self._at[place]))
-            self._effects[content, place] = known
-        return known
+        effects = self._effects.get((content, place))
+        if effects is None:
+            effects = list(self._run(content, self._at[place]))
+            self._effects[content, place] = effects
+        return effects
 
     def _run(self, content: int, at: At) -> Iterator[Effect]:
         if at.phase == "leaving":
@@ -179,43 +179,43 @@ class Explorer:
 
     def _call(self, content: int, at: At, choice: str, fate: int) -> At:
         """Make one step of a call."""
-        self.found.run += 1
+        self.coverage.run += 1
         self._contents.put_back(content)
-        self._database.resume(self._histories[at.told], fate)
+        self._database.resume(self._histories[at.results], fate)
         try:
             return self._replica.call(at, choice)
         except Paused:
-            (value,) = self._database.made
-            told = (*at.told, meaning(value))
-            self._histories.setdefault(told, [*self._histories[at.told], value])
+            (value,) = self._database.values
+            results = (*at.results, meaning(value))
+            self._histories.setdefault(results, [*self._histories[at.results], value])
             _, _, key = choice.partition(" ")
-            return At(choice, key or at.key, at.attempt, at.body, told)
+            return At(choice, key or at.key, at.attempt, at.body, results)
 
     def _place(self, at: At) -> int:
-        known = self._places.get(at)
-        if known is None:
-            known = self._places[at] = len(self._at)
+        number = self._places.get(at)
+        if number is None:
+            number = self._places[at] = len(self._at)
             self._at.append(at)
-        return known
+        return number
 
     def _check(self, state: State) -> None:
-        held = [
+        attempts = [
             (at.key, at.attempt)
             for at in (self._at[place] for place in state.replicas)
             if at.phase in ("held", "opened")
         ]
-        assert len(set(held)) == len(held), "an attempt has one holder"
+        assert len(set(attempts)) == len(attempts), "an attempt has one holder"
         queries, _, entries, _ = self._contents.rows[state.content]
         rows = {row[0]: row for row in queries}
-        assert all(key in rows for key, _ in held), "I3: nothing is charged for who may open"
+        assert all(key in rows for key, _ in attempts), "I3: an attempt has no charge"
         if (state.content, state.seen) in self._good:
             return
         for key, draws in zip(KEYS, state.seen.draws, strict=True):
             if draws:
                 paid = sum(eps for _, _, name, eps in entries if name == key)
-                assert paid > 0, "I3: records were opened, and the charge does not stand"
+                assert paid > 0, "I3: records were opened without a lasting charge"
                 assert rows[key][1] != 2, "I3: records were opened, and the query is released"
-        for key, body in state.seen.left:
+        for key, body in state.seen.answers:
             assert rows[key][1] == 1, "I4: an answer has left and is not stored"
             assert rows[key][4] == body, "I4: another answer has left than the one that is stored"
         self._good.add((state.content, state.seen))

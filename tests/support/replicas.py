@@ -27,7 +27,7 @@ class At(NamedTuple):
     key: str = ""
     attempt: int = 0
     body: bytes = b""
-    told: tuple[Any, ...] = ()
+    results: tuple[Any, ...] = ()
 
 
 IDLE = At()
@@ -76,7 +76,7 @@ class Replica:
             replay = self._ledger.replay(request.analyst_id, key, request.body_hash)
             return IDLE if replay is None else At("leaving", key, body=replay.body)
         except LedgerAlarm as alarm:
-            raise AssertionError("only the second wall stopped it") from alarm
+            raise AssertionError("only the CHECK constraint stopped it") from alarm
         except (StorageError, AccountingError):
             return IDLE  # The client receives an error and retries with the same key.
 

@@ -1,4 +1,4 @@
-"""Crashes to order: victims that die before any step, at random, or by the other end's death.
+"""Crashes of processes before any step or at random, of connections, and of the server.
 
 Each way counts its deaths and checks the books after them. ``test_kills`` dies a few hundred times
 in this way, the bench ``ledger_crashes`` thousands of times.
@@ -17,14 +17,14 @@ from tests.support.victims import CHARGE, Job, Nursery, said
 from tests.support.world import World, loss
 
 ROOM = 150
-#: The shortest life in seconds, by database: a victim on PostgreSQL takes longer to connect.
+#: Seconds before the earliest kill, by database: connecting to PostgreSQL takes longer.
 SHORTEST = {"sqlite": 0.01, "postgresql": 0.08}
-#: Where a victim dies with its query running, as the next attempt finds it.
+#: The step before which a victim dies so that its query is left running.
 WHILE_RUNNING = "INSERT INTO settlement"
 
 
 class Scene:
-    """One dataset and one analyst with room for so many queries, and the victims' journal."""
+    """One dataset, one analyst with a budget of that many queries, and the victims' journal."""
 
     def __init__(self, world: World, url: str, folder: Path, room: int = ROOM) -> None:
         self.world, self.url, self.journal = world, url, folder / "journal"
@@ -35,16 +35,16 @@ class Scene:
         return Job(self.url, str(self.journal), self.dataset.id, self.analyst.id, keys, **how)
 
     def check(self) -> int:
-        """Nothing overspent, nothing forgotten, one answer a key; how many answers have left."""
+        """Check the ledger against the journal; return the number of answers."""
         return check_aftermath(self.world, self.journal)
 
     def answered(self) -> set[str]:
-        """The keys whose answer has left."""
+        """Returns the keys whose answer has left."""
         return {key for what, key, _ in said(self.journal) if what == "left"}
 
 
 def kill_before_every_step(scene: Scene, nursery: Nursery, attempt: int) -> int:
-    """Of a first run, a takeover or the last one; the same keys are asked again after each."""
+    """Kill before every step of a first run, a takeover or a last attempt, then retry the keys."""
     steps = kills = 0
     while True:
         steps += 1
@@ -65,7 +65,7 @@ def kill_before_every_step(scene: Scene, nursery: Nursery, attempt: int) -> int:
 
 
 def kill_at_random(scene: Scene, nursery: Nursery, random: Random, rounds: int) -> int:
-    """Eight clients each time, of some keys of before and some new ones: too many for the room."""
+    """Kill eight clients at random times; their old and new keys exceed the budget."""
     keys = [f"key {n}" + "-" * (n % 7 == 0) for n in range(400)]
     kills = 0
     for round in range(rounds):
@@ -76,18 +76,18 @@ def kill_at_random(scene: Scene, nursery: Nursery, random: Random, rounds: int) 
             scene.check()
         scene.world.lapse()
     scene.check()
-    # Whoever comes again gets the answer of before, and the budget was worth something.
+    # Retries receive the stored answers, and the whole budget was usable.
     assert not nursery.run(scene.job(*keys, clients=8, patient=True))
     assert scene.check() > 50
     return kills
 
 
 def kill_backends(
-    scene: Scene, nursery: Nursery, random: Random, asked: int, least: int = 0
+    scene: Scene, nursery: Nursery, random: Random, requests: int, least: int = 0
 ) -> int:
-    """Every session of the database ends again and again while its clients go on (PostgreSQL).
+    """End all sessions of the database repeatedly while its clients continue (PostgreSQL).
 
-    A machine that is quick is asked more, until ``least`` sessions have ended.
+    A fast machine gets more requests, until ``least`` sessions have ended.
     """
     over, killed = threading.Event(), []
 
@@ -104,7 +104,7 @@ def kill_backends(
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        while len(keys) < asked or len(killed) < least:
+        while len(keys) < requests or len(killed) < least:
             some = [f"key {len(keys) + n}" for n in range(20)]
             keys += some
             nursery.run(scene.job(*some, clients=4))
@@ -122,7 +122,7 @@ def stop_the_server(
     start: Callable[[], object],
     times: int,
 ) -> int:
-    """Every process of the server dies somewhere in the middle of what its clients do."""
+    """Crash the whole server while its clients work."""
     keys = [f"key {n}" for n in range(15 * times)]
     for time in range(times):
         some = scene.job(*keys[: 15 * (time + 1)], clients=6, seconds=0.6)

@@ -1,4 +1,4 @@
-"""Bugs that ledgers have had, to be switched on by tests alone: the suites must catch each one."""
+"""Known bugs of ledgers. Only tests switch them on, and the suites must detect each one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Edited(Each):
 
 
 def standing(database: Database, request: Reserve) -> Any:
-    """The analyst's account, read in a transaction of its own."""
+    """Reads the analyst's account in a separate transaction."""
     with database.read() as connection:
         return find_account(
             connection, AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id
@@ -66,7 +66,7 @@ def _write(database: Database, account: int, **values: Any) -> None:
 
 
 def read_check_write(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read is added to and written back."""
+    """Reads the sum, adds the charge in Python and writes it back."""
 
     def reserve(request: Reserve) -> None:
         row = standing(world.database, request)
@@ -78,7 +78,7 @@ def read_check_write(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_check_increment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database adds, but what fits was decided before."""
+    """The database adds the charge, but an earlier read decided that it fits."""
 
     def reserve(request: Reserve) -> None:
         row = standing(world.database, request)
@@ -90,7 +90,7 @@ def read_check_increment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sum_over_entries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sum of the entries is the guard, under snapshot isolation (PostgreSQL)."""
+    """Guards by the sum of the entries under snapshot isolation (PostgreSQL)."""
     engine = world.database.engine.execution_options(isolation_level="REPEATABLE READ")
 
     def reserve(request: Reserve) -> None:
@@ -120,13 +120,13 @@ def sum_over_entries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def no_fencing(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever settles first wins, even an attempt that lost the query."""
+    """The first settlement wins, even from an attempt that lost the query."""
     spoilt = Edited(settling.SETTLE, r"attempt = ([^ ]+)", r"attempt >= \1 - 9")
     monkeypatch.setattr(settling, "SETTLE", spoilt)
 
 
 def no_state_check(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has ended may end again."""
+    """A query that has ended can be settled again."""
     spoilt = Edited(settling.SETTLE, r"(WHERE.*)state = ", r"\1state >= ")
     monkeypatch.setattr(settling, "SETTLE", spoilt)
 
@@ -174,7 +174,7 @@ def no_settlement(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A holder that went silent is believed to have done nothing."""
+    """Refunds an attempt whose lease expired, as if it had not opened the records."""
     take_over = replay.take_over
 
     def refunding(connection: Connection, lapsed: replay.Lapsed, *rest: Any) -> Any:
@@ -185,7 +185,7 @@ def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later attempt takes itself for the only one, and gives the charge back."""
+    """Releases without a check of the attempt, so that a later one refunds a used charge."""
     spoilt = (
         update(query)
         .where(query.c.id == bindparam("query"), query.c.state == 0)
@@ -200,18 +200,18 @@ def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def charge_at_settle(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is held while the records are open."""
+    """Charges only at settlement, after the records were opened."""
     reserve, settle = world.ledger.reserve, world.ledger.settle
 
     def uncharged(request: Reserve) -> Reservation | Replay:
-        held = reserve(request)
-        if isinstance(held, Reservation):
-            world.database.write(lambda c: _shift(c, held.query_id, -request.charge.epsilon_nano))
-        return held
+        result = reserve(request)
+        if isinstance(result, Reservation):
+            world.database.write(lambda c: _shift(c, result.query_id, -request.charge.epsilon_nano))
+        return result
 
-    def charging(held: Reservation, **reply: Any) -> bool:
-        world.database.write(lambda c: _shift(c, held.query_id, 10**8))
-        return settle(held, **reply)
+    def charging(reservation: Reservation, **reply: Any) -> bool:
+        world.database.write(lambda c: _shift(c, reservation.query_id, 10**8))
+        return settle(reservation, **reply)
 
     monkeypatch.setattr(world.ledger, "reserve", uncharged)
     monkeypatch.setattr(world.ledger, "settle", charging)
@@ -233,7 +233,7 @@ def two_transactions(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reply_before_commit(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outcomes are told whatever becomes of the commit."""
+    """Returns outcomes even if their commit failed."""
     committed = Writer._committed
 
     async def eager(self: Writer, *batch: Any) -> Any:
@@ -258,7 +258,7 @@ def reply_before_commit(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def retry_after_unknown_commit(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown commit is taken for one that failed."""
+    """Treats a commit of unknown fate as failed."""
     commit = Transaction.commit
 
     def again(self: Transaction) -> None:
@@ -271,7 +271,7 @@ def retry_after_unknown_commit(_world: World, monkeypatch: pytest.MonkeyPatch) -
 
 
 def missing_check(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
-    """The schema does not know what a limit is."""
+    """The schema lacks the CHECK of limits."""
     with world.database.engine.begin() as connection:
         if connection.dialect.name == "postgresql":
             name = connection.exec_driver_sql(
@@ -298,7 +298,7 @@ def _show_nothing_below_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _move(connection: Connection, query_id: Any, kind: EntryKind, sign: int) -> None:
-    """An entry of ``kind`` for every account that the query was charged to."""
+    """Adds an entry of ``kind`` to every account that the query was charged to."""
     charge = select(entry.c.d_eps_n).where(entry.c.query_id == query_id, entry.c.kind == 1)
     amount = connection.execute(charge).scalars().first()
     assert amount is not None

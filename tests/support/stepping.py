@@ -1,9 +1,9 @@
 """The real calls of a ledger, one transaction at a time.
 
-A client that is stopped between two transactions is nothing but the call it makes and what the
-transactions were told that it has behind it. So a call is resumed by making it anew: what it did
-before is told from that history, the next transaction runs on the database, and before the one
-after that the call is left. No thread, no snapshot of a program, and any order can be tried.
+A client between two transactions is described by its call and the results of the transactions
+so far. So a call is resumed by repeating it: the earlier transactions return these results, the
+next one runs on the database, and the one after it raises ``Paused``. So any order of steps can
+be tried, without real concurrency.
 """
 
 from __future__ import annotations
@@ -29,63 +29,63 @@ from tests.support.memory import driver
 
 T = TypeVar("T")
 
-#: What becomes of a COMMIT: its reply comes; or it stands, or not, and nobody knows.
+#: The fate of a COMMIT: it is confirmed, done without a reply, or undone without a reply.
 STANDS, STANDS_UNKNOWN, LOST_UNKNOWN = range(3)
 
 
 class Paused(BaseException):
-    """The call would go on with another transaction."""
+    """Raised where the call would begin another transaction."""
 
 
 class SteppedDatabase(Database):
-    """Runs one transaction of a call; ``made`` is what it told."""
+    """Runs one transaction of a call; ``values`` has its result."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self.made: list[Any] = []
+        self.values: list[Any] = []
         self.committed = False
         self._history: Sequence[Any] = ()
         self._at, self._fate, self._inside = 0, STANDS, False
 
     def _new_reader(self) -> sqlite3.Connection:
-        return driver(self.engine)  # type: ignore[no-any-return]  # a second one sees other memory
+        return driver(self.engine)  # type: ignore[no-any-return]  # another connection has another memory
 
     def resume(self, history: Sequence[Any], fate: int) -> None:
-        """Be ready for a call that has ``history`` behind it and whose next commit has ``fate``."""
+        """Prepare to repeat a call after ``history``; its next commit has ``fate``."""
         self._history, self._at, self._fate = history, 0, fate
-        self.made, self.committed = [], False
+        self.values, self.committed = [], False
 
     def step(self, run: Callable[[], T]) -> T:
-        """Run the outermost of nested transactions, or tell what it told before."""
+        """Run the outermost of nested transactions, or return its result from the history."""
         if self._inside:
             return run()
         if self._is_new():
             with self._recording():
-                self.made.append(run())
-        return self._told()  # type: ignore[no-any-return]
+                self.values.append(run())
+        return self._result()  # type: ignore[no-any-return]
 
     async def step_of(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The same for what runs on a loop."""
+        """Like ``step``, for a coroutine."""
         if self._inside:
             return await run()
         if self._is_new():
             with self._recording():
-                self.made.append(await run())
-        return self._told()  # type: ignore[no-any-return]
+                self.values.append(await run())
+        return self._result()  # type: ignore[no-any-return]
 
     def _is_new(self) -> bool:
         if self._at < len(self._history):
             return False
-        if self.made:
+        if self.values:
             raise Paused
         return True
 
-    def _told(self) -> Any:
+    def _result(self) -> Any:
         if self._at < len(self._history):
             value = self._history[self._at]
             self._at += 1
         else:
-            (value,) = self.made
+            (value,) = self.values
         if isinstance(value, Failed):
             raise value.error
         return value
@@ -96,7 +96,7 @@ class SteppedDatabase(Database):
         try:
             yield
         except (StorageError, AccountingError) as error:
-            self.made.append(Failed(error))
+            self.values.append(Failed(error))
         finally:
             self._inside = False
 
@@ -116,7 +116,7 @@ class SteppedDatabase(Database):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Run what is called in the block to its end."""
+        """Run all calls in the block without pausing."""
         self.resume((), STANDS)
         self._inside = True
         try:
@@ -127,15 +127,15 @@ class SteppedDatabase(Database):
     @contextmanager
     def read(self) -> Iterator[Connection]:
         if not self._inside:
-            assert self._at == len(self._history), "what was read before cannot be told again"
-            if self.made:
+            assert self._at == len(self._history), "an earlier read cannot be repeated"
+            if self.values:
                 raise Paused
-            self.made.append(None)
+            self.values.append(None)
         with super().read() as connection:
             yield connection
 
     def commit(self, transaction: Transaction) -> None:
-        """In place of ``storage.database.database._commit``."""
+        """Replaces ``storage.database.database._commit``."""
         fate, self._fate, self.committed = self._fate, STANDS, True
         if fate == LOST_UNKNOWN:
             transaction.rollback()
@@ -146,7 +146,7 @@ class SteppedDatabase(Database):
 
 
 class InPlace(ThreadPoolExecutor):
-    """A thread that is none: what is submitted is done when ``submit`` returns."""
+    """An executor without a thread: ``submit`` runs the work before it returns."""
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -158,7 +158,7 @@ class InPlace(ThreadPoolExecutor):
 
 
 class SteppedWriter(Writer):
-    """The writer that serves, with its threads in place: a batch of one member is a step."""
+    """The writer of the service, run inline: a batch of one member is one step."""
 
     _database: SteppedDatabase
 
@@ -167,7 +167,7 @@ class SteppedWriter(Writer):
 
 
 class SteppedLedger(BlockingLedger):
-    """The ledger that serves, on a loop that runs while it is called."""
+    """The ledger of the service, on a loop that runs only during a call."""
 
     def __init__(self, database: SteppedDatabase, **named: Any) -> None:
         super().__init__(database, **named)
@@ -184,7 +184,7 @@ class SteppedLedger(BlockingLedger):
 
 @contextmanager
 def commits_of(database: SteppedDatabase) -> Iterator[None]:
-    """Let ``database`` decide what becomes of every COMMIT."""
+    """Let ``database`` decide the fate of every COMMIT."""
     before = database_module._commit
     database_module._commit = database.commit
     try:
@@ -194,7 +194,7 @@ def commits_of(database: SteppedDatabase) -> Iterator[None]:
 
 
 def meaning(value: Any) -> Any:
-    """What a transaction told, without the names and times that mean nothing."""
+    """The result of a transaction without names and times, which decide nothing."""
     if isinstance(value, Failed):
         return type(value.error).__name__
     if isinstance(value, Reservation):

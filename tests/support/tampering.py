@@ -41,8 +41,8 @@ def _unguarded(connection: Any, _record: Any) -> None:
 
 def _drop_triggers(engine: Engine) -> None:
     with engine.begin() as connection:
-        wanted = text("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        for name in connection.execute(wanted).scalars().all():
+        query = text("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for name in connection.execute(query).scalars().all():
             connection.execute(text(f"DROP TRIGGER {name}"))
 
 

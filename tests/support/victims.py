@@ -1,8 +1,8 @@
-"""Processes that use the ledger until they are killed, and what they said before.
+"""Processes that use the ledger until they are killed, and the journal of their results.
 
 A nursery is a process of one thread that has imported everything; it forks a victim for each job,
-so that hundreds of crashes take seconds. A victim writes a line to its journal *after* the ledger
-told it something: what stands there has left the process and must never be taken back.
+so that hundreds of crashes take seconds. A victim writes a line to its journal *after* a call of
+the ledger returned: such a result has left the process and must never be revoked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHARGE = PrivacyLoss(10**6)
 
 @dataclass(frozen=True)
 class Job:
-    """What one victim does: every key is asked once, or until it is killed.
+    """The work of one victim: one request per key, unless it is killed before.
 
     Keys that end in ``-`` are released before their records would be opened. ``failpoint`` is what
     ``tests.support.failpoints`` reads; ``seconds`` is when the nursery kills it, 0 for
@@ -48,12 +48,12 @@ class Job:
     clients: int = 1
     failpoint: str = ""
     seconds: float = 0.0
-    #: Whether a key is asked again at once where the database was busy: nobody disturbs it then.
+    #: True to retry immediately if the database was busy.
     patient: bool = False
 
 
 class Nursery:
-    """Runs jobs in forked processes, one after the other."""
+    """Runs jobs in forked processes, one at a time."""
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -73,7 +73,7 @@ class Nursery:
         self._process.stdout.close()
 
     def run(self, job: Job) -> bool:
-        """Run the job; True when the victim was killed, False when it came to its end."""
+        """Run the job; return True if the victim was killed, False if it finished."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(job)) + "\n")
@@ -84,7 +84,7 @@ class Nursery:
 
 
 def main() -> None:
-    """The nursery: a job a line, an exit status a line."""
+    """The nursery: reads one job per line and writes one exit status per line."""
     for line in sys.stdin:
         job = Job(**json.loads(line))
         pid = os.fork()
@@ -123,28 +123,28 @@ class _Victim:
     async def _client(self) -> None:
         while self._keys or self._job.seconds:
             if not self._keys:
-                self._keys = list(reversed(self._job.keys))  # until the end comes from outside
+                self._keys = list(reversed(self._job.keys))  # until the nursery kills it
             key = self._keys.pop()
             try:
                 await self._ask(key)
             except (StillRunning, QueryReleased, BudgetExhausted, Busy, CommitUnknown) as told:
-                # A client is told so, and comes again with the same key.
+                # A client receives an error and retries with the same key.
                 if self._job.patient and isinstance(told, Busy):
                     self._keys.append(key)
 
     async def _ask(self, key: str) -> None:
-        held = await self._ledger.reserve(self._request(key))
-        if isinstance(held, Replay):
-            self._say("left", key, held.body)
+        outcome = await self._ledger.reserve(self._request(key))
+        if isinstance(outcome, Replay):
+            self._say("left", key, outcome.body)
             return
-        if key.endswith("-") and held.attempt == 1:
-            if await self._ledger.release(held):
+        if key.endswith("-") and outcome.attempt == 1:
+            if await self._ledger.release(outcome):
                 self._say("released", key)
             return
         self._say("opened", key)
-        # No two attempts ever draw the same noise.
-        body = f"{key} {held.attempt} {uuid4().hex}".encode()
-        if await self._ledger.settle(held, status=201, body=body, release_us=0):
+        # Every attempt draws different noise.
+        body = f"{key} {outcome.attempt} {uuid4().hex}".encode()
+        if await self._ledger.settle(outcome, status=201, body=body, release_us=0):
             self._say("left", key, body)
 
     def _request(self, key: str) -> Reserve:
@@ -156,7 +156,7 @@ class _Victim:
 
 
 def said(journal: Path) -> list[list[Any]]:
-    """The lines of a journal: what, key, body."""
+    """The lines of a journal: event, key, body."""
     if not journal.exists():
         return []
     return [json.loads(line) for line in journal.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""What the tests run in other processes: importable functions of plain arguments."""
+"""Functions that tests run in other processes: importable, with plain arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """As a client does: busy means that nothing was written, so it comes again."""
+    """Call like a client: retry if the database is busy, because nothing was written then."""
     while True:
         try:
             return call()
@@ -49,7 +49,7 @@ def bootstrap(url: str, folder: str) -> bool:
 def reserve_many(
     url: str, folder: str, dataset_id: int, analyst_id: int, charge: int, tries: int, key: str
 ) -> list[str]:
-    """The outcomes of ``tries`` reserves from eight threads; ``key`` "" for a new key each."""
+    """The outcomes of ``tries`` reserves from eight threads; an empty ``key`` means new keys."""
     database = Database.open(url, Path(folder))
     ledger = BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
 

@@ -1,4 +1,4 @@
-"""A small service without HTTP: people, one dataset, a ledger, and the laws they must obey."""
+"""A small service without HTTP: users, datasets, a ledger, and the check of its invariants."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def failure_body(query_id: UUID) -> bytes:
 
 
 class World:
-    """One admin, one owner, as many analysts and datasets as a test asks for."""
+    """One admin, one owner, and any number of analysts and datasets."""
 
     def __init__(self, database: Database, folder: Path, lease_us: int = MINUTE) -> None:
         self.database = database
@@ -74,9 +74,9 @@ class World:
         staging = self.files.staging_folder(stored.id)
         staging.mkdir()
         self.datasets.publish(upload, staging, actor=self.owner, rows=rows)
-        found = self.datasets.find(stored.name)
-        assert found is not None
-        return found
+        version = self.datasets.find(stored.name)
+        assert version is not None
+        return version
 
     def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss) -> None:
         self.ledger.grant(dataset.id, analyst.id, limit, actor_id=self.owner.id)
@@ -90,12 +90,12 @@ class World:
         return dataset, analyst
 
     def lapse(self) -> None:
-        """Let the lease of every running query run out."""
+        """Let the lease of every running query expire."""
         late = update(tables.query).where(tables.query.c.state == 0).values(lease_until=0)
         self.database.write(lambda connection: connection.execute(late))
 
     def charged(self, dataset: StoredDataset, analyst: User) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """What stands against the analyst's account and against the cap."""
+        """The charges of the analyst's account and of the cap."""
         account = self.ledger.account(dataset.id, analyst.id)
         assert account is not None
         return account.account.charged, self.ledger.cap(dataset.id).account.charged
@@ -135,7 +135,7 @@ def contents(database: Database, *without: str) -> dict[str, list[tuple[Any, ...
 
 
 def check_invariants(database: Database) -> None:
-    """What must hold at every moment, worked out again from the entries and the queries."""
+    """Check the invariants, recomputed from the entries and the queries."""
     with database.read() as connection:
         entries = _entries_by_account(connection)
         for account in connection.execute(select(tables.budget_account)):

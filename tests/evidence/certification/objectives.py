@@ -57,9 +57,9 @@ class Measurements:
     def without(self, place: int) -> Measurements:
         """The same for those who are left when this candidate has been drawn."""
         assert isinstance(self.objective, RelativeObjective)
-        left = [self.objective.without(measured, self.grid, place) for measured in self.each]
-        (grid,) = {grid for _, grid in left}
-        each = [measured for measured, _ in left]
+        remaining = [self.objective.without(measured, self.grid, place) for measured in self.each]
+        (grid,) = {grid for _, grid in remaining}
+        each = [measured for measured, _ in remaining]
         return Measurements(self.universe, self.objective, self.sensitivity, grid, each)
 
 

@@ -101,9 +101,9 @@ def plan_of(name: str, space: Universe) -> Plan:
     return QUESTIONS[name].plan(space.dataset, NANO)
 
 
-def bounds(found: list[Measurement], bound: str = "local") -> np.ndarray:
+def bounds(measurements: list[Measurement], bound: str = "local") -> np.ndarray:
     """U(s) of every member, shape (members, len(FAR))."""
-    walked = [getattr(measured, bound) for measured in found]
+    walked = [getattr(measured, bound) for measured in measurements]
     assert all(isinstance(local, DistanceBound) for local in walked)
     return np.array([local.at(FAR) for local in walked])
 

@@ -1,4 +1,4 @@
-"""The fixtures of databases: tests here run on both kinds."""
+"""The fixtures of databases: these tests run on SQLite and on PostgreSQL."""
 
 from tests.support.databases import (
     database,

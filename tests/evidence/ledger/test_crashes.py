@@ -19,14 +19,14 @@ READS = ("SELECT", "BEGIN", "PRAGMA")
 
 
 class Crash(Exception):
-    """Nothing in the service knows it."""
+    """No code of the service catches it."""
 
 
 class Failpoint:
-    """Raise right after the n-th statement of the block that writes, whatever it is run by."""
+    """Raises ``Crash`` right after the n-th writing statement of the block."""
 
     def __init__(self, database: Database, after: int) -> None:
-        self._engine, self._left = database.engine, after
+        self._engine, self._remaining = database.engine, after
         self._execute = statements.executed
         self.reached = False
 
@@ -38,15 +38,15 @@ class Failpoint:
         try:
             self._count(sql)
         except Crash:
-            cursor.close()  # a dead process keeps no statement open either
+            cursor.close()  # A dead process has no open statement either.
             raise
         return cursor
 
     def _count(self, statement: str) -> None:
         if statement.startswith(READS):
             return
-        self._left -= 1
-        if self._left == 0:
+        self._remaining -= 1
+        if self._remaining == 0:
             self.reached = True
             raise Crash
 
@@ -61,12 +61,12 @@ class Failpoint:
 
 
 def reserve(world: World, prepared: Any) -> object:
-    dataset, analyst, _held, asked = prepared
-    return world.ledger.reserve(asked or request(dataset, analyst, key="new"))
+    dataset, analyst, _reservation, reserve_request = prepared
+    return world.ledger.reserve(reserve_request or request(dataset, analyst, key="new"))
 
 
 def take_over(world: World, prepared: Any) -> object:
-    dataset, analyst, _held, _asked = prepared
+    dataset, analyst, _reservation, _request = prepared
     return world.ledger.reserve(request(dataset, analyst, key="held"))
 
 
@@ -125,11 +125,11 @@ def test_all_or_nothing(
 ) -> None:
     writes = writes if isinstance(writes, int) else writes[kind]
     dataset, analyst = world.ready()
-    held = world.ledger.reserve(request(dataset, analyst, key="held"))
-    assert isinstance(held, Reservation)
+    reservation = world.ledger.reserve(request(dataset, analyst, key="held"))
+    assert isinstance(reservation, Reservation)
     if act is take_over:
         world.lapse()
-    prepared = (dataset, analyst, held, None)
+    prepared = (dataset, analyst, reservation, None)
     before = contents(world.database)
     for after in range(1, writes + 1):
         with Failpoint(world.database, after) as failpoint, pytest.raises(Crash):

@@ -22,7 +22,7 @@ def pool() -> Iterator[Executor]:
 
 @pytest.mark.parametrize("bound", [1, 2, 3])
 def test_exactly_the_room(url: str, tmp_path: Path, pool: Executor, bound: int) -> None:
-    found = contend(url, tmp_path, pool, bound=bound, clients=8, requests=250, processes=3)
-    assert found.room == 1500
-    assert found.outcomes == {"granted": 1500, "refused": 4500}
-    assert found.off() == 0, found
+    result = contend(url, tmp_path, pool, bound=bound, clients=8, requests=250, processes=3)
+    assert result.room == 1500
+    assert result.outcomes == {"granted": 1500, "refused": 4500}
+    assert result.off() == 0, result

@@ -1,9 +1,9 @@
 """Every order of the real steps: no state violates I1 to I6, but with each seeded bug one does.
 
 Three replicas, two crashes (of a process, or of a connection during COMMIT), two keys and room for
-one charge; leases lapse at any moment, also under a holder that lives. Each way ends: a query has
-three attempts. About 240,000 states; the steps are those of SQLite, whose transactions follow one
-another. What happens inside a transaction of PostgreSQL is for ``test_races`` and ``test_kills``.
+one charge. Leases expire at any moment, also under a holder that runs. Every path is finite,
+because a query has three attempts: there are about 240,000 states. The steps are those of SQLite,
+whose transactions are serial. ``test_races`` and ``test_kills`` test those of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from tests.support import seeded
 from tests.support.interleaving import Explorer, Violation
 from tests.support.seeded import Seed
 
-#: Each with what it first shows as, by the shortest way there.
+#: Seeded bug → the first violation, at the end of a shortest path.
 SEEDS: dict[Seed, str] = {
     seeded.no_fencing: "assert settled == {",
-    seeded.no_state_check: "only the second wall stopped it",
-    seeded.no_guard: "only the second wall stopped it",
+    seeded.no_state_check: "only the CHECK constraint stopped it",
+    seeded.no_guard: "only the CHECK constraint stopped it",
     seeded.released_and_running: "assert account.charged_eps_n == ",
     seeded.head_of_its_own: "assert (e.seq, e.digest, e.head) == ",
     seeded.no_settlement: "assert settled == {",
     seeded.refund_on_lapse: "assert account.charged_eps_n == ",
-    seeded.reply_before_commit: "I3: nothing is charged for who may open",
-    seeded.release_by_anyone: "I3: records were opened, and the charge does not stand",
+    seeded.reply_before_commit: "I3: an attempt has no charge",
+    seeded.release_by_anyone: "I3: records were opened without a lasting charge",
     seeded.charge_at_settle: "assert account.charged_eps_n == ",
 }
 
 
 def test_no_order_of_steps_violates_an_invariant(tmp_path: Path) -> None:
-    found = Explorer(tmp_path).explore(replicas=3, crashes=2)
-    print(f"{found.states} states, {found.steps} steps between them, {found.run} run")
-    assert found.states > 200_000
-    reached = {(key, state, attempt, status) for key, state, attempt, _, _, status in found.queries}
+    graph = Explorer(tmp_path).explore(replicas=3, crashes=2)
+    print(f"{graph.states} states, {graph.steps} steps between them, {graph.run} run")
+    assert graph.states > 200_000
+    reached = {(key, state, attempt, status) for key, state, attempt, _, _, status in graph.queries}
     for key in ("a", "b"):
         assert (key, 2, 1, None) in reached, "released"
         assert {(key, 0, attempt, None) for attempt in (1, 2, 3)} <= reached
         assert {(key, 1, attempt, 201) for attempt in (1, 2, 3)} <= reached
         assert (key, 1, 3, 500) in reached, "failed for good"
-    # Under a holder that lives, or has died: the lease of every attempt has run out.
-    assert {(attempt, alive) for _, state, attempt, alive, _, _ in found.queries if state == 0} == {
+    # The lease of every attempt expires, under a holder that runs and under one that died.
+    assert {(attempt, alive) for _, state, attempt, alive, _, _ in graph.queries if state == 0} == {
         (attempt, alive) for attempt in (1, 2, 3) for alive in (0, 1)
     }
 

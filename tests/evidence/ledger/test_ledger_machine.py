@@ -1,6 +1,6 @@
 """Any sequence of calls agrees with a reference of thirty lines, on both databases.
 
-At least 10,000 calls on SQLite, from which each example has a file of its own, and some hundreds on
+It makes at least 10,000 calls on SQLite, with one file per example, and some hundreds on
 PostgreSQL, where all examples share one database.
 """
 
@@ -54,7 +54,7 @@ CAP, LIMIT = 12, 8
 #: what is asked for is six standard deviations below the mean, as draws change with the code.
 SIZES = {"sqlite": (300, 50), "postgresql": (25, 40)}
 LEAST = {"sqlite": 10_000, "postgresql": 400}
-#: So long that leases run out by ``lapse`` alone, however long an example takes.
+#: Leases are so long that only ``lapse`` lets them expire.
 LEASE = 24 * 60 * MINUTE
 REFUSALS = (BudgetExhausted, CapExhausted, KeyReused, QueryReleased, StillRunning)
 HASHES = {"this": bytes(32), "other": bytes([1]) * 32}
@@ -72,7 +72,7 @@ class Query:
 
 @dataclass
 class Reference:
-    """The ledger as one would write it for a single customer with a pencil."""
+    """The reference: the rules of the ledger in plain Python, without concurrency."""
 
     limit: dict[str, int] = field(default_factory=dict)
     queries: dict[tuple[str, str], Query] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Reference:
 
 @dataclass
 class Scene:
-    """Where one example takes place: two analysts with allowances for one dataset."""
+    """The setting of one example: two analysts with allowances for one dataset."""
 
     world: World
     dataset: StoredDataset
@@ -144,7 +144,7 @@ class Scene:
         return cls(world, dataset, analysts)
 
     def on(self, database: Database) -> Scene:
-        """The same on a copy of the database."""
+        """The same scene on a copy of the database."""
         world = copy(self.world)
         world.database = database
         world.ledger = BlockingLedger(database, failure_body=failure_body, lease_us=LEASE)
@@ -160,7 +160,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.scene = type(self).fresh()
         self.world, self.dataset = self.scene.world, self.scene.dataset
         self.reference = Reference(dict.fromkeys(self.scene.analysts, LIMIT))
-        self.held: list[tuple[Query, Reservation]] = []
+        self.reservations: list[tuple[Query, Reservation]] = []
 
     names = st.sampled_from(["ada", "bob"])
     keys = st.sampled_from("abcdef")
@@ -173,7 +173,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(name=names, key=keys, charge=charges, after=st.integers(1, 10))
     def reserve_and_die(self, name: str, key: str, charge: int, after: int) -> None:
-        """A transaction that ends after so many statements has not been."""
+        """A transaction that dies after ``after`` statements has no effect."""
         with Failpoint(self.world.database, after):
             try:
                 outcome = self.ask(self.request(name, key, charge, "this"))
@@ -185,9 +185,9 @@ class LedgerMachine(RuleBasedStateMachine):
         analyst, hash = self.scene.analysts[name], HASHES[body_hash]
         return request(self.dataset, analyst, loss(charge), key=key, body_hash=hash)
 
-    def ask(self, asked: Reserve) -> object:
+    def ask(self, reserve: Reserve) -> object:
         try:
-            return self.world.ledger.reserve(asked)
+            return self.world.ledger.reserve(reserve)
         except REFUSALS as refusal:
             return type(refusal)
 
@@ -200,29 +200,29 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (outcome.status, outcome.body) == (status, stored)
         elif isinstance(outcome, Reservation):
             assert outcome.attempt == expected
-            self.held.append((self.reference.queries[name, key], outcome))
+            self.reservations.append((self.reference.queries[name, key], outcome))
         else:
             assert outcome is expected
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.reservations)
     @rule(data=st.data(), body=st.binary(max_size=3))
     def settle(self, data: st.DataObject, body: bytes) -> None:
-        query, reservation = data.draw(st.sampled_from(self.held))
+        query, reservation = data.draw(st.sampled_from(self.reservations))
         expected = self.reference.settle(query, reservation.attempt, body)
         settled = self.world.ledger.settle(reservation, status=201, body=body, release_us=0)
         assert settled == expected
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.reservations)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        query, reservation = data.draw(st.sampled_from(self.held))
+        query, reservation = data.draw(st.sampled_from(self.reservations))
         expected = self.reference.release(query, reservation.attempt)
         assert self.world.ledger.release(reservation) == expected
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.reservations)
     @rule(data=st.data())
     def renew(self, data: st.DataObject) -> None:
-        query, reservation = data.draw(st.sampled_from(self.held))
+        query, reservation = data.draw(st.sampled_from(self.reservations))
         expected = self.reference.renew(query, reservation.attempt)
         assert self.world.ledger.renew(reservation) == expected
 
@@ -256,8 +256,8 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         type(self).calls += 1
         with self.world.database.read() as connection:
-            found = connection.execute(_CHARGED, {"dataset": self.dataset.id}).all()
-        charged = {row.analyst_id: row.charged_eps_n for row in found}
+            rows = connection.execute(_CHARGED, {"dataset": self.dataset.id}).all()
+        charged = {row.analyst_id: row.charged_eps_n for row in rows}
         expected = {
             analyst.id: self.reference.charged(name) * NANO
             for name, analyst in self.scene.analysts.items()
@@ -271,9 +271,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 class FewKeys(LedgerMachine):
-    """Attempts follow one another at the same few keys, where one in six examples goes wrong.
+    """Repeats attempts at few keys, so that one in six examples reveals a bug of attempts.
 
-    Among all calls those that show a bug of attempts may not come in hundreds of examples.
+    With all kinds of calls, hundreds of examples may not contain such a sequence.
     """
 
     reserve_and_die = change_limit = restart = None
@@ -290,18 +290,18 @@ _CHARGED = select(budget_account.c.analyst_id, budget_account.c.charged_eps_n).w
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """A folder that takes no disk, where there is one: calls are meant to be many."""
+    """A folder in memory if the system has one, so that calls are fast."""
     shared = Path("/dev/shm")
     with TemporaryDirectory(dir=shared if shared.is_dir() else None) as name:
         yield Path(name)
 
 
 def copies(world: World, url: str, memory: Path) -> Callable[[], Scene]:
-    """A new scene each time: on SQLite in a file of its own, else in the one database there is."""
+    """A new scene for each example: in its own file on SQLite, else in the shared database."""
     if not world.database.embedded:
         return lambda: Scene.of(world)
     scene, numbers = Scene.of(world), count()
-    world.database.close()  # all of it is in the file now
+    world.database.close()  # The file now has all changes.
     file = url.removeprefix("sqlite:///")
 
     def copied() -> Scene:
@@ -319,7 +319,7 @@ def run(
     *phases: Phase,
     of: type[LedgerMachine] = LedgerMachine,
 ) -> int:
-    """Try so many sequences of calls; how many calls that were."""
+    """Run that many examples; return the number of their calls."""
 
     class Machine(of):  # type: ignore[misc, valid-type]
         pass
@@ -362,7 +362,7 @@ def test_a_seeded_bug_disagrees(
 
     def seeded_scene() -> Scene:
         scene = fresh()
-        monkeypatch.undo()  # one bug at a time, once
+        monkeypatch.undo()  # seed once, not on top of itself
         seed(scene.world, monkeypatch)
         return scene
 

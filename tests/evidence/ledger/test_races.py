@@ -1,4 +1,4 @@
-"""Many at once, in threads and in processes: exactly the room there is, never one more."""
+"""Concurrent requests in threads and processes use exactly the remaining budget, never more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Outcome = Reservation | Replay | Exception
 def at_once(
     reserve: Callable[[Reserve], Reservation | Replay | None], requests: Iterable[Reserve]
 ) -> list[Outcome | None]:
-    """The outcome of every request, from 32 threads that start together."""
+    """Returns the outcome of every request, sent by 32 threads that start together."""
     start = threading.Barrier(32)
 
     def run(mine: list[Reserve]) -> list[Outcome | None]:
@@ -67,7 +67,7 @@ def test_two_hundred_at_once_for_room_of_ten(world: World) -> None:
 
 
 class WrongLedger:
-    """The oldest bug: it reads, checks, then writes."""
+    """The classic bug: it reads, checks, then writes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -89,7 +89,7 @@ class WrongLedger:
 
 
 def test_a_ledger_that_reads_then_writes_is_caught(world: World) -> None:
-    """A scheduler may run the threads in turn, so it is tried again: 20 times miss no race."""
+    """A scheduler may run the threads one by one, so the test makes up to 20 tries."""
     wrong = WrongLedger(world.database)
 
     def granted() -> int:
@@ -114,11 +114,11 @@ def test_the_cap_holds_for_all_analysts_together(world: World) -> None:
 def test_one_key_at_once_is_one_charge_and_one_answer(world: World) -> None:
     dataset, analyst = world.ready(loss(1))
 
-    def ask(asked: Reserve) -> Replay:
-        """As a client does: 409s are retried."""
+    def ask(reserve: Reserve) -> Replay:
+        """Reserve like a client, with retries after 409."""
         while True:
             try:
-                outcome = world.ledger.reserve(asked)
+                outcome = world.ledger.reserve(reserve)
             except StillRunning:
                 continue
             if isinstance(outcome, Replay):
@@ -150,12 +150,12 @@ def test_a_lapsed_query_is_taken_over_once(world: World) -> None:
 def test_settle_and_release_exclude_each_other(world: World) -> None:
     dataset, analyst = world.ready(loss(5))
     for _ in range(20):
-        held = world.ledger.reserve(request(dataset, analyst))
-        assert isinstance(held, Reservation)
+        reservation = world.ledger.reserve(request(dataset, analyst))
+        assert isinstance(reservation, Reservation)
         with ThreadPoolExecutor(2) as threads:
-            settle = partial(world.ledger.settle, held, status=201, body=b"x", release_us=0)
+            settle = partial(world.ledger.settle, reservation, status=201, body=b"x", release_us=0)
             settled = threads.submit(patiently, settle)
-            released = threads.submit(patiently, partial(world.ledger.release, held))
+            released = threads.submit(patiently, partial(world.ledger.release, reservation))
         assert settled.result() != released.result()
     check_invariants(world.database)
 

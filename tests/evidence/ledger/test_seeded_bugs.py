@@ -29,11 +29,11 @@ Suite = Callable[[World, pytest.MonkeyPatch], None]
 
 
 def exactly_the_room(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 at once for room of ten (``test_races``), twice: once could be luck."""
+    """200 concurrent requests for a budget of ten, as in ``test_races``, twice against chance."""
     for _ in range(2):
         dataset, analyst = world.ready(loss(1))
-        asked = [request(dataset, analyst) for _ in range(200)]
-        assert test_races.count_granted(world.ledger.reserve, asked) == 10
+        requests = [request(dataset, analyst) for _ in range(200)]
+        assert test_races.count_granted(world.ledger.reserve, requests) == 10
 
 
 def one_holder(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
 
 @pytest.fixture
 def database(empty_url: str, tmp_path: Path) -> Iterator[Database]:
-    """A database of its own: some seeds spoil the schema."""
+    """A database for one test, because some seeds change the schema."""
     database = Database.open(empty_url, tmp_path)
     yield database
     database.close()
@@ -164,7 +164,7 @@ class TestLockOrder:
         analysts = [world.analyst() for _ in range(4)]
         for analyst in analysts:
             world.grant(dataset, analyst, loss(1000))
-        found: list[int] = []
+        deadlocks: list[int] = []
         together = threading.Barrier(len(locks))
 
         def process(lock: Each, order: int) -> None:
@@ -179,15 +179,15 @@ class TestLockOrder:
                         with connection.begin():
                             charging.reserve_all(connection, requests, 60_000_000)
                     except psycopg.errors.DeadlockDetected:
-                        found.append(1)
+                        deadlocks.append(1)
 
         with ThreadPoolExecutor(len(locks)) as threads:
             orders = (1, -1) * len(locks)
             list(threads.map(process, locks, orders))
-        return len(found)
+        return len(deadlocks)
 
     def deadlocks_sometime(self, world: World, *locks: Each) -> bool:
-        """A busy machine lets processes run one after the other: they are given time to meet."""
+        """A busy machine may run the processes one by one, so this makes up to 20 tries."""
         return any(self.deadlocks(world, *locks) for _ in range(20))
 
     def test_one_order_never_deadlocks(self, world: World) -> None:

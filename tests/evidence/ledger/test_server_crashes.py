@@ -1,4 +1,4 @@
-"""The PostgreSQL server dies without a word, and a connection dies while COMMIT is under way."""
+"""The PostgreSQL server crashes, and a connection is lost during COMMIT."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_server_is_stopped_at_once(server: Server, tmp_path: Path) -> None:
 
 
 class TestSwallowedCommit:
-    """COMMIT reaches the server and its reply never comes back."""
+    """COMMIT reaches the server, but its reply is lost."""
 
     @pytest.fixture
     def proxy(self, url: str) -> Iterator[SwallowingProxy]:
@@ -59,7 +59,7 @@ class TestSwallowedCommit:
         """A ledger whose connections go through the proxy."""
         through = make_url(url).set(host="127.0.0.1", port=proxy.port)
         database = Database.open(through.render_as_string(hide_password=False), tmp_path)
-        database.now_us()  # connects, which has a commit of its own
+        database.now_us()  # Connect first: that commits, too.
         yield BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
         database.close()
 
@@ -67,15 +67,15 @@ class TestSwallowedCommit:
         self, world: World, ledger: BlockingLedger, proxy: SwallowingProxy
     ) -> None:
         dataset, analyst = world.ready(loss(1))
-        asked = request(dataset, analyst, key="k")
+        query = request(dataset, analyst, key="k")
         proxy.arm()
         with pytest.raises(CommitUnknown):
-            ledger.reserve(asked)
+            ledger.reserve(query)
         assert proxy.swallowed == 1
         with pytest.raises(StillRunning):
-            ledger.reserve(asked)
+            ledger.reserve(query)
         world.lapse()
-        again = ledger.reserve(asked)
+        again = ledger.reserve(query)
         assert isinstance(again, Reservation)
         assert again.attempt == 2
         assert world.charged(dataset, analyst)[0] == loss("0.1")
@@ -85,10 +85,10 @@ class TestSwallowedCommit:
         self, world: World, ledger: BlockingLedger, proxy: SwallowingProxy
     ) -> None:
         dataset, analyst = world.ready(loss(1))
-        held = ledger.reserve(request(dataset, analyst, key="k"))
-        assert isinstance(held, Reservation)
+        reservation = ledger.reserve(request(dataset, analyst, key="k"))
+        assert isinstance(reservation, Reservation)
         proxy.arm()
-        assert ledger.settle(held, status=201, body=b"x", release_us=0)
+        assert ledger.settle(reservation, status=201, body=b"x", release_us=0)
         assert proxy.swallowed == 1
-        assert not ledger.settle(held, status=201, body=b"y", release_us=0)
+        assert not ledger.settle(reservation, status=201, body=b"y", release_us=0)
         check_invariants(world.database)

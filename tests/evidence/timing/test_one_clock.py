@@ -133,7 +133,7 @@ def _conflicts_end_early(patch: Patch) -> None:
     patch.setattr(
         Answering,
         "_replayed",
-        lambda _, found: answering.replayed(found.query_id, found.status, found.body),
+        lambda _, reply: answering.replayed(reply.query_id, reply.status, reply.body),
     )
 
 

@@ -44,8 +44,8 @@ def test_state_and_share(allowance: str, spent: str, share: int, state: str) -> 
 
 
 def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:
-    found = habit([point("top_k", 3, "1"), point("tree", 1, "1")], PrivacyLoss.parse("1.9"))
-    assert (found.epsilon, found.answers, found.measured) == ("0.5", 3, True)
+    typical = habit([point("top_k", 3, "1"), point("tree", 1, "1")], PrivacyLoss.parse("1.9"))
+    assert (typical.epsilon, typical.answers, typical.measured) == ("0.5", 3, True)
     first = habit([], PrivacyLoss.parse("1"))
     assert (first.epsilon, first.answers, first.measured) == ("0.1", 10, False)
 

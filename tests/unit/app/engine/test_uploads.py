@@ -230,9 +230,9 @@ def test_what_ends_one_process_after_the_other_is_given_up(
 ) -> None:
     name = people.dataset("olga", records=None)
     left_by_a_dead_process(people, name, attempts=upload_recovery.MAX_ATTEMPTS)
-    shown = people("olga", "GET", f"/v1/datasets/{name}").json()
-    assert (shown["status"], leftovers(people.settings)) == ("refused", [])
-    assert shown["upload"]["errors"][0]["type"] == "interrupted"
+    dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert (dataset["status"], leftovers(people.settings)) == ("refused", [])
+    assert dataset["upload"]["errors"][0]["type"] == "interrupted"
 
 
 def test_what_could_not_be_deleted_is_deleted_later(

@@ -30,7 +30,7 @@ class Checked:
         routes = router(prefix="/v1")
 
         @routes.post("/asked", dependencies=[allow("owner", "analyst")])
-        async def asked(http: Request, thing: Thing) -> Response:
+        async def endpoint(http: Request, thing: Thing) -> Response:
             if thing.name == "boom":
                 raise RuntimeError("secret record")
             if thing.name == "none":
@@ -62,9 +62,9 @@ class Checked:
     ) -> tuple[int, dict[str, str], str]:
         headers = sent.pop("headers", {}) | ({"Authorization": f"Bearer {key}"} if key else {})
         reply = self.client.post("/v1/asked", headers=headers, **sent)
-        told = dict(reply.headers)
-        request_id = told.pop("x-request-id")
-        return reply.status_code, told, reply.text.replace(request_id, "")
+        reply_headers = dict(reply.headers)
+        request_id = reply_headers.pop("x-request-id")
+        return reply.status_code, reply_headers, reply.text.replace(request_id, "")
 
 
 @pytest.mark.parametrize(
@@ -91,17 +91,17 @@ def test_the_lane_and_the_route_reply_alike(sent: dict[str, Any]) -> None:
 
 
 def test_what_is_sent_again_is_read_once_for_each_sender() -> None:
-    asked = Checked(fast_lane=True)
+    route = Checked(fast_lane=True)
     body = json.dumps(GOOD).encode()
     sent = {"content": body, "headers": {"Content-Type": "application/json"}}
-    assert [asked(**sent)[2] for _ in range(3)] == ["olga a"] * 3
-    assert asked.validated == [body]
-    assert asked("analyst-key", **sent)[2] == "ana a"
-    assert asked.validated == [body] * 2
+    assert [route(**sent)[2] for _ in range(3)] == ["olga a"] * 3
+    assert route.validated == [body]
+    assert route("analyst-key", **sent)[2] == "ana a"
+    assert route.validated == [body] * 2
     wrong = json.dumps({**GOOD, "more": 1}).encode()
     for _ in range(2):
-        assert asked(content=wrong, headers={"Content-Type": "application/json"})[0] == 422
-    assert asked.validated == [body] * 2 + [wrong] * 2
+        assert route(content=wrong, headers={"Content-Type": "application/json"})[0] == 422
+    assert route.validated == [body] * 2 + [wrong] * 2
 
 
 def test_a_route_that_takes_more_than_request_and_body_is_refused() -> None:

@@ -119,7 +119,7 @@ def test_delta_is_that_of_the_definition(
 ) -> None:
     """In any order of t, with levels kept or not, before and after candidates are taken."""
     values, deltas, cap = case
-    kept, pareto_sensitivity.CACHE_BYTES = pareto_sensitivity.CACHE_BYTES, 1 << 26 if keep else 64
+    limit, pareto_sensitivity.CACHE_BYTES = pareto_sensitivity.CACHE_BYTES, 1 << 26 if keep else 64
     try:
         delta = measured(values, deltas, cap, horizon)
         while True:
@@ -145,7 +145,7 @@ def test_delta_is_that_of_the_definition(
             values = np.delete(values, place, axis=1)
             deltas = [rows[:place] + rows[place + 1 :] for rows in deltas]
     finally:
-        pareto_sensitivity.CACHE_BYTES = kept
+        pareto_sensitivity.CACHE_BYTES = limit
 
 
 NODES = [Term(UTILITIES["degree"]), Term(UTILITIES["egocentric_density"])]

@@ -158,8 +158,8 @@ def test_one_entry_point_serves_every_mode() -> None:
     delta = Sequences([[6, 10, 12], [3, 3, 12]], cap=12)
     grid = Grid(bits=0, cap=12, horizon=3, largest=40)
     measured = Measurement(np.array([13, -8]), delta)
-    found = {mode: scores(measured, grid, mode, 4, -1).tolist() for mode in Sensitivity}
-    assert found == {
+    actual = {mode: scores(measured, grid, mode, 4, -1).tolist() for mode in Sensitivity}
+    assert actual == {
         Sensitivity.GLOBAL: [16 * 13 // 12, 16 * -8 // 12],
         Sensitivity.LOCAL: [27, -(2 * 16 + 3)],
         Sensitivity.FLATTENED: [27, -(16 + 4)],
