@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from app.cli.failures import fail
 from app.config.settings import Settings
+from app.service import wings
 from app.service.store import opened_shared
-
-if TYPE_CHECKING:
-    from app.cluster.roles import Certificates
-
-MISSING = "a cluster needs more packages: pip install --require-hashes -r requirements-cluster.lock"
 
 
 def scheduler(
@@ -25,9 +21,7 @@ def scheduler(
     certificates = _certificates(Settings())
     if certificates is None and host not in ("127.0.0.1", "::1", "localhost"):
         fail("without certificates a scheduler listens on this machine alone")
-    from app.cluster.processes import run_scheduler
-
-    run_scheduler(host, port, certificates)
+    wings.cluster("processes").run_scheduler(host, port, certificates)
 
 
 def worker(
@@ -47,13 +41,11 @@ def worker(
     if settings.cluster is None:
         fail("PURSE_CLUSTER says which scheduler to work for")
     certificates = _certificates(settings)
-    from app.cluster.processes import run_worker
-
     folder = data or settings.data
     if not folder.is_dir():
         fail(f"the data folder {folder} is not there")
     with opened_shared(settings, folder.absolute()) as shared:
-        run_worker(
+        wings.cluster("processes").run_worker(
             settings.cluster, shared, threads or settings.kernel_threads(), host, certificates
         )
 
@@ -62,22 +54,16 @@ def certificates(
     folder: Annotated[Path, typer.Argument(help="Where they are written; not there before.")],
 ) -> None:
     """Make an authority, and a certificate and a key for scheduler, workers and service."""
-    from app.cluster.certificates import make_certificates
-
     try:
-        make_certificates(folder)
+        wings.cluster("certificates").make_certificates(folder)
     except FileExistsError:
         fail(f"there are certificates in {folder} already")
     except OSError as error:
         fail(f"the folder {folder} cannot be used: {error.strerror}")
 
 
-def _certificates(settings: Settings) -> Certificates | None:
-    try:
-        from app.cluster.roles import Certificates
-    except ImportError:
-        fail(MISSING)
-    return Certificates.of(settings.cluster_files())
+def _certificates(settings: Settings) -> Any:
+    return wings.cluster("roles").Certificates.of(settings.cluster_files())
 
 
 COMMANDS = (scheduler, worker, certificates)

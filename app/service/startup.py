@@ -18,6 +18,7 @@ from app.engine.execution import Execution
 from app.engine.places import Places
 from app.engine.uploads import Uploads
 from app.identity.tokens import Tokens
+from app.service import wings
 from app.service.heads import alarmed, watched
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
@@ -110,26 +111,22 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
 
 @contextmanager
 def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor], Executor]]:
-    """What adds the cluster to threads, where there is one; only then is its library loaded."""
+    """Adds the cluster to threads, if the settings name one; only then its library is loaded."""
     if settings.cluster is None:
         yield lambda threads: threads
         return
-    from app.cluster.executor import ClusterExecutor
-    from app.cluster.roles import Certificates
-    from storage.cluster.scratch import Scratch
-
-    certificates = Certificates.of(settings.cluster_files())
+    certificates = wings.cluster("roles").Certificates.of(settings.cluster_files())
     with ExitStack() as closing:
 
-        def elsewhere(threads: Executor) -> Executor:
-            made = ClusterExecutor(
+        def on_cluster(threads: Executor) -> Executor:
+            executor: Executor = wings.cluster("executor").ClusterExecutor(
                 threads,
                 settings.cluster or "",
                 None if certificates is None else certificates.security(),
-                Scratch(shared),
+                wings.scratch(shared),
                 settings.cluster_from,
             )
-            closing.callback(made.close)
-            return made
+            closing.callback(executor.close)  # type: ignore[attr-defined]  # of its class alone
+            return executor
 
-        yield elsewhere
+        yield on_cluster

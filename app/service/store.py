@@ -1,24 +1,16 @@
-"""The store of prepared records that an operator named, if any; only then is its library loaded."""
+"""The store of prepared records, if the settings name one; only then its library is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from app.config.settings import Settings
+from app.service import wings
 from storage.files.shared import MountedFolder, Shared
 from storage.records.data_folder import Files
-
-if TYPE_CHECKING:
-    from storage.s3.cache import CachedStore
-    from storage.s3.objects import ObjectStore
-
-MISSING = (
-    "a store of prepared records needs more packages:"
-    " pip install --require-hashes -r requirements-cluster.lock"
-)
 
 
 @contextmanager
@@ -28,10 +20,8 @@ def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
         yield Files(root)
         return
     with _cached(settings, root) as store:
-        from storage.s3.remote import RemoteFiles
-
         store.watch()
-        yield RemoteFiles(root, store)
+        yield wings.store("remote").RemoteFiles(root, store)
 
 
 @contextmanager
@@ -44,14 +34,10 @@ def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
         yield store
 
 
-def named_store(settings: Settings) -> ObjectStore:
-    """The store that ``PURSE_STORE`` names; nothing is asked of it."""
-    try:
-        from storage.s3.objects import ObjectStore
-    except ImportError:
-        raise SystemExit(MISSING) from None
+def named_store(settings: Settings) -> Any:
+    """The store that ``PURSE_STORE`` names, without a request to it."""
     key, secret = settings.store_key, settings.store_secret
-    return ObjectStore(
+    return wings.store("objects").ObjectStore(
         settings.store or "",
         endpoint=settings.store_endpoint,
         key=None if key is None else key.get_secret_value(),
@@ -60,11 +46,9 @@ def named_store(settings: Settings) -> ObjectStore:
 
 
 @contextmanager
-def _cached(settings: Settings, root: Path) -> Iterator[CachedStore]:
+def _cached(settings: Settings, root: Path) -> Iterator[Any]:
     named = named_store(settings)
-    from storage.s3.cache import CachedStore
-
-    store = CachedStore(named, root, settings.store_cache)
+    store = wings.store("cache").CachedStore(named, root, settings.store_cache)
     store.start()
     try:
         yield store

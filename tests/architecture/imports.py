@@ -81,7 +81,15 @@ RULES = (
     Rule(
         # Amounts are as pure as queries: pydantic and accounting, nothing else.
         "app.queries",
-        frozenset({"app.queries", "app.contract.amounts", "mechanisms", "accounting"}),
+        frozenset(
+            {
+                "app.queries",
+                "app.contract.amounts",
+                "app.contract.datasets",
+                "mechanisms",
+                "accounting",
+            }
+        ),
         frozenset({"pydantic", "annotated_types"}),
         SQL_MODULES | IMPURE,
     ),

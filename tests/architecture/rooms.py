@@ -63,7 +63,9 @@ APP = {
     "dashboard": DOOR,
     "cluster": "config storage.cluster storage.files mechanisms.model",
     "demo": "",
-    "service": f"config contract telemetry queries engine identity usecases http {STORES}",
+    # Start-up makes the randomness and the executor, and the warm-up prepares made-up records.
+    "service": f"config contract telemetry queries engine identity usecases http {STORES} "
+    "mechanisms.model mechanisms.noise mechanisms.kernels",
     "main": "service http routes dashboard usecases telemetry config",
     "cli": "main demo service usecases contract config",
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.drawing import pictures, within
-from tests.architecture.exceptions import EXCEPTIONS
 from tests.architecture.imports import ROOT, imported
 from tests.architecture.rooms import (
     TABLE,
@@ -35,17 +34,14 @@ def test_every_module_is_in_a_room_of_the_table() -> None:
     assert rooms - {"app", "storage", "mechanisms"} == set(TABLE)
 
 
-def test_every_arrow_is_in_the_table_or_is_a_listed_exception() -> None:
-    breaches = {(arrow.path, arrow.target) for arrow in all_arrows() if not arrow.allowed}
-    assert breaches - EXCEPTIONS == set(), "imports that the table does not have"
-    assert EXCEPTIONS - breaches == set(), "exceptions that nothing needs any more"
+def test_every_arrow_is_in_the_table() -> None:
+    assert {(arrow.path, arrow.target) for arrow in all_arrows() if not arrow.allowed} == set()
 
 
 def test_rooms_form_no_cycle() -> None:
     graph: dict[str, set[str]] = defaultdict(set)
     for arrow in all_arrows():
-        if (arrow.path, arrow.target) not in EXCEPTIONS:
-            graph[arrow.room].add(arrow.target)
+        graph[arrow.room].add(arrow.target)
     assert cycles(graph) == []
 
 
