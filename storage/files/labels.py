@@ -7,6 +7,7 @@ as they are, texts as UTF-8 bytes with offsets. Names keep the type of their reg
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -44,8 +45,8 @@ class NodeNumbers:
 class _Labels(Sequence[Label]):
     """A sequence of labels that are read one by one."""
 
-    def _label(self, node: int) -> Label:
-        raise NotImplementedError
+    @abstractmethod
+    def _label(self, node: int) -> Label: ...
 
     @overload
     def __getitem__(self, index: int) -> Label: ...

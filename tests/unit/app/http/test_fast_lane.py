@@ -109,19 +109,23 @@ def test_a_route_that_takes_more_than_request_and_body_is_refused() -> None:
 
     @routes.post("/more", dependencies=[allow("owner")])
     async def more(http: Request, thing: Thing, n: int = 0) -> Response:
-        raise NotImplementedError
+        del http, thing, n
+        return Response()
 
     @routes.post("/less", dependencies=[allow("owner")])
     async def less(http: Request, n: int) -> Response:
-        raise NotImplementedError
+        del http, n
+        return Response()
 
     @routes.post("/open", dependencies=[anyone])
     async def public(http: Request, thing: Thing) -> Response:
-        raise NotImplementedError
+        del http, thing
+        return Response()
 
     @routes.post("/dependent", dependencies=[allow("owner"), Depends(lambda: None)])
     async def dependent(http: Request, thing: Thing) -> Response:
-        raise NotImplementedError
+        del http, thing
+        return Response()
 
     assert len(routes.routes) == 4
     for route in routes.routes:
