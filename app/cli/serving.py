@@ -39,8 +39,13 @@ def serve(
 
     from app.main import create_app
 
-    given: dict[str, Any] = {"host": host, "port": port, "data": data, "memory_limit": memory_limit}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "data": data,
+        "memory_limit": memory_limit,
+    }
+    settings = Settings(**{name: value for name, value in options.items() if value is not None})
     try:
         make_data_folder(settings)
     except OutOfReach as error:

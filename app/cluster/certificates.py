@@ -68,7 +68,7 @@ def _certificate(
         encipher_only=False,
         decipher_only=False,
     )
-    made = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -84,7 +84,7 @@ def _certificate(
         )
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )
-    return made.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return certificate.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -144,9 +144,9 @@ class ClusterExecutor(Executor):
 
     def _connected(self) -> Client:
         """The connection, made anew when it was lost. Raises: ClusterFailed."""
-        asked = time.monotonic()
+        requested = time.monotonic()
         with self._lock:
-            if self._failed is not None and self._failed > asked:
+            if self._failed is not None and self._failed > requested:
                 raise ClusterFailed("the scheduler cannot be reached")
             client, self._client = self._client, None
             if client is not None and client.status != "running":

@@ -44,8 +44,8 @@ class Jobs:
     def close_over(self) -> None:
         """Close jobs that are over: a disk gives room back when nobody maps a file."""
         with self._lock:
-            for known in [known for known in self._open if self._scratch.is_over(known)]:
-                del self._open[known]
+            for name in [name for name in self._open if self._scratch.is_over(name)]:
+                del self._open[name]
 
 
 _jobs: list[Jobs] = []

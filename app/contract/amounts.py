@@ -118,10 +118,10 @@ class AsLoss:
         read = core_schema.no_info_after_validator_function(
             loss, handler.generate_schema(self.fields)
         )
-        made = core_schema.is_instance_schema(PrivacyLoss)
+        instance = core_schema.is_instance_schema(PrivacyLoss)
         return core_schema.json_or_python_schema(
             json_schema=read,
-            python_schema=core_schema.union_schema([made, read]),
+            python_schema=core_schema.union_schema([instance, read]),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 PrivacyLoss.as_dict,
                 return_schema=core_schema.dict_schema(

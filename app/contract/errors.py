@@ -122,5 +122,5 @@ def _safe(part: object) -> str | int:
     if isinstance(part, int):
         return part
     text = str(part)
-    shown = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else "?" for c in text[:40])
-    return shown if len(text) <= 40 else shown + "..."
+    escaped = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else "?" for c in text[:40])
+    return escaped if len(text) <= 40 else escaped + "..."

@@ -406,9 +406,9 @@ def documented(kinds: Iterable[ProblemType]) -> dict[int | str, dict[str, Any]]:
     """OpenAPI responses of these problems, one a status."""
     by_status: dict[int | str, list[ProblemType]] = {}
     for kind in kinds:
-        known = by_status.setdefault(kind.status, [])
-        if kind not in known:
-            known.append(kind)
+        listed = by_status.setdefault(kind.status, [])
+        if kind not in listed:
+            listed.append(kind)
     return {
         status: {
             "description": ", ".join(f"`{kind.slug}`" for kind in kinds_of_status),

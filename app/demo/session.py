@@ -25,8 +25,8 @@ def people(talk: Transcript) -> None:
     talk.say("The admin makes an owner and an analyst; each key is shown once")
     for name, role in (("olympe", "owner"), ("ada", "analyst")):
         user = {"name": name, "roles": [role]}
-        made = talk.send("ADMIN", "POST", "/v1/users", user, expect=201)
-        talk.know(role.upper(), made["key"])
+        reply = talk.send("ADMIN", "POST", "/v1/users", user, expect=201)
+        talk.know(role.upper(), reply["key"])
 
 
 def small_graph(talk: Transcript, folder: Path) -> None:
@@ -71,8 +71,8 @@ def large_graph(talk: Transcript, folder: Path) -> None:
     answer = ask(talk, query)
     seconds = time.monotonic() - started
     best = sorted(graph, key=lambda node: -graph.degree[node])[:10]
-    found = len(set(best) & set(answer["answer"]["selected"]))
-    print(f"\n{found} of the 10 are among the 10 nodes with most neighbours; {seconds:.2f} s")
+    hits = len(set(best) & set(answer["answer"]["selected"]))
+    print(f"\n{hits} of the 10 are among the 10 nodes with most neighbours; {seconds:.2f} s")
 
 
 def top_k(dataset: str, *, k: int, epsilon: str) -> dict[str, Any]:

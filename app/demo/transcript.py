@@ -55,8 +55,10 @@ class Transcript:
         """Send a JSON request as ``who``; the JSON of the reply."""
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         sent = {"Content-Type": "application/json"} if content else {}
-        shown = [] if content is None else ["-d", self._as_argument(content)]
-        return self._exchange(who, method, path, content, sent | dict(headers or {}), shown, expect)
+        arguments = [] if content is None else ["-d", self._as_argument(content)]
+        return self._exchange(
+            who, method, path, content, sent | dict(headers or {}), arguments, expect
+        )
 
     def upload(
         self,
@@ -69,8 +71,8 @@ class Transcript:
     ) -> Any:
         """PUT a file as ``who``, from disk; the JSON of the reply."""
         content = file.read_bytes()
-        shown = ["--data-binary", f"@{file.name}"]
-        return self._exchange(who, "PUT", path, content, dict(headers), shown, expect)
+        arguments = ["--data-binary", f"@{file.name}"]
+        return self._exchange(who, "PUT", path, content, dict(headers), arguments, expect)
 
     def _exchange(
         self,
@@ -79,18 +81,18 @@ class Transcript:
         path: str,
         content: bytes | None,
         headers: dict[str, str],
-        shown: list[str],
+        arguments: list[str],
         expect: int | tuple[int, ...],
     ) -> Any:
         curl = ["curl", "-sS"] + (["-X", method] if method != "GET" else [])
         words = [*curl, self._url + path]
         for name, value in headers.items():
             words += ["-H", f"{name}: {value}"]
-        line = shlex.join([*words, *shown])
+        line = shlex.join([*words, *arguments])
         print(f'\n$ {line} -H "Authorization: Bearer ${who}"', flush=True)
         authorization = {"Authorization": f"Bearer {self._keys[who]}"}
         reply = self._client.request(method, path, content=content, headers=headers | authorization)
-        print(f"{reply.status_code} {self._shown(reply)}", flush=True)
+        print(f"{reply.status_code} {self._masked(reply)}", flush=True)
         expected = (expect,) if isinstance(expect, int) else expect
         if reply.status_code not in expected:
             raise Unexpected(f"{method} {path}: {reply.status_code}, expected {expect}")
@@ -106,7 +108,7 @@ class Transcript:
         print(f"\n{name}: {text[:SHOWN_OF_BODY]} …")
         return f"@{name}"
 
-    def _shown(self, reply: httpx.Response) -> str:
+    def _masked(self, reply: httpx.Response) -> str:
         text = reply.text
         for who, key in self._keys.items():
             text = text.replace(key, f"${who}")

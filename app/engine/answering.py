@@ -116,32 +116,36 @@ class Answering:
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
-        asked = await inline_if_embedded(
+        looked_up = await inline_if_embedded(
             self._database, self._lookup.look_up, request.dataset, analyst, key, body_hash
         )
-        if isinstance(asked, Replay):
-            return self._replayed(asked)
-        if asked.public is None:
-            raise NoRecords(asked.name)  # the node list is still to come
-        priced = request.priced(asked.public)
-        if not asked.version:
-            raise NoRecords(asked.name)
+        if isinstance(looked_up, Replay):
+            return self._replayed(looked_up)
+        if looked_up.public is None:
+            raise NoRecords(looked_up.name)  # the node list is still to come
+        priced = request.priced(looked_up.public)
+        if not looked_up.version:
+            raise NoRecords(looked_up.name)
 
         admit()
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
-            refusal = asked.refusal(request.loss)
+            refusal = looked_up.refusal(request.loss)
             if refusal is not None:
                 raise refusal
-            if asked.names is not None and not asked.names.at_hand and request.query.names_nodes():
-                await self._fetch(asked.names)
+            if (
+                looked_up.names is not None
+                and not looked_up.names.at_hand
+                and request.query.names_nodes()
+            ):
+                await self._fetch(looked_up.names)
             outcome = await self._ledger.reserve(
                 Reserve(
                     query_id=uuid7(),
                     analyst_id=analyst.id,
-                    dataset_id=asked.id,
-                    version=asked.version,
+                    dataset_id=looked_up.id,
+                    version=looked_up.version,
                     key=key,
                     body_hash=body_hash,
                     charge=request.loss,
@@ -158,7 +162,7 @@ class Answering:
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
-        under_way.task = asyncio.create_task(self._finish(under_way, request, asked.id, priced))
+        under_way.task = asyncio.create_task(self._finish(under_way, request, looked_up.id, priced))
         return await self._reply_within(under_way, request, wait)
 
     async def _fetch(self, names: DistantLabels) -> None:
@@ -178,10 +182,10 @@ class Answering:
         """The row as it may be shown: what was stored late for its instant waits for the next."""
         return row.as_running() if row.id in self._under_way and row.is_settled else row
 
-    def _replayed(self, found: Replay) -> Reply:
-        if found.query_id in self._under_way:
-            raise StillRunning(found.query_id)
-        return replayed(found.query_id, found.status, found.body)
+    def _replayed(self, replay: Replay) -> Reply:
+        if replay.query_id in self._under_way:
+            raise StillRunning(replay.query_id)
+        return replayed(replay.query_id, replay.status, replay.body)
 
     async def cancel(self, query_id: UUID) -> None:
         """Give the charge back if the query has not begun; TooLate otherwise."""
@@ -285,9 +289,9 @@ class Answering:
             late = time.monotonic() - under_way.started
             if late > after:
                 after = next_instant(late, self._interval)
-            left = under_way.started + after - time.monotonic()
-            if left > 0:
-                await asyncio.sleep(left)
+            remaining = under_way.started + after - time.monotonic()
+            if remaining > 0:
+                await asyncio.sleep(remaining)
             if isinstance(settled, Exception):
                 raise settled
             if not settled:
@@ -325,8 +329,8 @@ class Answering:
         works on in its place, and what it finds is thrown away.
         """
         job = self._execution.job(self._compute, *work)
-        left = begun + self._limit - time.monotonic()
-        await asyncio.wait([job], timeout=max(0.0, left))
+        remaining = begun + self._limit - time.monotonic()
+        await asyncio.wait([job], timeout=max(0.0, remaining))
         if not job.done():
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
             job.add_done_callback(lambda _: self._places.leave(begun))
@@ -339,11 +343,11 @@ class Answering:
         """Renew every lease each third of it, so that nobody else runs a query that is at work."""
         while True:
             await asyncio.sleep(self._lease / 3)
-            held = [under_way.reservation for under_way in self._under_way.values()]
+            reservations = [under_way.reservation for under_way in self._under_way.values()]
             # A renewal that fails is tried again; a lease that was lost shows when it settles.
             with suppress(StorageError):
-                if held:
-                    await self._ledger.renew(*held)
+                if reservations:
+                    await self._ledger.renew(*reservations)
 
     async def _winner(self, query_id: UUID) -> Reply:
         """The stored reply of another attempt, once it may be seen."""

@@ -25,11 +25,11 @@ def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> N
         app.add_middleware(FastLane, route=fast_lane)
     app.add_middleware(Observed, metrics=metrics)
     for kind in (*problems.PROBLEMS, RequestValidationError):
-        app.add_exception_handler(kind, _known)
+        app.add_exception_handler(kind, _listed_problem)
     app.add_exception_handler(HTTPException, _by_status)
 
 
-async def _known(request: Request, error: Exception) -> Response:
+async def _listed_problem(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
     assert reply is not None  # only registered for the types of the table
     return reply

@@ -46,14 +46,14 @@ PROBLEM_SCHEMA: dict[str, Any] = {
 def document(app: FastAPI) -> dict[str, Any]:
     """The document of ``app``, made once."""
     if app.openapi_schema is None:
-        app.openapi_schema = _made(app)
+        app.openapi_schema = _generated(app)
     return app.openapi_schema
 
 
 def routes_of(app: FastAPI) -> list[Route]:
     """Every route of this project that ``app`` serves."""
-    found = (context.original_route for context in iter_route_contexts(app.routes))
-    return [route for route in found if isinstance(route, Route)]
+    originals = (context.original_route for context in iter_route_contexts(app.routes))
+    return [route for route in originals if isinstance(route, Route)]
 
 
 def route_of(app: FastAPI, method: str, path: str) -> Route:
@@ -62,15 +62,15 @@ def route_of(app: FastAPI, method: str, path: str) -> Route:
     return route
 
 
-def _made(app: FastAPI) -> dict[str, Any]:
-    made = get_openapi(
+def _generated(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(
         title=app.title,
         version=app.version,
         openapi_version="3.1.0",
         summary=app.summary,
         routes=app.routes,
     )
-    components = made.setdefault("components", {})
+    components = document.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
     components["securitySchemes"] = {
         "key": {
@@ -84,8 +84,8 @@ def _made(app: FastAPI) -> dict[str, Any]:
         if not route.include_in_schema:
             continue
         for method in route.methods or ():
-            _describe_access(made["paths"][route.path_format][method.lower()], route)
-    return made
+            _describe_access(document["paths"][route.path_format][method.lower()], route)
+    return document
 
 
 def _describe_access(operation: dict[str, Any], route: Route) -> None:

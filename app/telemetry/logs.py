@@ -39,10 +39,10 @@ class JsonLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if record.name.startswith(OWN):
             return record.getMessage()
-        known = record.name.startswith(SPEAKING)
+        own = record.name.startswith(SPEAKING)
         fields = {
             # A message's arguments may be anything, so the others' are left out of their text.
-            "event": record.getMessage() if known else str(record.msg),
+            "event": record.getMessage() if own else str(record.msg),
             "level": record.levelname.lower(),
             "logger": record.name,
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),

@@ -38,7 +38,7 @@ def _upgrade(engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    known = ScriptDirectory.from_config(config)
+    scripts = ScriptDirectory.from_config(config)
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             # Another process may migrate for longer than any other statement may take.
@@ -46,14 +46,14 @@ def _upgrade(engine: Engine) -> None:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)
         current = MigrationContext.configure(connection).get_current_revision()
-        _refuse_newer(current, {script.revision for script in known.walk_revisions()})
-        if current != known.get_current_head():
+        _refuse_newer(current, {script.revision for script in scripts.walk_revisions()})
+        if current != scripts.get_current_head():
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
 
-def _refuse_newer(current: str | None, known: set[str]) -> None:
-    if current is not None and current not in known:
+def _refuse_newer(current: str | None, revisions: set[str]) -> None:
+    if current is not None and current not in revisions:
         raise UnusableDatabase(
             f"the database has schema {current}, which is newer than this version knows; "
             "start the version that wrote it, or a later one"

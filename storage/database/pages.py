@@ -52,6 +52,6 @@ def page_of(
     key: Callable[[Row], tuple[int | str, ...]],
 ) -> Page[T]:
     """A page from ``limit + 1`` selected rows: the extra one only says that more follow."""
-    shown = rows[:limit]
-    following = encode_cursor(*key(shown[-1])) if len(rows) > limit and shown else None
-    return Page([item(row) for row in shown], following)
+    listed = rows[:limit]
+    following = encode_cursor(*key(listed[-1])) if len(rows) > limit and listed else None
+    return Page([item(row) for row in listed], following)

@@ -35,13 +35,13 @@ def snapshot(database: Database) -> Iterator[Connection]:
             yield connection
 
 
-def streamed(connection: Connection, wanted: Select[Any]) -> Iterator[tuple[Any, ...]]:
+def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of a statement as the driver gives them, a few hundred in memory at a time.
 
     Without SQLAlchemy's rows, which take as long as all that is done with them.
     """
     dialect, driver = connection.dialect, driver_of(connection)
-    sql = str(wanted.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+    sql = str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
     # A cursor with a name lives in the server, which sends no more than it is asked for.
     cursor = driver.cursor(token_hex(8)) if dialect.name == "postgresql" else driver.cursor()
     with closing(cursor):

@@ -42,11 +42,11 @@ def sqlite_engine(url: URL) -> Engine:
 
 def check_settings(connection: Connection) -> None:
     """Refuse a file system or build on which the promises of the ledger do not hold."""
-    for pragma, wanted in REQUIRED.items():
-        found = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
-        if found != wanted:
+    for pragma, required in REQUIRED.items():
+        actual = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
+        if actual != required:
             raise UnusableDatabase(
-                f"SQLite answers {pragma} = {found!r} where {wanted!r} is needed; "
+                f"SQLite answers {pragma} = {actual!r} where {required!r} is needed; "
                 "the data folder must lie on a local file system"
             )
 

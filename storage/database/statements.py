@@ -55,20 +55,20 @@ class Hot:
 
     def compiled(self, dialect: Dialect) -> tuple[str, Arguments]:
         """Its text, and what makes the driver's arguments of its values."""
-        known = self._compiled.get(dialect.name)
-        if known is None:
+        cached = self._compiled.get(dialect.name)
+        if cached is None:
             compiled = self._for(dialect).compile(dialect=dialect)  # type: ignore[attr-defined]
             assert isinstance(compiled, SQLCompiler)
             # Numbers that stand in the statement itself are parameters to the compiler.
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
-            known = self._text(compiled), _arguments(constants, compiled.positiontup or ())
+            cached = self._text(compiled), _arguments(constants, compiled.positiontup or ())
             names = [column.name for column in compiled._result_columns]
-            made: Any = namedtuple("Row", names)  # type: ignore[misc]
-            self._make = made._make
-            self._compiled[dialect.name] = known
-        return known
+            statement: Any = namedtuple("Row", names)  # type: ignore[misc]
+            self._make = statement._make
+            self._compiled[dialect.name] = cached
+        return cached
 
     def _for(self, _dialect: Dialect) -> Executable:
         return self._statement
@@ -124,13 +124,13 @@ class Each(Hot):
 
 
 class InsertEach:
-    """The INSERT of many rows into one table. Without ``known``, a row whose key is taken fails.
+    """The INSERT of many rows into one table. Without ``key``, a row whose key is taken fails.
 
-    ``known``: the columns of a key that may be taken; such a row is left out.
+    ``key``: the columns of a key that may be taken; such a row is left out.
     """
 
-    def __init__(self, table: Table, names: Sequence[str], *known: str) -> None:
-        self._table, self._names, self._known = table, tuple(names), known
+    def __init__(self, table: Table, names: Sequence[str], *key: str) -> None:
+        self._table, self._names, self._key = table, tuple(names), key
         self._texts: dict[str, str] = {}
         self._row = f"({', '.join('?' * len(self._names))})"
         self._values = itemgetter(*self._names)
@@ -164,7 +164,7 @@ class InsertEach:
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
         else:
             source = "VALUES ?"
-        conflict = f" ON CONFLICT ({', '.join(self._known)}) DO NOTHING" if self._known else ""
+        conflict = f" ON CONFLICT ({', '.join(self._key)}) DO NOTHING" if self._key else ""
         return f"INSERT INTO {self._table.name} ({', '.join(self._names)}) {source}{conflict}"
 
 

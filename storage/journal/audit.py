@@ -56,11 +56,11 @@ _LINES: Select[Any] = (
 
 def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> Page[AuditRow]:
     """Lines of the trail, newest first."""
-    wanted = _LINES
+    statement = _LINES
     if cursor is not None:
-        wanted = wanted.where(_c.id < decode_cursor(cursor, int)[0])
+        statement = statement.where(_c.id < decode_cursor(cursor, int)[0])
     with database.read() as connection:
-        rows = connection.execute(wanted.order_by(_c.id.desc()).limit(limit + 1)).all()
+        rows = connection.execute(statement.order_by(_c.id.desc()).limit(limit + 1)).all()
     return page_of(rows, limit, _line, lambda row: (row.id,))
 
 

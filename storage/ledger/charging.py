@@ -100,7 +100,7 @@ class _Batch:
         self,
         accounts: Iterable[Any],
         versions: Iterable[Any],
-        known: Iterable[Any],
+        keys: Iterable[Any],
         lease_us: int,
     ) -> None:
         self.accounts: dict[Key, _Charging] = {}
@@ -108,7 +108,7 @@ class _Batch:
             self.accounts.setdefault((row.rank, row.dataset_id, row.analyst_id), _Charging(row))
         self.queries: list[dict[str, Any]] = []
         self._versions = {row.id: row for row in versions}
-        self._known = {tuple(row) for row in known}
+        self._keys = {tuple(row) for row in keys}
         self._lease_us = lease_us
 
     def reserve(self, request: Reserve, query_id: Any) -> Reservation | Refusal | None:
@@ -118,7 +118,7 @@ class _Batch:
         NoRecords when the dataset was withdrawn; NotFound when there is no account.
         """
         key = (request.analyst_id, request.stored_key)
-        if key in self._known:
+        if key in self._keys:
             return None
         own, overall, cap = map(self.accounts.get, _keys(request))
         if own is None or cap is None:
@@ -130,7 +130,7 @@ class _Batch:
         _, version, at_us = self._versions[request.dataset_id]
         if version == 0:
             return NoRecords("the dataset has no records to query")
-        self._known.add(key)
+        self._keys.add(key)
         self.queries.append(self._row(request, version, at_us, query_id))
         cause = Cause(
             EntryKind.CHARGE,
@@ -181,7 +181,7 @@ def reserve_all(
         versions = VERSIONS.of_each(
             driver, dialect, [{"dataset": id} for id in {one.dataset_id for one in requests}]
         )
-        known = KNOWN.of_each(
+        existing = KNOWN.of_each(
             driver,
             dialect,
             [
@@ -190,7 +190,7 @@ def reserve_all(
                 if one.key is not None
             ],
         )
-    batch = _Batch(accounts(), versions(), known(), lease_us)
+    batch = _Batch(accounts(), versions(), existing(), lease_us)
     outcomes = [batch.reserve(one, stored_id(one.query_id, dialect)) for one in requests]
     charged = [account for account in batch.accounts.values() if account.entries]
     # Sorted by key: concurrent batches insert in one order and cannot deadlock.

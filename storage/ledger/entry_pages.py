@@ -63,26 +63,26 @@ def page_of_entries(
 
     Somebody may be both. What is named besides narrows them down; ``kind`` as in ``EntryRow``.
     """
-    wanted = _ENTRIES
+    statement = _ENTRIES
     concerned = []
     if analyst_id is not None:
         concerned.append(_a.analyst_id == analyst_id)
     if owner_id is not None:
         concerned.append(dataset.c.owner_id == owner_id)
     if concerned:
-        wanted = wanted.where(or_(*concerned))
+        statement = statement.where(or_(*concerned))
     if dataset_name is not None:
-        wanted = wanted.where(dataset.c.name == dataset_name)
+        statement = statement.where(dataset.c.name == dataset_name)
     if analyst_name is not None:
-        wanted = wanted.where(users.c.name == analyst_name)
+        statement = statement.where(users.c.name == analyst_name)
     if kind is not None:
-        wanted = wanted.where(_e.kind == int(EntryKind[kind.upper()]))
+        statement = statement.where(_e.kind == int(EntryKind[kind.upper()]))
     if cursor is not None:
-        wanted = wanted.where(
+        statement = statement.where(
             tuple_(_e.at_us, _e.account_id, _e.seq) < tuple_(*decode_cursor(cursor, int, int, int))
         )
-    wanted = wanted.order_by(_e.at_us.desc(), _e.account_id.desc(), _e.seq.desc())
-    rows = connection.execute(wanted.limit(limit + 1)).all()
+    statement = statement.order_by(_e.at_us.desc(), _e.account_id.desc(), _e.seq.desc())
+    rows = connection.execute(statement.limit(limit + 1)).all()
     return page_of(rows, limit, _entry_row, lambda row: (row.at_us, row.account_id, row.seq))
 
 

@@ -140,13 +140,13 @@ class Ledger:
                 return None
 
     def _accounts(self, whose: ColumnElement[bool]) -> list[AccountRow]:
-        wanted = (
+        statement = (
             select_accounts()
             .where(budget_account.c.rank == int(AccountRank.ANALYST_ON_DATASET), whose)
             .order_by("dataset", "analyst")
         )
         with self._database.read() as connection:
-            return [account_row(row) for row in connection.execute(wanted)]
+            return [account_row(row) for row in connection.execute(statement)]
 
     # ---------------------------------------------------------------- queries
 

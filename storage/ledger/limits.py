@@ -124,12 +124,12 @@ def find_account(
     ``hold``: nobody else changes it before this transaction ends.
     """
     c = budget_account.c
-    wanted = select_accounts().where(
+    statement = select_accounts().where(
         c.rank == int(rank), c.dataset_id == dataset_id, c.analyst_id == analyst_id
     )
     if hold:
-        wanted = wanted.with_for_update(of=budget_account)
-    row = connection.execute(wanted).one_or_none()
+        statement = statement.with_for_update(of=budget_account)
+    row = connection.execute(statement).one_or_none()
     if row is None:
         raise NotFound("there is no such account")
     return account_row(row)

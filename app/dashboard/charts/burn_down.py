@@ -35,7 +35,7 @@ def burn_down_chart(
     for day in days:
         line += f" H{x(day.day)} V{y(day.remaining.epsilon_nano)}"
     line += f" H{x(today)}"
-    left = days[-1].remaining.epsilon_nano
+    remaining = days[-1].remaining.epsilon_nano
     parts = [
         f'<path class="axis" d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}"/>',
         f'<path class="limit" d="M{LEFT} {TOP} H{WIDTH - RIGHT}"/>',
@@ -45,20 +45,21 @@ def burn_down_chart(
         _text(LEFT, HEIGHT - 8, first.isoformat(), "start"),
         _text(WIDTH - RIGHT, HEIGHT - 8, last.isoformat(), "end"),
         f'<path class="line" d="{line}"/>',
-        f'<circle class="mark" cx="{x(today)}" cy="{y(left)}" r="4"/>',
+        f'<circle class="mark" cx="{x(today)}" cy="{y(remaining)}" r="4"/>',
     ]
-    if projected is not None and left:
+    if projected is not None and remaining:
         end = min(projected, last)
         # Beyond the drawing the line stops where it leaves it.
-        rest = left * (projected - end).days // max((projected - today).days, 1)
-        parts.append(f'<path class="projected" d="M{x(today)} {y(left)} L{x(end)} {y(rest)}"/>')
-    said = f"Remaining epsilon from {first} to {today}; the table below has the numbers."
+        rest = remaining * (projected - end).days // max((projected - today).days, 1)
+        parts.append(
+            f'<path class="projected" d="M{x(today)} {y(remaining)} L{x(end)} {y(rest)}"/>'
+        )
+    title = f"Remaining epsilon from {first} to {today}; the table below has the numbers."
     return Markup(
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">'
-        + "".join(parts)
-        + "</svg>"
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{escape(title)}">' + "".join(parts) + "</svg>"
     )
 
 
-def _text(x: float, y: float, shown: str, anchor: str) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(shown)}</text>'
+def _text(x: float, y: float, label: str, anchor: str) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(label)}</text>'

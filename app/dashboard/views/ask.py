@@ -46,7 +46,7 @@ class Quoted:
     quote: QuoteOut
     request: str
     key: str
-    left: dict[str, str]
+    remaining: dict[str, str]
     curl: str
     python: str
 
@@ -61,8 +61,8 @@ def question(
     form: Text = "",
 ) -> Response:
     """The form; without a choice, for the first dataset and the first kind that there is."""
-    given = Form({"dataset": [dataset], "kind": [kind], "form": [form]})
-    return _page(request, caller, services, given)
+    form_values = Form({"dataset": [dataset], "kind": [kind], "form": [form]})
+    return _page(request, caller, services, form_values)
 
 
 @pages.post("/ui/ask/quote", dependencies=[allow("analyst")])
@@ -70,23 +70,25 @@ async def quoted(
     request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
 ) -> Response:
     """What it would cost and promise: reads no records and costs nothing."""
-    found: Quoted | None = None
+    quoted: Quoted | None = None
     alert: Alert | None = None
     try:
         builder = await run_in_threadpool(_builder, caller, services, form)
         body = _body(builder, form)
-        asked = read(QUOTE, body)
-        price = await quotes.quote(services, caller, asked)
-        found = await run_in_threadpool(_quoted, request, caller, services, asked, body, price)
+        request_body = read(QUOTE, body)
+        price = await quotes.quote(services, caller, request_body)
+        quoted = await run_in_threadpool(
+            _quoted, request, caller, services, request_body, body, price
+        )
     except Exception as error:
         if isinstance(error, NotFound):
             raise
         alert = alert_of(error)
-    return await run_in_threadpool(_page, request, caller, services, form, found, alert)
+    return await run_in_threadpool(_page, request, caller, services, form, quoted, alert)
 
 
 @pages.post("/ui/ask", dependencies=[allow("analyst"), counts_itself])
-async def asked(
+async def submit(
     request: Request, caller: CurrentCaller, services: ServicesDep, form: SentForm
 ) -> Response:
     """Ask what was quoted, once: the same form sent again leads to the same answer."""
@@ -116,7 +118,7 @@ def _page(
     caller: Caller,
     services: Services,
     form: Form,
-    found: Quoted | None = None,
+    quoted: Quoted | None = None,
     alert: Alert | None = None,
 ) -> Response:
     accounts = datasets.queryable(services, caller)
@@ -132,7 +134,7 @@ def _page(
         accounts=accounts,
         account=next((a for a in accounts if builder and a.dataset == builder.facts.name), None),
         builder=builder,
-        quoted=found,
+        quoted=quoted,
         alert=alert,
         epsilon=form.get("epsilon") or ("" if form.get("target.value") else FIRST_EPSILON),
         target=form.get("target"),
@@ -150,8 +152,8 @@ def _builder(caller: Caller, services: Services, form: Form) -> Builder:
 def _body(builder: Builder, form: Form) -> dict[str, Any]:
     """The body of a quote: with ε, or with the accuracy to be reached where that is filled in."""
     body: dict[str, Any] = {"dataset": builder.facts.name}
-    if wanted := form.get("target.value"):
-        body["target"] = {form.get("target"): number(wanted, "target")}
+    if target := form.get("target.value"):
+        body["target"] = {form.get("target"): number(target, "target")}
     else:
         body["epsilon"] = form.get("epsilon") or FIRST_EPSILON
     return {**body, "query": builder.query(form)}
@@ -161,14 +163,14 @@ def _quoted(
     request: Request,
     caller: Caller,
     services: Services,
-    asked: QuoteRequest,
+    quote: QuoteRequest,
     body: dict[str, Any],
     price: QuoteOut,
 ) -> Quoted:
-    account = budgets.own_account(services, caller, asked.dataset)
+    account = budgets.own_account(services, caller, quote.dataset)
     # What is shown is what was written in the form: defaults stay with the service.
     whole = {
-        "dataset": asked.dataset,
+        "dataset": quote.dataset,
         "epsilon": price.charge.epsilon,
         "query": body["query"],
     }
@@ -177,12 +179,12 @@ def _quoted(
     # The button and the lines are one question: whichever comes first is charged.
     sent = _sent(key, text)
     charged = read(QUERY, whole).loss
-    left = account.remaining
+    budget = account.remaining
     return Quoted(
         quote=price,
         request=text,
         key=key,
-        left=(left - charged).as_dict() if charged.fits(left) else {},
+        remaining=(budget - charged).as_dict() if charged.fits(budget) else {},
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),
     )

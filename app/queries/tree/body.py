@@ -65,7 +65,7 @@ class Tree(CatalogueEntry):
                     "default": "id3",
                     "type": "string",
                 },
-                **{name: _shown(forms) for name, forms in parameters.items()},
+                **{name: _combined(forms) for name, forms in parameters.items()},
             },
             "required": [name for name in required["id3"] if name in required["evolutionary"]],
             "algorithms": [
@@ -82,7 +82,7 @@ class Tree(CatalogueEntry):
         }
 
 
-def _shown(forms: dict[str, Any]) -> dict[str, Any]:
+def _combined(forms: dict[str, Any]) -> dict[str, Any]:
     """One form where both algorithms share it, otherwise one for each."""
     first = next(iter(forms.values()))
     if all(form == first for form in forms.values()):

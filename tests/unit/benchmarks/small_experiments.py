@@ -41,8 +41,8 @@ def broken(setting: Setting) -> Result:
 def ratios(setting: Setting) -> Result:
     result = Result()
     ways = {"ours": lambda: 6.0, "rival": lambda: 2.0}
-    found = Rounds.of("a second", ways, setting.times(5)).report(result, "rates")
-    result.measure("ours / rival", found.ratio("ours", "rival"), "×")
+    outcome = Rounds.of("a second", ways, setting.times(5)).report(result, "rates")
+    result.measure("ours / rival", outcome.ratio("ours", "rival"), "×")
     if setting.before is not None:
         result.measure("ours / before", 0.5, "×")
     return result

@@ -53,12 +53,12 @@ def drawn(law: list[float], count: int, seed: int) -> np.ndarray:
 def test_the_bound_is_below_the_truth_and_near_it() -> None:
     """Randomised response of ε = 1; 200 runs may exceed the truth twice with probability 0.02."""
     truth = [exp(1) / (1 + exp(1)), 1 / (1 + exp(1))]
-    found = [
+    result = [
         audit.lower_bound(drawn(truth, 10_000, seed), drawn(truth[::-1], 10_000, ~seed & 0xFFFF), 2)
         for seed in range(200)
     ]
-    assert sum(bound > 1 for bound in found) <= 1
-    assert np.median(found) > 0.85
+    assert sum(bound > 1 for bound in result) <= 1
+    assert np.median(result) > 0.85
 
 
 def test_answers_that_only_one_side_gives_have_no_bound_but_the_sample() -> None:

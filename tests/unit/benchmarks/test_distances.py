@@ -38,25 +38,25 @@ def test_repeated_learning_is_the_service(arm: Arm, target: str | None) -> None:
     public = plan(SMALL.table.dataset, arm.options, target)
     repeated, loss = Repeated(SMALL, public), PrivacyLoss.parse("1.5")
     for seed in (1, 2):
-        wanted = learn(SMALL.table.records, public, loss, SeededRandomness(seed), Inline())
-        found = repeated.learn(loss, SeededRandomness(seed))
-        assert [one.context for one in found] == [one.context for one in wanted]
-        for one, other in zip(found, wanted, strict=True):
+        expected = learn(SMALL.table.records, public, loss, SeededRandomness(seed), Inline())
+        result = repeated.learn(loss, SeededRandomness(seed))
+        assert [one.context for one in result] == [one.context for one in expected]
+        for one, other in zip(result, expected, strict=True):
             assert (one.matrix == other.matrix).all()
 
 
 def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
-    found = quality(SMALL, [1e5], 2)
-    for line in found["adjusted F"].values():
+    result = quality(SMALL, [1e5], 2)
+    for line in result["adjusted F"].values():
         assert line[0].tolist() == [1, 1]
-    for line in found["correlation"].values():
+    for line in result["correlation"].values():
         assert line[0].min() > 0.999
 
 
 def test_clusters_of_tables_that_have_them_are_found() -> None:
-    found = rows_and_classes(SMALL, [1e5], 2)
+    result = rows_and_classes(SMALL, [1e5], 2)
     for measure in ("Ward", "5-NN"):
-        for line in found[measure].values():
+        for line in result[measure].values():
             assert line[0].min() > 0.9
     found_too = k_means(SMALL, [1e5], 3)
     assert list(found_too) == ["learned", "one-hot", "metric without noise"]
@@ -71,7 +71,7 @@ def test_clusters_of_tables_that_have_them_are_found() -> None:
 def test_random_contexts_have_an_adjusted_score_of_nothing() -> None:
     for true in ((0, 1, 2), (4,)):
         for size in (1, 3):
-            scores = [adjusted_f(found, true, 7) for found in combinations(range(7), size)]
+            scores = [adjusted_f(result, true, 7) for result in combinations(range(7), size)]
             assert np.mean(scores) == pytest.approx(0)
     assert adjusted_f((0, 1, 2), (0, 1, 2), 7) == 1
     assert adjusted_f((3, 4, 5), (0, 1, 2), 7) == pytest.approx(-0.75)
@@ -91,9 +91,9 @@ def test_the_adjusted_rand_index() -> None:
     for renamed in permutations(range(3)):
         assert adjusted_rand(crossed(np.array(renamed)[true], true)) == pytest.approx(1)
     # Hubert and Arabie by hand: 1 pair together in both, 2 and 3 in each, of 15.
-    found = np.array([1, 1, 2, 3, 3, 4])
-    assert crossed(found, true).sum() == 6
-    assert adjusted_rand(crossed(found, true)) == pytest.approx((1 - 0.4) / (2.5 - 0.4))
+    result = np.array([1, 1, 2, 3, 3, 4])
+    assert crossed(result, true).sum() == 6
+    assert adjusted_rand(crossed(result, true)) == pytest.approx((1 - 0.4) / (2.5 - 0.4))
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 3, (200, 2, 60))
     assert np.mean([adjusted_rand(crossed(*two)) for two in labels]) == pytest.approx(0, abs=0.01)

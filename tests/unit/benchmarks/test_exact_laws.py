@@ -30,14 +30,14 @@ from tests.evidence.certification.graphs import egocentric_betweenness, graph_of
 def by_orders(scores: list[int], rate: float, k: int) -> np.ndarray:
     """The same chances from every order of k of the candidates."""
     weights = np.exp(rate * (np.array(scores, float) - max(scores)))
-    found = np.zeros(len(scores))
+    result = np.zeros(len(scores))
     for order in permutations(range(len(scores)), k):
         rest, chance = list(range(len(scores))), 1.0
         for candidate in order:
             chance *= weights[candidate] / weights[rest].sum()
             rest.remove(candidate)
-        found[list(order)] += chance
-    return found
+        result[list(order)] += chance
+    return result
 
 
 def test_chances_of_draws_are_those_of_all_orders() -> None:
@@ -45,12 +45,12 @@ def test_chances_of_draws_are_those_of_all_orders() -> None:
     for scores in ([0, 0, 0, 0, 0], [3, 1, 4, 1, 5], [9, 2, 2, 2, 0, 0]):
         for rate in (0.01, 0.7, 5.0):
             for k in (1, 2, 3, 5):
-                found = inclusion(np.array(scores), rate, k)
-                assert found == pytest.approx(by_orders(scores, rate, k), abs=1e-9)
-    found, true = (of([3, 1, 4, 1, 5], 0.7, 2) for of in (as_found, by_orders))
-    assert found == pytest.approx(true, abs=1e-9)
+                result = inclusion(np.array(scores), rate, k)
+                assert result == pytest.approx(by_orders(scores, rate, k), abs=1e-9)
+    result, true = (of([3, 1, 4, 1, 5], 0.7, 2) for of in (as_found, by_orders))
+    assert result == pytest.approx(true, abs=1e-9)
     # A rate that is wrong by one part in a thousand is seen.
-    assert found != pytest.approx(by_orders([3, 1, 4, 1, 5], 0.7007, 2), abs=1e-5)
+    assert result != pytest.approx(by_orders([3, 1, 4, 1, 5], 0.7007, 2), abs=1e-5)
     # Of thousands of candidates all chances add up to k, and some can be asked for alone.
     many = np.random.default_rng(3).integers(0, 1 << 30, 2000)
     for rate in (1e-9, 1e-7, 1e-4, 1.0):
@@ -88,8 +88,8 @@ def test_typical_errors_of_noise_are_medians_of_discrete_laws(epsilon: str) -> N
     p = np.exp(-rate / 2)
     half = (1 - p) * p ** np.arange(6000) / 2
     law = np.concatenate((half[::-1], half))
-    found = typical("smooth_sensitivity", Measurement(0, local=ConstantBound(cap)), cap, loss)
-    assert found == middle_of(law, -6000)
+    result = typical("smooth_sensitivity", Measurement(0, local=ConstantBound(cap)), cap, loss)
+    assert result == middle_of(law, -6000)
 
 
 def middle_of(law: np.ndarray, first: int) -> float:
@@ -185,10 +185,10 @@ def test_a_breadth_first_sample_takes_the_nearest() -> None:
 
 def test_friedman_of_blocks_that_agree() -> None:
     """Rank sums 3, 6 and 9: 12/(3·3·4)·(9 + 36 + 81) − 3·3·4 = 6, of two degrees of freedom."""
-    found = Ranks.of([[3, 2, 1], [9, 5, 4], [0.3, 0.2, 0.1]])
-    assert found.means.tolist() == [1, 2, 3]
-    assert found.statistic == pytest.approx(6)
-    assert found.p_value == pytest.approx(np.exp(-3))
+    result = Ranks.of([[3, 2, 1], [9, 5, 4], [0.3, 0.2, 0.1]])
+    assert result.means.tolist() == [1, 2, 3]
+    assert result.statistic == pytest.approx(6)
+    assert result.p_value == pytest.approx(np.exp(-3))
 
 
 @pytest.mark.parametrize(("ways", "factor"), [(3, 2.343), (4, 2.569), (10, 3.164)])
@@ -196,16 +196,16 @@ def test_critical_differences_of_nemenyi_are_the_printed_ones(ways: int, factor:
     """Demšar 2006, table 5 (a); with 4 ways and 14 blocks the printed difference is 1.25."""
     blocks = 14
     table = np.random.default_rng(4).random((blocks, ways))
-    found = Ranks.of(table).critical
-    assert found == pytest.approx(factor * np.sqrt(ways * (ways + 1) / (6 * blocks)), rel=5e-4)
-    assert ways != 4 or found == pytest.approx(1.25, abs=5e-3)
+    result = Ranks.of(table).critical
+    assert result == pytest.approx(factor * np.sqrt(ways * (ways + 1) / (6 * blocks)), rel=5e-4)
+    assert ways != 4 or result == pytest.approx(1.25, abs=5e-3)
 
 
 def test_benjamini_and_hochberg_adjust_mann_whitney() -> None:
     """Of samples without overlap the one-sided p-value is 1 / C(n + m, n)."""
     apart = ([4.0, 5.0, 6.0], [1.0, 2.0, 3.0])
-    found = greater([apart, apart[::-1], ([3.0, 6.0, 5.0], [1.0, 2.0, 4.0])])
-    assert found == pytest.approx([3 * 0.05, 1.0, 0.15], abs=1e-9)
+    result = greater([apart, apart[::-1], ([3.0, 6.0, 5.0], [1.0, 2.0, 4.0])])
+    assert result == pytest.approx([3 * 0.05, 1.0, 0.15], abs=1e-9)
 
 
 def test_page_sees_a_trend_and_no_trend() -> None:

@@ -37,20 +37,20 @@ PAIRS = [
 
 def measured(edges: list[tuple[int, int]]) -> tuple[Plan, list[Measurement]]:
     ends = tuple(np.array([edge[side] for edge in edges], np.int32) for side in (0, 1))
-    found, dataset = [], graph_dataset(NODES)
+    result, dataset = [], graph_dataset(NODES)
     for subset in SUBSETS:
-        asked = InducedEdges((ends[0], ends[1]), taking_part(NODES, sorted(subset)))
-        plan = asked.plan(dataset, NANO)
-        found.append(asked.measure(PrefixRecords(0), dataset, plan, Inline()))
-    return plan, found
+        request = InducedEdges((ends[0], ends[1]), taking_part(NODES, sorted(subset)))
+        plan = request.plan(dataset, NANO)
+        result.append(request.measure(PrefixRecords(0), dataset, plan, Inline()))
+    return plan, result
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_local_sensitivities(name: str) -> None:
     edges = PUBLIC[name]
-    plan, found = measured(edges)
+    plan, result = measured(edges)
     values = [sum(a in subset and b in subset for a, b in edges) for subset in SUBSETS]
-    assert [m.value for m in found] == values
+    assert [m.value for m in result] == values
     exact = [0] * len(values)
     for i, j in PAIRS:
         change = abs(values[i] - values[j])
@@ -58,7 +58,7 @@ def test_local_sensitivities(name: str) -> None:
     assert max(exact) == plan.cap
     for s in range(NODES + 2):
         for bound in ("local", "levels"):
-            walked = [getattr(m, bound) for m in found]
+            walked = [getattr(m, bound) for m in result]
             assert all(isinstance(w, DistanceBound) for w in walked)
             reached = [int(w.at(np.array([s]))[0]) for w in walked]
             assert reached == exact if bound == "local" else all(map(int.__ge__, reached, exact))
@@ -70,14 +70,14 @@ def test_local_sensitivities(name: str) -> None:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_mechanism_is_private(name: str) -> None:
-    plan, found = measured(PUBLIC[name])
+    plan, result = measured(PUBLIC[name])
     loss = PrivacyLoss.parse("1", "0.001")
     for mechanism in (SmoothSensitivity(), LargestLocalSensitivities()):
-        laws = [(float(m.value), float(mechanism.rate(m, plan, loss).exponent())) for m in found]
+        laws = [(float(m.value), float(mechanism.rate(m, plan, loss).exponent())) for m in result]
         for i, j in PAIRS:
             for p, q in ((laws[i], laws[j]), (laws[j], laws[i])):
                 assert hockey_laplace(p, q, 1.0) <= 0.001 * (1 + 1e-9)
-    ladders = [(m.value, rungs(m.local)) for m in found]  # type: ignore[arg-type]
+    ladders = [(m.value, rungs(m.local)) for m in result]  # type: ignore[arg-type]
     laws = np.array(
         [
             [ladder_probability(y - value, widths, 1.0) for y in range(-30, 50)]
@@ -91,9 +91,9 @@ def test_every_mechanism_is_private(name: str) -> None:
 
 def test_a_bound_that_stands_still_is_rejected() -> None:
     # U(s) = LS(0) at every s is what noise that just follows LS would use.
-    _, found = measured(PUBLIC["star"])
-    now = [int(m.local.at(np.array([0]))[0]) for m in found]  # type: ignore[union-attr]
-    later = [int(m.local.at(np.array([1]))[0]) for m in found]  # type: ignore[union-attr]
+    _, result = measured(PUBLIC["star"])
+    now = [int(m.local.at(np.array([0]))[0]) for m in result]  # type: ignore[union-attr]
+    later = [int(m.local.at(np.array([1]))[0]) for m in result]  # type: ignore[union-attr]
     assert any(now[i] < now[j] or now[j] < now[i] for i, j in PAIRS)
     assert all(later[i] >= now[j] and later[j] >= now[i] for i, j in PAIRS)
     assert Neighbours(np.array([0, 0, 1])).at(np.array([0, 1, 9])).tolist() == [1, 2, 2]

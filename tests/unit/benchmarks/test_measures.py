@@ -35,10 +35,10 @@ def test_with_a_large_loss_the_private_top_is_the_true_one() -> None:
 
 
 def test_who_is_left_out_of_draws_is_never_drawn() -> None:
-    found = np.array([0, 1, 2, 1000]) << 20
-    assert likely(found, 20, 1, 1.0).tolist() == [3]
-    assert likely(found, 20, 2, 1.0).tolist() == [0, 1, 2, 3]
-    assert repeated_draws(found, 1, 1.0, 5).tolist() == [[3]] * 5
+    result = np.array([0, 1, 2, 1000]) << 20
+    assert likely(result, 20, 1, 1.0).tolist() == [3]
+    assert likely(result, 20, 2, 1.0).tolist() == [0, 1, 2, 3]
+    assert repeated_draws(result, 1, 1.0, 5).tolist() == [[3]] * 5
 
 
 @pytest.mark.slow

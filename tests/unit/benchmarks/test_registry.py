@@ -124,8 +124,8 @@ def test_a_pattern_bounds_every_value_that_matches() -> None:
     result = Result()
     for name, value in (("one / rival", 3), ("other / rival", 1), ("one / before", 0)):
         result.measure(name, value)
-    found = {claim.says: claim.verdict for claim in bench.judged(result, Setting(Path()))}
-    assert found == {"one / rival ≥ 2": Verdict.HOLDS, "other / rival ≥ 2": Verdict.FAILS}
+    outcome = {claim.says: claim.verdict for claim in bench.judged(result, Setting(Path()))}
+    assert outcome == {"one / rival ≥ 2": Verdict.HOLDS, "other / rival ≥ 2": Verdict.FAILS}
     (missing,) = bench.judged(Result(), Setting(Path()))
     assert missing.verdict is Verdict.FAILS
 

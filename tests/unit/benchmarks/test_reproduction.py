@@ -115,7 +115,7 @@ NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
 def read_numbers(folder: Path) -> set[str]:
     """Every number of the result files and the summary, as the report writes it, and every one
     that stands in a text of them."""
-    found: set[str] = set()
+    result: set[str] = set()
 
     def walk(value: Any) -> None:
         if isinstance(value, dict):
@@ -126,13 +126,13 @@ def read_numbers(folder: Path) -> set[str]:
             for inner in value:
                 walk(inner)
         elif isinstance(value, str):
-            found.update(NUMBER.findall(value))
+            result.update(NUMBER.findall(value))
         elif isinstance(value, int | float):
-            found.update(NUMBER.findall(shown(value)))
+            result.update(NUMBER.findall(shown(value)))
 
     for path in folder.glob("*.json"):
         walk(json.loads(path.read_text()))
-    return found
+    return result
 
 
 def strangers(page: str, folder: Path) -> set[str]:
@@ -189,9 +189,9 @@ def test_a_claim_that_does_not_simply_hold_says_why() -> None:
     ],
 )
 def test_marks_are_round_and_enclose(
-    values: list[float], logarithmic: bool, found: list[float]
+    values: list[float], logarithmic: bool, result: list[float]
 ) -> None:
-    assert marks(values, logarithmic) == found
+    assert marks(values, logarithmic) == result
 
 
 # ---- two seeds ---------------------------------------------------------------------------------
@@ -200,10 +200,10 @@ def test_marks_are_round_and_enclose(
 def test_runs_with_two_seeds_are_compared(folder: Path, tmp_path_factory: Any) -> None:
     other = tmp_path_factory.mktemp("other")
     done_in_process(other, 2)
-    found = compare(folder, other)
-    assert found.good
-    assert found.exact == 2
-    assert found.pairs == 3
+    result = compare(folder, other)
+    assert result.good
+    assert result.exact == 2
+    assert result.pairs == 3
     assert compare(folder, folder).furthest[0] == 0
     changed = files.read(other / "first.json")
     assert changed is not None
@@ -220,12 +220,12 @@ def test_runs_with_two_seeds_are_compared(folder: Path, tmp_path_factory: Any) -
 
 
 def test_one_seed_gives_one_result(tmp_path_factory: Any) -> None:
-    found = []
+    result = []
     for _ in range(2):
         place = tmp_path_factory.mktemp("same")
         done_in_process(place, 5)
-        found.append((files.read(place / "first.json") or {})["kept"])
-    assert found[0] == found[1]
+        result.append((files.read(place / "first.json") or {})["kept"])
+    assert result[0] == result[1]
 
 
 # ---- what there is -----------------------------------------------------------------------------

@@ -34,12 +34,12 @@ def test_the_pair_that_shares_most(name: str, shared: int, further: int) -> None
         v: set(indices[indptr[v] : indptr[v + 1]].tolist())
         for v in np.flatnonzero(co_degree == shared).tolist()
     }
-    found = [
+    result = [
         len(rows[v] ^ rows[w]) - 2 * (w in rows[v])
         for v, w in combinations(rows, 2)
         if len(rows[v] & rows[w]) == shared
     ]
-    assert max(found) == further
+    assert max(result) == further
 
 
 def test_the_tied_salaries() -> None:

@@ -41,16 +41,16 @@ OTHER = Cell("acs", 2, "gini", "local", 0.1)
 )
 def test_a_flip_beyond_the_interval_fails(above: float, gap: float, verdict: Verdict) -> None:
     noise = np.random.default_rng(0).normal(size=(10, 10))
-    found = {ONE: 80 + above + noise, OTHER: np.full((10, 10), 80.0)}
-    value, half = gain(Expected(ONE, OTHER, gap), found)
+    result = {ONE: 80 + above + noise, OTHER: np.full((10, 10), 80.0)}
+    value, half = gain(Expected(ONE, OTHER, gap), result)
     assert Bar("x", least=gap).verdict(Measurement(value, "points", half)) is verdict
 
 
 def test_every_expectation_is_about_cells_that_are_measured() -> None:
-    wanted = [one for table in TABLES for one in expectations(table)]
-    assert len(set(wanted)) == len(wanted) > 200
-    assert all({one.better, one.worse} <= set(cells([one.better.table])) for one in wanted)
-    assert sum(len(bench.bars) for bench in BENCHES) == len(wanted)
+    expected = [one for table in TABLES for one in expectations(table)]
+    assert len(set(expected)) == len(expected) > 200
+    assert all({one.better, one.worse} <= set(cells([one.better.table])) for one in expected)
+    assert sum(len(bench.bars) for bench in BENCHES) == len(expected)
 
 
 def test_accuracy_is_the_share_of_rows_told_rightly() -> None:
@@ -66,13 +66,13 @@ def test_no_sign_flips_on_real_tables() -> None:
     """One run on the tables that the expectations are about. Ten folds are few, and some 200 pairs
     are judged: intervals have a chance of error of 10⁻⁵."""
     folder = data_file("acs.csv.gz").parent
-    wanted = [*expectations("nltcs"), *expectations("acs")]
-    asked = {cell for expected in wanted for cell in (expected.better, expected.worse)}
-    ordered = sorted(asked, key=lambda cell: cell.table)
-    found = {cell: 100 * np.array([run(folder, cell, 0)]) for cell in ordered}
+    target = [*expectations("nltcs"), *expectations("acs")]
+    request = {cell for expected in target for cell in (expected.better, expected.worse)}
+    ordered = sorted(request, key=lambda cell: cell.table)
+    result = {cell: 100 * np.array([run(folder, cell, 0)]) for cell in ordered}
     sure = 1 - 1e-5
-    assert [e for e in wanted if sum(gain(e, found, sure)) < e.gap] == []
+    assert [e for e in target if sum(gain(e, result, sure)) < e.gap] == []
     # The judge has teeth: what is known to be inverted would not pass.
     acs = partial(Cell, "acs", 2, "information_gain", epsilon=1.0)
     flipped = Expected(acs(sensitivity="local"), acs(sensitivity="global"))
-    assert sum(gain(flipped, found, sure)) < 0
+    assert sum(gain(flipped, result, sure)) < 0

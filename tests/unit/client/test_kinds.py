@@ -47,8 +47,8 @@ def schemas_of(kind: Kind) -> tuple[dict[str, list[Any]], dict[str, Any]]:
 
 
 def _definition(form: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = definitions[form["$ref"].rpartition("/")[2]]
-    return found
+    result: dict[str, Any] = definitions[form["$ref"].rpartition("/")[2]]
+    return result
 
 
 def test_every_kind_has_its_file_and_no_other_has() -> None:

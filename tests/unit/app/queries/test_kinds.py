@@ -104,14 +104,14 @@ def test_the_example_of_an_answer_is_drawn(kind: Kind) -> None:
 
 
 def test_the_example_of_a_reply_is_priced_as_the_service_does() -> None:
-    shown = example_reply()
+    text = example_reply()
     first = KINDS[0]
-    assert shown["query"] == first.examples.request["query"]
-    assert shown["answer"] == first.examples.answer
+    assert text["query"] == first.examples.request["query"]
+    assert text["answer"] == first.examples.answer
     for kind in KINDS:
         request = QueryRequest.model_validate_json(json.dumps(kind.examples.request))
         whole = reply(request.query, kind.examples.request, kind.examples.answer)
-        assert whole.keys() == shown.keys()
+        assert whole.keys() == text.keys()
         assert whole["charge"]["epsilon"] == kind.examples.request["epsilon"]
 
 

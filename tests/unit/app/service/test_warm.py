@@ -114,9 +114,9 @@ def mapped_types(folder: Path) -> Iterator[tuple[Records, Dataset]]:
 
 
 def test_every_stored_type_is_asked() -> None:
-    asked = {(type(records), dataset.neighbouring) for records, dataset in stored_types()}
-    assert {type_ for type_, _ in asked} == set(get_args(Records))
-    assert {relation for _, relation in asked} == set(NeighbouringRelation)
+    request = {(type(records), dataset.neighbouring) for records, dataset in stored_types()}
+    assert {type_ for type_, _ in request} == set(get_args(Records))
+    assert {relation for _, relation in request} == set(NeighbouringRelation)
 
 
 def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path) -> None:

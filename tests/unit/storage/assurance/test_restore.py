@@ -54,9 +54,9 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
     dataset, analyst = world.ready(loss(1), cap=loss(3))
 
     def charged(ledger: BlockingLedger, epsilon: str) -> Reservation:
-        made = ledger.reserve(request(dataset, analyst, loss(epsilon)))
-        assert isinstance(made, Reservation)
-        return made
+        created = ledger.reserve(request(dataset, analyst, loss(epsilon)))
+        assert isinstance(created, Reservation)
+        return created
 
     log = HeadsLog(tmp_path / "heads.log")
     first = charged(world.ledger, "0.1")

@@ -166,8 +166,8 @@ class TestSqlite:
 
     def test_many_more_threads_than_connections(self, world: World) -> None:
         with ThreadPoolExecutor(64) as threads:
-            found = threads.map(lambda _i: world.users.find("admin"), range(256))
-            assert all(user is not None for user in found)
+            result = threads.map(lambda _i: world.users.find("admin"), range(256))
+            assert all(user is not None for user in result)
 
 
 class TestPostgresql:
@@ -179,7 +179,7 @@ class TestPostgresql:
 
     def test_every_connection_has_limits(self, database: Database) -> None:
         with database.read() as connection:
-            shown = {
+            text = {
                 name: connection.exec_driver_sql(f"SHOW {name}").scalar_one()
                 for name in (
                     "statement_timeout",
@@ -189,7 +189,7 @@ class TestPostgresql:
                     "synchronous_commit",
                 )
             }
-        assert shown == {
+        assert text == {
             "statement_timeout": "15s",
             "lock_timeout": "5s",
             "idle_in_transaction_session_timeout": "15s",

@@ -61,7 +61,7 @@ def test_sqlite_keeps_its_promises(tmp_path: Path) -> None:
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         }
-        made = connection.exec_driver_sql(
+        created = connection.exec_driver_sql(
             "SELECT name, strict FROM pragma_table_list WHERE type = 'table' AND schema = 'main' "
             "AND name NOT LIKE 'sqlite_%' AND name <> 'alembic_version'"
         ).all()
@@ -72,7 +72,7 @@ def test_sqlite_keeps_its_promises(tmp_path: Path) -> None:
         "foreign_keys": 1,
         "busy_timeout": 5000,
     }
-    assert sorted(made) == sorted((table.name, 1) for table in metadata.sorted_tables)
+    assert sorted(created) == sorted((table.name, 1) for table in metadata.sorted_tables)
     assert stat.S_IMODE((tmp_path / "x" / "privypurse.db").stat().st_mode) == 0o600
 
 

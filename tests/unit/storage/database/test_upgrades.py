@@ -187,15 +187,15 @@ def upgraded(empty_url: str, tmp_path: Path) -> Any:
 
 
 def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> None:
-    found = verify(upgraded)
-    assert (found.first_bad, found.accounts, found.entries) == (None, 2, 10)
+    result = verify(upgraded)
+    assert (result.first_bad, result.accounts, result.entries) == (None, 2, 10)
     with upgraded.read() as connection:
         for name, rows in _rows().items():
             stored: Table = tables.metadata.tables[name]
-            kept = [row._asdict() for row in connection.execute(select(stored))]
+            rest = [row._asdict() for row in connection.execute(select(stored))]
             key = [c.name for c in stored.primary_key]
             order = repr if name == "audit" else (lambda row, key=key: [str(row[k]) for k in key])
-            for old, new in zip(sorted(rows, key=order), sorted(kept, key=order), strict=True):
+            for old, new in zip(sorted(rows, key=order), sorted(rest, key=order), strict=True):
                 assert {k: v for k, v in new.items() if k in old} == old
                 assert all(new[name] is None for name in NEW.get(stored.name, set()))
 

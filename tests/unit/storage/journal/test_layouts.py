@@ -72,10 +72,10 @@ def test_the_encodings_of_ends_are_fixed() -> None:
     numbers = [value.to_bytes(8, "big") for value in (2, 1, 201, number, number + 1, 7, 8)]
     attempt, version, status, settled, release, began, lease = numbers
     ending = [b"privypurse ending 1", id, attempt, version, status, hash, settled, release]
-    known = (id, 2, 1, 201, hash, number, number + 1)
-    assert ending_digest(*known) == encoded(*ending)
+    existing = (id, 2, 1, 201, hash, number, number + 1)
+    assert ending_digest(*existing) == encoded(*ending)
     ending[0] = b"privypurse ending 2"
-    assert ending_digest(*known, (7, 8)) == encoded(*ending, began, lease)
+    assert ending_digest(*existing, (7, 8)) == encoded(*ending, began, lease)
     assert release_subject(id, 1, 8) == encoded(b"privypurse release 1", id, version, lease)
 
 

@@ -506,13 +506,13 @@ class TestOnTheLedger:
         dataset, analyst = world.ready(loss(1), loss(5))
         other = world.analyst()
         world.grant(dataset, other, loss(10))
-        asked = []
+        requested = []
         for n in range(60):
             # Refused by the first account, by the cap after the first was charged, or granted.
-            asked.append(request(dataset, analyst, loss("0.3"), key=f"a{n}"))
-            asked.append(request(dataset, other, loss(1), key=f"b{n}"))
+            requested.append(request(dataset, analyst, loss("0.3"), key=f"a{n}"))
+            requested.append(request(dataset, other, loss(1), key=f"b{n}"))
         sizes = self.sizes(monkeypatch)
-        outcomes = asyncio.run(self.together(world, asked))
+        outcomes = asyncio.run(self.together(world, requested))
         assert max(sizes) > 10  # of 120 that come together
         granted = [o.query_id for o in outcomes if isinstance(o, Reservation)]
         assert {type(o).__name__ for o in outcomes} == {
@@ -526,11 +526,11 @@ class TestOnTheLedger:
 
     def test_one_that_cannot_be_written_does_not_take_the_others_along(self, world: World) -> None:
         dataset, analyst = world.ready(loss(100))
-        asked = [request(dataset, analyst, key=f"k{n}") for n in range(20)]
+        requested = [request(dataset, analyst, key=f"k{n}") for n in range(20)]
         twin = request(dataset, analyst, key="twin")
         # The id of another query: the primary key refuses it, which nobody expects.
-        object.__setattr__(twin, "query_id", asked[3].query_id)
-        outcomes = asyncio.run(self.together(world, [*asked, twin]))
+        object.__setattr__(twin, "query_id", requested[3].query_id)
+        outcomes = asyncio.run(self.together(world, [*requested, twin]))
         assert [isinstance(outcome, Reservation) for outcome in outcomes] == [True] * 20 + [False]
         assert not isinstance(outcomes[-1], BudgetExhausted)
         assert world.charged(dataset, analyst)[0] == loss(2)
@@ -546,7 +546,7 @@ class TestOnTheLedger:
             raise CommitUnknown("the connection died")
 
         monkeypatch.setattr(database_module, "_commit", dying)
-        asked = [request(dataset, analyst) for _ in range(10)]
-        outcomes = asyncio.run(self.together(world, asked))
+        requested = [request(dataset, analyst) for _ in range(10)]
+        outcomes = asyncio.run(self.together(world, requested))
         # Not even a refusal is told: it was decided on charges that may not stand.
         assert [type(outcome) for outcome in outcomes] == [CommitUnknown] * 10

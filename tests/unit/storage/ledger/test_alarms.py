@@ -25,7 +25,7 @@ from tests.support.blocking import BlockingLedger
 from tests.support.seeded import Edited
 from tests.support.world import MINUTE, World, failure_body, loss, request
 
-Told = list[tuple[list[int], int]]
+RecordedAlarms = list[tuple[list[int], int]]
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def database(empty_url: str, tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def told(world: World) -> Told:
-    """What the ledger of ``world`` tells when it rings."""
-    told: Told = []
+def recorded(world: World) -> RecordedAlarms:
+    """The alarms of the ledger of ``world``, in order."""
+    recorded: RecordedAlarms = []
     world.ledger = BlockingLedger(
         world.database,
         failure_body=failure_body,
         lease_us=MINUTE,
-        on_alarm=lambda accounts, at_us: told.append((list(accounts), at_us)),
+        on_alarm=lambda accounts, at_us: recorded.append((list(accounts), at_us)),
     )
-    return told
+    return recorded
 
 
 @pytest.fixture
@@ -71,31 +71,31 @@ def frozen(database: Database) -> set[int]:
 
 
 def test_the_accounts_of_the_query_are_frozen(
-    world: World, told: Told, unguarded: Callable[[], None], tmp_path: Path
+    world: World, recorded: RecordedAlarms, unguarded: Callable[[], None], tmp_path: Path
 ) -> None:
     dataset, analyst = world.ready(loss(1))
     other_dataset, other = world.ready(loss(5))
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
     own = {account.id, world.ledger.cap(dataset.id).id}
-    held = world.ledger.reserve(request(dataset, analyst, loss("0.4")))
-    assert isinstance(held, Reservation)
+    reservation = world.ledger.reserve(request(dataset, analyst, loss("0.4")))
+    assert isinstance(reservation, Reservation)
     unguarded()
-    asked = [request(other_dataset, other, loss("0.1")) for _ in range(5)]
-    asked.append(request(dataset, analyst, loss("0.7")))
+    requested = [request(other_dataset, other, loss("0.1")) for _ in range(5)]
+    requested.append(request(dataset, analyst, loss("0.7")))
     with ThreadPoolExecutor(6) as threads:  # in batches, from which only one member is thrown out
-        *others, bad = [threads.submit(world.ledger.reserve, one) for one in asked]
+        *others, bad = [threads.submit(world.ledger.reserve, one) for one in requested]
         assert all(isinstance(one.result(), Reservation) for one in others)
         with pytest.raises(LedgerAlarm):
             bad.result()
     assert frozen(world.database) == own
-    ((accounts, at_us),) = told
+    ((accounts, at_us),) = recorded
     assert set(accounts) == own
     unguarded()
     with pytest.raises(AccountFrozen):
         world.ledger.reserve(request(dataset, analyst, loss("0.1")))
     # What runs may end, and be answered: it is charged.
-    assert world.ledger.settle(held, status=201, body=b"x", release_us=0)
+    assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     assert verify(world.database).valid
     with world.database.read() as connection:
         freezes = connection.execute(
@@ -109,27 +109,29 @@ def test_the_accounts_of_the_query_are_frozen(
     assert verify(world.database).valid
 
 
-def test_an_honest_ledger_never_rings(world: World, told: Told) -> None:
+def test_an_honest_ledger_never_rings(world: World, recorded: RecordedAlarms) -> None:
     dataset, analyst = world.ready(loss(1))
-    held = world.ledger.reserve(request(dataset, analyst, key="k"))
-    assert isinstance(held, Reservation)
-    assert world.ledger.renew(held)
+    reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(reservation, Reservation)
+    assert world.ledger.renew(reservation)
     world.lapse()
     again = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(again, Reservation)
-    assert not world.ledger.release(held)
-    assert not world.ledger.settle(held, status=201, body=b"x", release_us=0)
+    assert not world.ledger.release(reservation)
+    assert not world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     assert world.ledger.settle(again, status=201, body=b"x", release_us=0)
-    assert told == []
+    assert recorded == []
     assert frozen(world.database) == set()
 
 
-def test_an_account_that_cannot_be_frozen_rings_all_the_same(world: World, told: Told) -> None:
+def test_an_account_that_cannot_be_frozen_rings_all_the_same(
+    world: World, recorded: RecordedAlarms
+) -> None:
     """PostgreSQL takes no change at all of a row that is beyond its limit: nor any charge."""
     dataset, analyst = world.ready(loss(1))
     assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
-    held = world.ledger.reserve(request(dataset, analyst, key="k"))
-    assert isinstance(held, Reservation)
+    reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(reservation, Reservation)
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
     url = world.database.engine.url.render_as_string(hide_password=False)
@@ -151,11 +153,11 @@ def test_an_account_that_cannot_be_frozen_rings_all_the_same(world: World, told:
         with tampering.tampering(url) as run:
             run(beyond.values(lim_eps_n=1, charged_eps_n=10**9))
     with pytest.raises(LedgerAlarm):
-        world.ledger.release(held)
+        world.ledger.release(reservation)
     expected = {world.ledger.cap(dataset.id).id} | (
         {account.id} if world.database.embedded else set()
     )
     assert frozen(world.database) == expected
-    assert [set(accounts) for accounts, _ in told] == [expected]
+    assert [set(accounts) for accounts, _ in recorded] == [expected]
     with world.database.read() as connection:
         assert set(connection.execute(select(query.c.state)).scalars()) == {0}

@@ -16,9 +16,9 @@ from tests.support.world import World, loss, request
 
 
 def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Reservation:
-    made = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
-    assert isinstance(made, Reservation)
-    return made
+    created = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
+    assert isinstance(created, Reservation)
+    return created
 
 
 def overall(world: World, analyst: Any) -> PrivacyLoss:
@@ -46,7 +46,7 @@ def test_it_starts_at_what_was_charged(world: World) -> None:
     first, analyst = world.ready(loss(5))
     second = world.dataset()
     world.grant(second, analyst, loss(5))
-    held = charge(world, first, analyst, "0.3")
+    reservation = charge(world, first, analyst, "0.3")
     settled = charge(world, second, analyst, "0.2")
     assert world.ledger.settle(settled, status=201, body=b"x", release_us=0)
     given_back = charge(world, second, analyst, "0.7")
@@ -59,7 +59,7 @@ def test_it_starts_at_what_was_charged(world: World) -> None:
     assert overall(world, analyst) == loss("0.5")
     assert verify(world.database).valid
     # A query that ran when it was opened gives its charge back here too.
-    assert world.ledger.release(held)
+    assert world.ledger.release(reservation)
     assert overall(world, analyst) == loss("0.2")
     assert verify(world.database).valid
 
@@ -97,17 +97,17 @@ def test_queries_that_race_with_the_opening_are_all_counted(world: World, round:
 
     def ask(number: int) -> None:
         start.wait()
-        made = charge(world, (first, second)[number % 2], analyst, "0.01")
+        created = charge(world, (first, second)[number % 2], analyst, "0.01")
         if number % 3 == 0:
-            assert world.ledger.release(made)
+            assert world.ledger.release(created)
         elif number % 3 == 1:
-            assert world.ledger.settle(made, status=201, body=b"x", release_us=0)
+            assert world.ledger.settle(created, status=201, body=b"x", release_us=0)
 
     with ThreadPoolExecutor(17) as threads:
-        asked = [threads.submit(ask, number) for number in range(120)]
+        request = [threads.submit(ask, number) for number in range(120)]
         start.set()
         world.ledger.grant_overall(analyst.id, loss(10), actor_id=world.admin.id)
-        for one in asked:
+        for one in request:
             one.result()
     spent = sum((world.charged(d, analyst)[0] for d in (first, second)), PrivacyLoss(0))
     assert overall(world, analyst) == spent == loss("0.8")

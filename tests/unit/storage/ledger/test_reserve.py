@@ -116,10 +116,10 @@ def test_an_overall_limit_is_charged_in_the_same_transaction(world: World) -> No
         world.ledger.reserve(request(second, analyst, loss("0.5")))
     assert refusal.value.remaining == loss("0.4")
     assert contents(world.database) == before
-    held = world.ledger.reserve(request(second, analyst, loss("0.4")))
-    assert isinstance(held, Reservation)
+    reservation = world.ledger.reserve(request(second, analyst, loss("0.4")))
+    assert isinstance(reservation, Reservation)
     check_invariants(world.database)
-    assert world.ledger.release(held)
+    assert world.ledger.release(reservation)
     assert isinstance(world.ledger.reserve(request(second, analyst, loss("0.4"))), Reservation)
     check_invariants(world.database)
 

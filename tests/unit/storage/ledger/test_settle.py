@@ -139,9 +139,9 @@ def test_a_lease_runs_out_by_the_clock_under_a_live_holder(
 ) -> None:
     """It works on and knows nothing: whoever comes to settle first, the last attempt answers."""
     dataset, analyst = world.ready()
-    asked = request(dataset, analyst, key="k")
+    requested = request(dataset, analyst, key="k")
     hasty = BlockingLedger(world.database, failure_body=failure_body, lease_us=1000)
-    slow = hasty.reserve(asked)
+    slow = hasty.reserve(requested)
     assert isinstance(slow, Reservation)
     charged = world.charged(dataset, analyst)
     time.sleep(0.002)
@@ -149,8 +149,8 @@ def test_a_lease_runs_out_by_the_clock_under_a_live_holder(
     assert isinstance(other, Reservation)
     assert (slow.attempt, other.attempt) == (1, 2)
     settles = [(slow, b"slow", False), (other, b"other", True)]
-    for held, body, stored in settles if slow_one_first else reversed(settles):
-        assert hasty.settle(held, status=201, body=body, release_us=0) is stored
+    for reservation, body, stored in settles if slow_one_first else reversed(settles):
+        assert hasty.settle(reservation, status=201, body=body, release_us=0) is stored
         assert not hasty.renew(slow)
         assert not hasty.release(slow)
     assert hasty.replay(analyst.id, "k", BODY_HASH) == Replay(slow.query_id, 201, b"other")

@@ -157,22 +157,26 @@ class TestEntries:
 class TestQueries:
     def test_a_query_is_shown_as_it_stands(self, world: World) -> None:
         dataset, analyst = world.ready(loss(1, "0.1"))
-        held = world.ledger.reserve(request(dataset, analyst, loss("0.1", "0.01")))
-        assert isinstance(held, Reservation)
-        row = world.queries.find(held.query_id)
+        reservation = world.ledger.reserve(request(dataset, analyst, loss("0.1", "0.01")))
+        assert isinstance(reservation, Reservation)
+        row = world.queries.find(reservation.query_id)
         assert row is not None
         assert (row.id, row.analyst, row.dataset, row.version, row.owner_id) == (
-            held.query_id,
+            reservation.query_id,
             analyst.name,
             dataset.name,
             1,
             world.owner.id,
         )
         assert (row.request, row.charge) == ({"kind": "top_k"}, loss("0.1", "0.01"))
-        assert (row.status, row.answer, row.created_us) == ("running", None, held.reserved_us)
+        assert (row.status, row.answer, row.created_us) == (
+            "running",
+            None,
+            reservation.reserved_us,
+        )
         release_us = world.now()
-        world.ledger.settle(held, status=201, body=b"answer", release_us=release_us)
-        row = world.queries.find(held.query_id)
+        world.ledger.settle(reservation, status=201, body=b"answer", release_us=release_us)
+        row = world.queries.find(reservation.query_id)
         assert row is not None
         assert (row.status, row.answer_status, row.answer) == ("answered", 201, b"answer")
         assert row.release_us == release_us
@@ -184,10 +188,10 @@ class TestQueries:
         world.grant(dataset, bob, loss(1))
         ids = []
         for analyst in (ada, bob, ada, ada):
-            held = world.ledger.reserve(request(dataset, analyst))
-            assert isinstance(held, Reservation)
-            world.ledger.settle(held, status=500, body=b"x", release_us=0)
-            ids.append(held.query_id)
+            reservation = world.ledger.reserve(request(dataset, analyst))
+            assert isinstance(reservation, Reservation)
+            world.ledger.settle(reservation, status=500, body=b"x", release_us=0)
+            ids.append(reservation.query_id)
         mine = world.queries.page(analyst_id=ada.id, limit=2)
         assert [row.id for row in mine.items] == [ids[3], ids[2]]
         assert {(row.status, row.answer) for row in mine.items} == {("failed", None)}

@@ -22,12 +22,12 @@ def asking(world: World) -> QueryLookup:
     return QueryLookup(world.database, world.datasets, world.ledger.ledger)
 
 
-def asked(
+def look_up(
     asking: QueryLookup, dataset: StoredDataset, analyst: User, key: str | None = "k"
 ) -> LookedUp:
-    found = asking.look_up(dataset.name, analyst, key, BODY_HASH)
-    assert isinstance(found, LookedUp)
-    return found
+    result = asking.look_up(dataset.name, analyst, key, BODY_HASH)
+    assert isinstance(result, LookedUp)
+    return result
 
 
 def freeze(world: World, rank: AccountRank) -> None:
@@ -38,12 +38,12 @@ def freeze(world: World, rank: AccountRank) -> None:
 
 def test_what_fits_is_not_refused(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.5"))
-    found = asked(asking, dataset, analyst)
-    known = world.datasets.find(dataset.name)
-    assert known is not None
-    expected = known.id, known.name, known.version, known.public
-    assert (found.id, found.name, found.version, found.public) == expected
-    assert found.refusal(loss("0.5")) is None
+    result = look_up(asking, dataset, analyst)
+    existing = world.datasets.find(dataset.name)
+    assert existing is not None
+    expected = existing.id, existing.name, existing.version, existing.public
+    assert (result.id, result.name, result.version, result.public) == expected
+    assert result.refusal(loss("0.5")) is None
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_a_refusal_is_the_one_of_the_ledger(
     if overall is not None:
         world.ledger.grant_overall(analyst.id, loss(overall), actor_id=world.admin.id)
     before = contents(world.database)
-    refusal = asked(asking, dataset, analyst).refusal(loss("0.9"))
-    with pytest.raises(kind) as told:
+    refusal = look_up(asking, dataset, analyst).refusal(loss("0.9"))
+    with pytest.raises(kind) as message:
         world.ledger.reserve(request(dataset, analyst, loss("0.9"), key="k"))
     assert type(refusal) is kind
-    assert vars(refusal) == vars(told.value)
-    assert str(refusal) == str(told.value)
+    assert vars(refusal) == vars(message.value)
+    assert str(refusal) == str(message.value)
     assert contents(world.database) == before
 
 
@@ -80,10 +80,10 @@ def test_a_refusal_is_the_one_of_the_ledger(
 def test_delta_is_refused_alike(world: World, asking: QueryLookup, own: str, cap: str) -> None:
     dataset, analyst = world.ready(loss(own, "0.001"), loss(cap, "0.001"))
     charge = loss("0.1", "0.002")
-    refusal = asked(asking, dataset, analyst).refusal(charge)
-    with pytest.raises(BudgetExhausted) as told:
+    refusal = look_up(asking, dataset, analyst).refusal(charge)
+    with pytest.raises(BudgetExhausted) as message:
         world.ledger.reserve(request(dataset, analyst, charge, key="k"))
-    assert vars(refusal) == vars(told.value)
+    assert vars(refusal) == vars(message.value)
 
 
 @pytest.mark.parametrize("rank", AccountRank)
@@ -91,28 +91,30 @@ def test_a_frozen_account_refuses(world: World, asking: QueryLookup, rank: Accou
     dataset, analyst = world.ready(loss(5))
     world.ledger.grant_overall(analyst.id, loss(5), actor_id=world.admin.id)
     freeze(world, rank)
-    assert isinstance(asked(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
+    assert isinstance(look_up(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
 
 
 def test_a_known_key_is_never_refused(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.1"))
-    held = world.ledger.reserve(request(dataset, analyst, key="k"))
-    assert isinstance(held, Reservation)
+    reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(reservation, Reservation)
     with pytest.raises(StillRunning):
         asking.look_up(dataset.name, analyst, "k", BODY_HASH)
     world.lapse()
     # Whoever takes it over pays nothing, although nothing is left.
-    assert asked(asking, dataset, analyst).refusal(loss("0.1")) is None
-    assert isinstance(asked(asking, dataset, analyst, "new").refusal(loss("0.1")), BudgetExhausted)
-    assert isinstance(asked(asking, dataset, analyst, None).refusal(loss("0.1")), BudgetExhausted)
+    assert look_up(asking, dataset, analyst).refusal(loss("0.1")) is None
+    assert isinstance(
+        look_up(asking, dataset, analyst, "new").refusal(loss("0.1")), BudgetExhausted
+    )
+    assert isinstance(look_up(asking, dataset, analyst, None).refusal(loss("0.1")), BudgetExhausted)
 
 
 def test_a_stored_reply_comes_back(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.1"))
-    held = world.ledger.reserve(request(dataset, analyst, key="k"))
-    assert isinstance(held, Reservation)
-    assert world.ledger.settle(held, status=201, body=b"answer", release_us=0)
-    stored = Replay(held.query_id, 201, b"answer")
+    reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(reservation, Reservation)
+    assert world.ledger.settle(reservation, status=201, body=b"answer", release_us=0)
+    stored = Replay(reservation.query_id, 201, b"answer")
     assert asking.look_up(dataset.name, analyst, "k", BODY_HASH) == stored
     with pytest.raises(KeyReused):
         asking.look_up(dataset.name, analyst, "k", OTHER_HASH)
@@ -127,7 +129,7 @@ def test_what_may_not_be_seen_is_not_there(world: World, asking: QueryLookup) ->
         seen = who is not stranger
         if seen:
             # They see it; that they have no account is for the ledger to say.
-            assert asked(asking, dataset, who).refusal(loss(200)) is None
+            assert look_up(asking, dataset, who).refusal(loss(200)) is None
         else:
             with pytest.raises(NotFound):
                 asking.look_up(dataset.name, who, None, BODY_HASH)
