@@ -27,10 +27,10 @@ def planted(work: float, more: float) -> Callable[..., Any]:
 
     compute = StatisticQuery.compute
 
-    def slower(query: StatisticQuery, records: Any, *rest: Any) -> Any:
-        rows = len(next(iter(records.codes.values())))
+    def slower(query: StatisticQuery, context: Any) -> Any:
+        rows = len(next(iter(context.records.codes.values())))
         time.sleep(work + more * (rows % 2))
-        return compute(query, records, *rest)
+        return compute(query, context)
 
     return slower
 

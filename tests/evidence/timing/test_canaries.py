@@ -221,7 +221,7 @@ def services_of(people: Service) -> Services:
 
 
 def variants(route: Any) -> list[str]:
-    formats = [f"?format={name}" for name, _ in getattr(route._formats, "media_types", ())]
+    formats = [f"?format={name}" for name, _ in getattr(route.formats, "media_types", ())]
     by = ["?by=day", "?by=kind", "?by=mechanism"] if route.path.endswith("/history") else []
     return formats + by
 

@@ -47,10 +47,10 @@ def virtual(monkeypatch: Patch) -> VirtualTime:
     clock = VirtualTime(monkeypatch)
     compute = StatisticQuery.compute
 
-    def planted(query: StatisticQuery, records: Any, *rest: Any) -> Any:
-        rows = len(next(iter(records.codes.values())))
+    def planted(query: StatisticQuery, context: Any) -> Any:
+        rows = len(next(iter(context.records.codes.values())))
         clock.sleep(WORK + MORE * (rows % 2))
-        return compute(query, records, *rest)
+        return compute(query, context)
 
     monkeypatch.setattr(StatisticQuery, "compute", planted)
     return clock

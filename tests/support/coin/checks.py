@@ -9,9 +9,27 @@ import app
 from app.service.warm import warm
 from tests.support.browser import HOME, SignIn, sign_in, words
 from tests.support.pageforms import forms, options
-from tests.support.service import Service, application, begun, client, people, service, settings
+from tests.support.service import (
+    Service,
+    application,
+    begun,
+    client,
+    fast_lane,
+    people,
+    service,
+    settings,
+)
 
-__all__ = ["application", "begun", "client", "people", "service", "settings", "sign_in"]
+__all__ = [
+    "application",
+    "begun",
+    "client",
+    "fast_lane",
+    "people",
+    "service",
+    "settings",
+    "sign_in",
+]
 
 COIN = {"kind": "coin", "side": "tails"}
 
