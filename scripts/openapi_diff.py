@@ -1,6 +1,6 @@
 """Compare the OpenAPI document of this tree with that of an earlier commit.
 
-    python scripts/openapi_diff.py before-rooms
+    python scripts/openapi_diff.py REVISION
 
 Descriptions, summaries, titles, operation ids and names of components may differ: clients do not
 depend on them. Every other difference is printed, and the exit status is then 1.
