@@ -24,9 +24,10 @@ from storage.cluster.scratch import Scratch
 
 Result = TypeVar("Result")
 
-#: Seconds until a scheduler that has no worker to offer is given up,
+#: Seconds until a scheduler without workers counts as failed.
 PATIENCE = 30.0
-#: and one that does not answer: a process that is stopped or stuck keeps its connections.
+#: Seconds until a scheduler that does not answer counts as failed. A process that is stopped or
+#: stuck keeps its connections, so their state does not tell.
 SILENCE = 10.0
 #: Seconds between two questions to the scheduler whether it is still there, while parts are done.
 BEAT = 5.0

@@ -54,7 +54,10 @@ class Certificates:
 
     @classmethod
     def of(cls, files: tuple[Path | None, Path | None, Path | None]) -> Self | None:
-        """None where nothing is named; ValueError where some of the three are missing."""
+        """From the files of the authority, the certificate and the key; None if none is set.
+
+        Raises: ValueError if only some of the three are set.
+        """
         authority, certificate, key = files
         if authority is None and certificate is None and key is None:
             return None

@@ -137,9 +137,10 @@ def back_up(settings: Settings, destination: Path) -> None:
 
 
 def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> StoreReport:
-    """Compare the files of the store with what the ledger reads.
+    """Compare the files of the store with the folders that the ledger's rows name.
 
-    ``names``: the files by name, each with its age; called once the ledger's rows were read.
+    ``names``: lists the files of the store with their ages. It is called after the rows are read,
+    so that a file published in between is not reported as lost.
     """
     with _opened(settings) as database:
         comparison = compare(database, names)

@@ -44,6 +44,9 @@ def score_below_best(plan: Plan, loss: PrivacyLoss, confidence: float) -> float:
 
 
 def information_unit(plan: Plan) -> float:
-    """One unit of a ``global`` score as a part of −H(Y | X), in bits: φ(N)/N."""
+    """How many bits of −H(Y | X) one unit of a score under ``global`` stands for: φ(N)/N.
+
+    N is the public bound on rows, φ(N) the most that N·H(Y | X) changes between neighbours.
+    """
     grid = InformationGain().table_grid(plan.rows)
     return ldexp(largest_change(plan.rows, grid), -grid.bits) / plan.rows

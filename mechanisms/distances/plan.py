@@ -218,7 +218,8 @@ def _check_limits(plan: Plan) -> None:
         )
     work = len(pairs)
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
-        # For one target its candidates count, for all targets the sets that they share.
+        # The number of subsets is bounded. With one target these are subsets of its candidates;
+        # with several targets each set of one more attribute serves every target in it.
         whole = len(plan.targets) > 1
         if comb(len(levels) - (not whole), plan.size + whole) > MAX_SUBSETS:
             raise UnsupportedQuery(

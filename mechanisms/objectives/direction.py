@@ -43,6 +43,9 @@ def trend_of(member: Objective) -> Trend:
 
 
 def leading(terms: Sequence[tuple[int, Fraction]]) -> Fraction:
-    """The sum over the terms of the highest power; 0 without terms."""
+    """Adds the amounts of the terms (power of the size, amount) of the highest power.
+
+    That sum decides the direction for large candidates. It is 0 without terms.
+    """
     highest = max((growth for growth, _ in terms), default=0)
     return sum((amount for growth, amount in terms if growth == highest), Fraction(0))

@@ -17,7 +17,8 @@ from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf, table
 
 TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE})
 
-#: Squares of twice a count stay below 2⁶⁰.
+#: The largest public bound on rows. Kernels square sums of two counts in 64 bits: with this bound
+#: the squares stay below 2⁶⁰, so that a few of them can be added.
 LARGEST_BOUND = 1 << 29
 #: The refusal of ``finest_bits`` for utilities of tables.
 ROWS = "the public bound on rows is too large for exact arithmetic"

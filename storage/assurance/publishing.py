@@ -100,7 +100,7 @@ class Publisher:
 
 
 def _forked(connection: Connection, states: Sequence[Published]) -> list[int]:
-    """The states whose number of entries an account has passed without the published head."""
+    """The accounts whose history forked: at a published number of entries the head differs."""
     forked = []
     for start in range(0, len(states), AT_ONCE):
         some = states[start : start + AT_ONCE]

@@ -85,7 +85,8 @@ class Scratch:
         finally:
             # A sweep removes later what cannot be removed now.
             with suppress(OSError, StoreFailed):
-                # First the plan: a worker that counts as lost may still write, and then checks it.
+                # The plan goes first. A lost worker may still write a part, and then looks for
+                # the plan; without a plan it removes its part again.
                 self._shared.remove(_plan_of(name))
                 for file in self._shared.names(_folder_of(name)):
                     self._shared.remove(file)

@@ -12,12 +12,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from storage.errors import Busy, LedgerAlarm
 
-#: serialization failure, deadlock, lock not available
+#: Codes of PostgreSQL for a transaction that was rolled back because of another one: a failed
+#: serialization, a deadlock, a lock that was not available.
 REFUSED = {"40001", "40P01", "55P03"}
-#: no connection to be had, server starting; server or session told to stop, server crashed
+#: Codes after which the same transaction may be run again. Beside those above: too many
+#: connections, a server that starts, stops or has crashed, a session that was ended.
 AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
 TIMED_OUT = "57014"  # canceled: a statement that took that long once is not tried again
-#: check constraint; raise_exception, which is what the append-only triggers use
+#: Codes that show a bug or an attack: a CHECK has fired, or a trigger of an append-only table.
 ALARMS = {"23514", "P0001"}
 
 

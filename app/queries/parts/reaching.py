@@ -14,7 +14,8 @@ MOST = 10**6 * NANO
 def least_loss(noise: Callable[[PrivacyLoss], float], target: float) -> PrivacyLoss:
     """The least loss with ``noise`` at most ``target``.
 
-    ``noise`` falls with the loss, or raises UnsupportedQuery where it is too small to be shared.
+    ``noise``: the scale of the noise at a loss. It does not grow with the loss, and it raises
+    UnsupportedQuery for a loss that is too small to be divided among the releases.
     """
     if not target > 0:
         raise UnsupportedQuery("a scale of noise is positive")

@@ -12,7 +12,8 @@ from privypurse.levels import Columns
 
 A = TypeVar("A")
 
-#: A utility by name, or ``{"name": …, "weight": …}``, or a member of a Pareto score.
+#: A utility by name, or ``{"name": …, "weight": …}``, or for a Pareto score also
+#: ``{"weighted_sum": [utilities], "name": …}``.
 Utility = str | Mapping[str, Any]
 Selector = Literal["permute_and_flip", "exponential"]
 Sensitivity = Literal["global", "local", "flattened", "shifted"]
