@@ -15,14 +15,11 @@ from tests.support.service import (
 __all__ = ["application", "begun", "client", "fast_lane", "people", "service", "settings"]
 
 #: Modules that test queries over HTTP, through the fast lane and through its twin in FastAPI.
-QUERIES = {
-    "test_answering",
+BOTH_WAYS = {"test_answering", "test_hostile", "test_light", "test_load", "test_queries"}
+#: The same, but through the twin only among the slow tests: they are about kinds, not about ways.
+KINDS = {
     "test_conversion_of_kinds",
     "test_distances",
-    "test_hostile",
-    "test_light",
-    "test_load",
-    "test_queries",
     "test_selection_kinds",
     "test_statistics",
     "test_trees",
@@ -31,5 +28,7 @@ QUERIES = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
-    if module in QUERIES and "fast_lane" in metafunc.fixturenames:
-        metafunc.parametrize("fast_lane", [True, False], ids=["lane", "route"], indirect=True)
+    if module in BOTH_WAYS | KINDS and "fast_lane" in metafunc.fixturenames:
+        marks = [pytest.mark.slow] if module in KINDS else []
+        route = pytest.param(False, id="route", marks=marks)
+        metafunc.parametrize("fast_lane", [pytest.param(True, id="lane"), route], indirect=True)

@@ -180,7 +180,7 @@ def test_a_claim_that_does_not_simply_hold_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "logarithmic", "found"),
+    ("values", "logarithmic", "result"),
     [
         ([0.0, 1.0], False, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
         ([71.2, 83.9], False, [70.0, 75.0, 80.0, 85.0]),
