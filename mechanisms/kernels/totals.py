@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.graph import Nodes
+from mechanisms.kernels.graph import PIECE, Nodes, windows
 from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.pairs_of_nodes import (
     degree_pairs,
@@ -29,7 +29,6 @@ from mechanisms.kernels.pairs_of_nodes import (
 )
 from mechanisms.kernels.ranks import RankedGraph
 from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
-from mechanisms.kernels.windows import PIECE, windows
 from mechanisms.model.executor import Executor
 
 GRAPH_TOTALS = (
