@@ -76,7 +76,7 @@ def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
     place = np.zeros(g.nodes, np.int32)
     # A capacity of one, so that the list has to grow.
     room = np.empty(1, np.uint32)
-    down, starts = kernels._inner_edges(g.indptr, g.indices, g.split, ego, place, room)
+    down, starts = kernels._inner_edges(g, ego, place, room)
     assert not place.any()
     expected = plain_down(rows, ego)
     assert [down[a:b].tolist() for a, b in pairwise(starts)] == expected
