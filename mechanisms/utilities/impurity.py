@@ -12,7 +12,7 @@ import numpy as np
 from mechanisms.kernels import impurity
 from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import sums_by_table
 from mechanisms.utilities.utility import Grid, Measurement
@@ -75,7 +75,7 @@ class Impurity(Criterion):
         sums = self.prepared(dataset, grid)
         utilities = sums_by_table(self.levels(np.concatenate(tables), sums, grid.bits), tables)
         if sensitivity is Sensitivity.GLOBAL:
-            return Measurement(utilities, ConstantSensitivity(grid.cap, len(tables), grid.horizon))
+            return Measurement.constant(utilities, grid)
         return Measurement(
             utilities,
             ImpuritySensitivity(
