@@ -58,7 +58,8 @@ def brackets(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rigorous bounds on the arrival of every candidate for these words."""
     low, high = np.empty(scores.size), np.empty(scores.size)
-    arrivals(scores, scores.max(), rate.a / rate.b, widen, words, low, high)
+    shift = rate.a / rate.b * (scores.max() - scores).astype(np.float64)
+    arrivals(shift, shift, widen, words, low, high)
     assert not any(map(math.isnan, (low.sum(), high.sum())))
     return low, high
 

@@ -21,9 +21,9 @@ from math import log2
 import numpy as np
 
 from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import increments
-from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.utility import Grid
 
 #: Widths computed at a time, in pairs times distances.

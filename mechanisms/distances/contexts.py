@@ -27,6 +27,7 @@ from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import PairTables, columns, count_pairs
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
@@ -35,7 +36,6 @@ from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
-from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.utility import Grid
 
 #: Candidates for a context, and q of each; the second part is private.

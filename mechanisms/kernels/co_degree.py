@@ -10,12 +10,7 @@ import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.ranks import RankedGraph, Ranks
-
-
-def co_degree_work(graph: RankedGraph) -> Offsets:
-    """The number of two-paths from each rank to lower ranks, int64 (nodes,)."""
-    return _two_paths(graph.indptr, graph.indices)
+from mechanisms.kernels.ranks import RankedGraph
 
 
 def co_degree_floor(graph: RankedGraph) -> Nodes:
@@ -28,17 +23,10 @@ def co_degree_floor(graph: RankedGraph) -> Nodes:
     return floor
 
 
-def co_degree_block(graph: RankedGraph, first: int, last: int) -> Nodes:
-    """Maxima over the pairs of ranks first ≤ v < last and w < v, for ranks 0 … last − 1, int32.
-
-    ``co_degree_floor`` covers pairs with a node of degree one: they share at most one neighbour,
-    and a hub has very many of them.
-    """
-    return _co_degree_block(graph.indptr, graph.indices, first, last)
-
-
 @compiled
-def _two_paths(indptr: Offsets, indices: Ranks) -> Offsets:
+def co_degree_work(graph: RankedGraph) -> Offsets:
+    """The number of two-paths from each rank to lower ranks, int64 (nodes,)."""
+    indptr, indices = graph.indptr, graph.indices
     paths = np.zeros(len(indptr) - 1, np.int64)
     for x in range(len(indptr) - 1):
         for e in range(indptr[x], indptr[x + 1]):
@@ -49,7 +37,13 @@ def _two_paths(indptr: Offsets, indices: Ranks) -> Offsets:
 
 
 @compiled
-def _co_degree_block(indptr: Offsets, indices: Ranks, first: int, last: int) -> Nodes:
+def co_degree_block(graph: RankedGraph, first: int, last: int) -> Nodes:
+    """Maxima over the pairs of ranks first ≤ v < last and w < v, for ranks 0 … last − 1, int32.
+
+    ``co_degree_floor`` covers pairs with a node of degree one: they share at most one neighbour,
+    and a hub has very many of them.
+    """
+    indptr, indices = graph.indptr, graph.indices
     shared = np.zeros(last, np.int32)
     most = np.zeros(last, np.int32)
     for v in range(first, last):

@@ -28,6 +28,7 @@ LARGEST_DEGREE = 2**19 - 1
 LARGEST_MATRIX = 8192
 
 
+@compiled
 def savings(largest_degree: int) -> Offsets:
     """2^g − τ(c) for c = 0 … largest_degree: the part of a pair that c common neighbours remove."""
     c = np.arange(largest_degree + 1, dtype=np.int64)
@@ -35,29 +36,15 @@ def savings(largest_degree: int) -> Offsets:
     return (1 << GRID_BITS) - tau
 
 
-def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets, Offsets]:
-    """Inner edges and 2²⁶ · EBC of the ranks ``first`` … ``last`` − 1, int64 each."""
-    saving = savings(graph.largest_degree)
-    gain = np.zeros(2 * len(saving), np.int64)
-    gain[: len(saving) - 1] = np.diff(saving)
-    return _egocentric_block(graph.indptr, graph.indices, graph.split, first, last, saving, gain)
-
-
-def egocentric_work(graph: RankedGraph) -> int:
-    """Approximate nanoseconds to count inside all egos once their inner edges are listed."""
-    return int(_egocentric_work(graph.indptr, graph.indices, graph.split))
-
-
 @compiled
-def _inner_edges(
-    indptr: Offsets, indices: Ranks, split: Offsets, ego: int, place: Nodes, down: Ranks
-) -> tuple[Ranks, Offsets]:
+def _inner_edges(graph: RankedGraph, ego: int, place: Nodes, down: Ranks) -> tuple[Ranks, Offsets]:
     """The edges among the neighbours of ``ego``, as lists of lower neighbours.
 
     Neighbour i of the ego has ``down[starts[i]:starts[i + 1]]``, numbers below i, ascending.
     ``place`` is zero for all nodes before and after the call. ``down`` is a buffer that may be
     replaced by a larger one.
     """
+    indptr, indices, split = graph.indptr, graph.indices, graph.split
     row = indices[indptr[ego] : indptr[ego + 1]]
     starts = np.zeros(len(row) + 1, np.int64)
     for i in range(len(row)):
@@ -186,15 +173,12 @@ def _saved_by_matrix(indptr: Offsets, rows: Ranks, saving: Offsets) -> int:
 
 
 @compiled
-def _egocentric_block(
-    indptr: Offsets,
-    indices: Ranks,
-    split: Offsets,
-    first: int,
-    last: int,
-    saving: Offsets,
-    gain: Offsets,
-) -> tuple[Offsets, Offsets]:
+def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets, Offsets]:
+    """Inner edges and 2²⁶ · EBC of the ranks ``first`` … ``last`` − 1, int64 each."""
+    indptr = graph.indptr
+    saving = savings(indptr[1])
+    gain = np.zeros(2 * len(saving), np.int64)
+    gain[: len(saving) - 1] = np.diff(saving)
     place = np.zeros(len(indptr) - 1, np.int32)
     count = np.zeros(indptr[first + 1] - indptr[first], np.int32)
     down = np.empty(1024, np.uint32)
@@ -202,7 +186,7 @@ def _egocentric_block(
     betweenness = np.empty(last - first, np.int64)
     for ego in range(first, last):
         degree = indptr[ego + 1] - indptr[ego]
-        down, starts = _inner_edges(indptr, indices, split, ego, place, down)
+        down, starts = _inner_edges(graph, ego, place, down)
         edges = starts[-1]
         open_pairs = degree * (degree - 1) // 2 - edges
         saved = 0
@@ -221,11 +205,12 @@ def _egocentric_block(
 
 
 @compiled
-def _egocentric_work(indptr: Offsets, indices: Ranks, split: Offsets) -> int:
-    place = np.zeros(len(indptr) - 1, np.int32)
+def egocentric_work(graph: RankedGraph) -> int:
+    """Approximate nanoseconds to count inside all egos once their inner edges are listed."""
+    place = np.zeros(len(graph.order), np.int32)
     down = np.empty(1024, np.uint32)
     total = 0
-    for ego in range(len(indptr) - 1):
-        down, starts = _inner_edges(indptr, indices, split, ego, place, down)
+    for ego in range(len(graph.order)):
+        down, starts = _inner_edges(graph, ego, place, down)
         total += min(_costs(_inner_degrees(down, starts), starts[-1]))
     return total

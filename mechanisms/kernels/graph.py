@@ -1,11 +1,17 @@
-"""From a coded edge list to compressed rows, by counting sorts that are linear in nodes and edges.
+"""From a coded edge list to compressed rows, built one window of rows at a time.
 
 An edge list is two int32 arrays of node numbers. The rows do not depend on the order of the edges
 or of the two ends of each.
+
+Edge list and rows may be memory-mapped files that exceed memory. For every window of consecutive
+nodes the list is read once from front to back, and only that window of the rows is written out of
+order. So memory holds one window and a few numbers per node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +21,9 @@ from mechanisms.kernels.compiled import compiled
 
 Nodes = NDArray[np.int32]
 Offsets = NDArray[np.int64]
+
+#: Edges that are read together from an edge list.
+PIECE = 1 << 20
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -26,82 +35,142 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def compressed_rows(sources: Nodes, targets: Nodes, nodes: int) -> tuple[Offsets, Nodes]:
-    """The compressed rows of an undirected graph, every row ascending.
+    """The compressed rows of an undirected graph in memory, every row ascending.
 
     Args:
         sources, targets: the ends of each edge, int32 (edges,), in [0, nodes), no self loops. A
-            repeated edge appears twice in the rows: call ``first_duplicate`` first.
+            repeated edge appears twice in the rows.
         nodes: the number of nodes, with or without edges.
 
     Returns: ``indptr`` int64 (nodes + 1,) and ``indices`` int32 (2 · edges,).
     Raises: ValueError when the arrays are not of this form.
     """
-    _check(sources, targets, nodes)
+    degrees = _degrees(sources, targets, nodes)
     if np.any(sources == targets):
         raise ValueError("an edge joins two different nodes")
-    return _compressed_rows(read_only(sources), read_only(targets), nodes)
-
-
-def first_duplicate(sources: Nodes, targets: Nodes, nodes: int) -> int | None:
-    """The position of the first edge that repeats an earlier one in either direction, or None.
-
-    The arrays are as in ``compressed_rows``.
-    """
-    _check(sources, targets, nodes)
-    position = _first_duplicate(read_only(sources), read_only(targets), nodes)
-    return None if position < 0 else int(position)
-
-
-def _check(sources: Nodes, targets: Nodes, nodes: int) -> None:
-    # Danger: compiled code checks no index, so a node out of range would write out of bounds.
-    if sources.ndim != 1 or sources.shape != targets.shape or len(sources) >= 2**31:
-        raise ValueError("an edge list is two arrays of one length, below 2³¹")
-    for ends in (sources, targets):
-        if ends.dtype != np.int32 or not ends.flags.c_contiguous:
-            raise ValueError("the ends of edges are contiguous int32")
-        if len(ends) and not 0 <= int(ends.min()) <= int(ends.max()) < nodes:
-            raise ValueError("the ends of edges are numbers from 0 to nodes - 1")
-
-
-@compiled
-def _compressed_rows(sources: Nodes, targets: Nodes, nodes: int) -> tuple[Offsets, Nodes]:
-    edges = len(sources)
-    indptr = np.zeros(nodes + 1, np.int64)
-    ups = np.zeros(nodes + 1, np.int64)
-    for e in range(edges):
-        a, b = sources[e], targets[e]
-        indptr[a + 1] += 1
-        indptr[b + 1] += 1
-        ups[min(a, b) + 1] += 1
-    for v in range(nodes):
-        indptr[v + 1] += indptr[v]
-        ups[v + 1] += ups[v]
-    # The larger ends, grouped by the smaller end, in any order.
-    larger = np.empty(edges, np.int32)
-    cursor = ups[:-1].copy()
-    for e in range(edges):
-        low = min(sources[e], targets[e])
-        larger[cursor[low]] = max(sources[e], targets[e])
-        cursor[low] += 1
-    # Visiting the smaller ends in order sorts the smaller neighbours of every row. Visiting these
-    # rows in order then sorts the larger neighbours after them.
-    indices = np.empty(2 * edges, np.int32)
-    cursor[:] = indptr[:-1]
-    for low in range(nodes):
-        for e in range(ups[low], ups[low + 1]):
-            high = larger[e]
-            indices[cursor[high]] = low
-            cursor[high] += 1
-    for high in range(nodes):
-        for e in range(indptr[high], indptr[high + 1] - (ups[high + 1] - ups[high])):
-            low = indices[e]
-            indices[cursor[low]] = high
-            cursor[low] += 1
+    indptr = np.concatenate(([0], np.cumsum(degrees)))
+    indices = np.empty(2 * len(sources), np.int32)
+    windowed_rows(sources, targets, indptr, indices, len(indices))
     return indptr, indices
 
 
+def windowed_rows(
+    sources: Nodes, targets: Nodes, indptr: Offsets, indices: Nodes, window: int
+) -> bool:
+    """Fill ``indices``, every row ascending, and return True if an edge is listed twice.
+
+    Args:
+        sources, targets: as in ``compressed_rows``.
+        indptr: int64 (nodes + 1,), the start of each row, by the degrees of this same list.
+        indices: int32 (2 · edges,), the output.
+        window: the number of neighbours in memory at a time; at least one row is.
+
+    Raises: ValueError when the arrays are not of this form.
+    """
+    degrees = _degrees(sources, targets, len(indptr) - 1)
+    if indptr[0] != 0 or not np.array_equal(np.diff(indptr), degrees):
+        raise ValueError("rows begin where the degrees of the edge list say")
+    if len(indices) != 2 * len(sources):
+        raise ValueError("the rows have two entries for each edge")
+    repeated = False
+    for first, last in windows(indptr, window):
+        rows = indices[indptr[first] : indptr[last]]
+        _fill(read_only(sources), read_only(targets), first, last, indptr, rows)
+        repeated = _sort_rows(first, last, indptr, rows) or repeated
+    return repeated
+
+
+def windows(indptr: Offsets, window: int) -> list[tuple[int, int]]:
+    """Runs [first, last) of nodes with at most ``window`` neighbours together, or of a single
+    node."""
+    cuts = [0]
+    nodes = len(indptr) - 1
+    while cuts[-1] < nodes:
+        end = int(np.searchsorted(indptr, indptr[cuts[-1]] + window, side="right")) - 1
+        cuts.append(min(max(end, cuts[-1] + 1), nodes))
+    return list(pairwise(cuts))
+
+
+def first_repeated(sources: Nodes, targets: Nodes, indptr: Offsets, window: int) -> int | None:
+    """The position of the first edge that repeats an earlier one in either direction, or None.
+
+    The arrays are as in ``windowed_rows``.
+    """
+    nodes = len(indptr) - 1
+    _degrees(sources, targets, nodes)
+    positions = []
+    for first, last in windows(indptr, window):
+        places = np.concatenate(list(_lower_end_in(sources, targets, first, last)))
+        position = _first_repeated(sources[places], targets[places], nodes)
+        if position >= 0:
+            positions.append(int(places[position]))
+    return min(positions, default=None)
+
+
+def _lower_end_in(
+    sources: Nodes, targets: Nodes, first: int, last: int
+) -> Iterator[NDArray[np.intp]]:
+    yield np.zeros(0, np.intp)
+    for start in range(0, len(sources), PIECE):
+        piece = slice(start, start + PIECE)
+        lower = np.minimum(sources[piece], targets[piece])
+        yield start + np.flatnonzero((lower >= first) & (lower < last))
+
+
+def _degrees(sources: Nodes, targets: Nodes, nodes: int) -> Offsets:
+    """The degree of every node. Raises: ValueError when the arrays are no edge list.
+
+    Danger: compiled code checks no index, so a node out of range would write out of bounds.
+    """
+    if sources.ndim != 1 or sources.shape != targets.shape or len(sources) >= 2**31:
+        raise ValueError("an edge list is two arrays of one length, below 2³¹")
+    degrees = np.zeros(nodes, np.int64)
+    for ends in (sources, targets):
+        if ends.dtype != np.int32 or not ends.flags.c_contiguous:
+            raise ValueError("the ends of edges are contiguous int32")
+        for start in range(0, len(ends), PIECE):
+            piece = ends[start : start + PIECE]
+            if not 0 <= int(piece.min()) <= int(piece.max()) < nodes:
+                raise ValueError("the ends of edges are numbers from 0 to nodes - 1")
+            _count(read_only(piece), degrees)
+    return degrees
+
+
 @compiled
-def _first_duplicate(sources: Nodes, targets: Nodes, nodes: int) -> int:
+def _count(ends: Nodes, degrees: Offsets) -> None:
+    for end in ends:
+        degrees[end] += 1
+
+
+@compiled
+def _fill(
+    sources: Nodes, targets: Nodes, first: int, last: int, indptr: Offsets, rows: Nodes
+) -> None:
+    cursor = indptr[first:last] - indptr[first]
+    for e in range(len(sources)):
+        a, b = sources[e], targets[e]
+        if first <= a < last:
+            rows[cursor[a - first]] = b
+            cursor[a - first] += 1
+        if first <= b < last:
+            rows[cursor[b - first]] = a
+            cursor[b - first] += 1
+
+
+@compiled
+def _sort_rows(first: int, last: int, indptr: Offsets, rows: Nodes) -> bool:
+    repeated = False
+    for v in range(first, last):
+        row = rows[indptr[v] - indptr[first] : indptr[v + 1] - indptr[first]]
+        row.sort()
+        for i in range(1, len(row)):
+            repeated = repeated or row[i] == row[i - 1]
+    return repeated
+
+
+@compiled
+def _first_repeated(sources: Nodes, targets: Nodes, nodes: int) -> int:
+    """The position of the first edge that repeats an earlier one, or −1."""
     edges = len(sources)
     starts = np.zeros(nodes + 1, np.int64)
     for e in range(edges):

@@ -9,10 +9,30 @@ over t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ over runs of equal ter
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
+
+
+class Curve(NamedTuple):
+    """δ of all candidates: min(Δ, max over a candidate's pairs of c); Δ is ``cap``, T ``horizon``.
+
+    ``sums`` is Φ[0 … N] for information gain and empty for Gini. ``bits`` is for Gini alone.
+    ``replace`` is True for that relation. Kernels take it apart before their loops, because
+    compiled code counts references whenever an array is read from a tuple.
+    """
+
+    offsets: Integers
+    others: Integers
+    rarest: Integers
+    sums: Integers
+    bits: int
+    replace: bool
+    cap: int
+    horizon: int
 
 
 @compiled
@@ -37,7 +57,7 @@ def gini_step(m: int, q: int, bits: int) -> int:
 
 @compiled
 def step(
-    phi: Integers,
+    sums: Integers,
     bits: int,
     replace: bool,
     others: Integers,
@@ -49,9 +69,9 @@ def step(
 ) -> int:
     """δ(t) of one candidate, whose pairs are ``first`` … ``last`` − 1.
 
-    ``phi`` is Φ[0 … N] for information gain and empty for Gini. ``bits`` is for Gini alone.
+    The other arguments are those of ``Curve``.
     """
-    top = len(phi) - 2
+    top = len(sums) - 2
     most = 0
     for pair in range(first, last):
         beta = rarest[pair]
@@ -60,7 +80,7 @@ def step(
         m = others[pair] + t if replace else others[pair] + t - taken
         if top >= 0:
             end = min(m + q, top)
-            most = max(most, (phi[end + 1] - phi[end]) - (phi[q + 1] - phi[q]) + 2 * t + 1)
+            most = max(most, (sums[end + 1] - sums[end]) - (sums[q + 1] - sums[q]) + 2 * t + 1)
         else:
             most = max(most, gini_step(m, q, bits))
         if most >= cap:
@@ -69,38 +89,21 @@ def step(
 
 
 @compiled
-def steps(
-    phi: Integers,
-    bits: int,
-    replace: bool,
-    offsets: Integers,
-    others: Integers,
-    rarest: Integers,
-    cap: int,
-    t: int,
-    candidates: Integers,
-) -> Integers:
+def steps(curve: Curve, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
+    offsets, others, rarest, sums, bits, replace, cap, _ = curve
     result = np.empty(len(candidates), np.int64)
     for i in range(len(candidates)):
         r = candidates[i]
-        result[i] = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
+        result[i] = step(sums, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
     return result
 
 
 @compiled
-def shortfalls(
-    phi: Integers,
-    bits: int,
-    replace: bool,
-    offsets: Integers,
-    others: Integers,
-    rarest: Integers,
-    cap: int,
-    horizon: int,
-) -> Integers:
+def shortfalls(curve: Curve) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then a closed
     form."""
+    offsets, others, rarest, sums, bits, replace, cap, horizon = curve
     short = np.zeros(len(offsets) - 1, np.int64)
     starts = np.zeros(len(offsets) - 1, np.int64)
     ends = np.zeros(len(offsets) - 1, np.int64)
@@ -112,12 +115,12 @@ def shortfalls(
             widest = max(widest, others[pair] if replace else others[pair] - rarest[pair])
         t, missing = 0, 1
         while t < min(turn, horizon) and missing > 0:
-            missing = cap - step(phi, bits, replace, others, rarest, first, last, cap, t)
+            missing = cap - step(sums, bits, replace, others, rarest, first, last, cap, t)
             short[r] += missing
             t += 1
         if missing > 0 and t < horizon:
-            if len(phi) > 1:
-                short[r] += entropy_tail(phi, widest, cap, t, horizon)
+            if len(sums) > 1:
+                short[r] += entropy_tail(sums, widest, cap, t, horizon)
             else:
                 starts[r], ends[r] = widest + t + 1, widest + horizon
     add_harmonic_sums(2 << bits, starts, ends, cap, short)
@@ -186,24 +189,14 @@ def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
 
 
 @compiled
-def walk(
-    phi: Integers,
-    bits: int,
-    replace: bool,
-    offsets: Integers,
-    others: Integers,
-    rarest: Integers,
-    cap: int,
-    horizon: int,
-    goals: Integers,
-    order: Integers,
-    result: Integers,
-) -> None:
-    """Compute ``WalkedSensitivity`` into ``result`` (3, goals): goal i on the steps of candidate i.
+def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
+    """The rows of ``WalkedSensitivity`` (3, goals): goal i on the steps of candidate i.
 
     For a single candidate, all goals use its steps: in ``order`` they ascend, and each continues
     where the previous one stopped.
     """
+    offsets, others, rarest, sums, bits, replace, cap, horizon = curve
+    result = np.empty((3, len(goals)), np.int64)
     alone = len(offsets) == 2
     t, passed = 0, 0
     for i in order:
@@ -212,7 +205,7 @@ def walk(
             t, passed = 0, 0
         rest, width = goals[i] - passed, cap
         while t < horizon:
-            width = step(phi, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
+            width = step(sums, bits, replace, others, rarest, offsets[r], offsets[r + 1], cap, t)
             if rest <= width or width == cap:
                 break
             passed, rest = passed + width, rest - width
@@ -220,3 +213,4 @@ def walk(
         # After the cap is reached, every step has its width.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
+    return result

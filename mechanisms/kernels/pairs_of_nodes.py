@@ -10,45 +10,18 @@ import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Offsets
-from mechanisms.kernels.ranks import RankedGraph, Ranks
+from mechanisms.kernels.ranks import RankedGraph
 from mechanisms.kernels.supports import Supports
 
 
-def open_maximum(graph: RankedGraph, *, pruned: bool = True) -> int:
+@compiled
+def open_maximum(graph: RankedGraph, pruned: bool = True) -> int:
     """The most common neighbours of two nodes without an edge; 0 if there are no such nodes.
 
     A pair shares at most the smaller of its degrees, so falling degree ends the search.
     ``pruned=False`` visits every pair: the same number, for tests and benchmarks.
     """
-    return int(_open_maximum(graph.indptr, graph.indices, pruned))
-
-
-def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
-    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, two int64
-    arrays.
-
-    No pair of nodes exceeds any listed pair in both parts. Pairs are ordered by falling first part;
-    there are none for fewer than two nodes.
-    """
-    return _degree_pairs(graph.indptr, graph.indices)
-
-
-def flip_maximum(graph: RankedGraph, supports: Supports, bound: Offsets, order: Offsets) -> int:
-    """LS(0) of two-triangles: the most that adding or removing one edge changes Σ C(a_e, 2).
-
-    For a pair with a common neighbours the change is C(a, 2) plus, for each of them, the supports
-    of its two sides without the pair's own edge.
-
-    Args:
-        supports: beside ``graph.indices``, as ``supports.by_row`` returns them.
-        bound: for each rank, at least the value of any pair with it; int64 (nodes,).
-        order: the ranks by falling bound.
-    """
-    return int(_flip_maximum(graph.indptr, graph.indices, supports, bound, order))
-
-
-@compiled
-def _open_maximum(indptr: Offsets, indices: Ranks, pruned: bool) -> int:
+    indptr, indices = graph.indptr, graph.indices
     nodes = len(indptr) - 1
     shared = np.zeros(nodes, np.int32)
     best = 0
@@ -86,7 +59,14 @@ def _open_maximum(indptr: Offsets, indices: Ranks, pruned: bool) -> int:
 
 
 @compiled
-def _degree_pairs(indptr: Offsets, indices: Ranks) -> tuple[Offsets, Offsets]:
+def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
+    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, two int64
+    arrays.
+
+    No pair of nodes exceeds any listed pair in both parts. Pairs are ordered by falling first part;
+    there are none for fewer than two nodes.
+    """
+    indptr, indices = graph.indptr, graph.indices
     nodes = len(indptr) - 1
     high, low = np.empty(2 * nodes, np.int64), np.empty(2 * nodes, np.int64)
     count = 0
@@ -126,9 +106,18 @@ def _degree_pairs(indptr: Offsets, indices: Ranks) -> tuple[Offsets, Offsets]:
 
 
 @compiled
-def _flip_maximum(
-    indptr: Offsets, indices: Ranks, supports: Supports, bound: Offsets, order: Offsets
-) -> int:
+def flip_maximum(graph: RankedGraph, supports: Supports, bound: Offsets, order: Offsets) -> int:
+    """LS(0) of two-triangles: the most that adding or removing one edge changes Σ C(a_e, 2).
+
+    For a pair with a common neighbours the change is C(a, 2) plus, for each of them, the supports
+    of its two sides without the pair's own edge.
+
+    Args:
+        supports: beside ``graph.indices``, as ``supports.by_row`` returns them.
+        bound: for each rank, at least the value of any pair with it; int64 (nodes,).
+        order: the ranks by falling bound.
+    """
+    indptr, indices = graph.indptr, graph.indices
     nodes = len(indptr) - 1
     shared, weight = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     adjacent = np.zeros(nodes, np.int64)
@@ -158,21 +147,3 @@ def _flip_maximum(
         for e in range(indptr[v], indptr[v + 1]):
             adjacent[indices[e]] = 0
     return best
-
-
-def two_path_reach(graph: RankedGraph) -> Offsets:
-    """The two-paths that start at each rank in either direction, int64 (nodes,).
-
-    ``flip_maximum`` visits them all for a rank that it does not skip.
-    """
-    return _reach(graph.indptr, graph.indices)
-
-
-@compiled
-def _reach(indptr: Offsets, indices: Ranks) -> Offsets:
-    paths = np.zeros(len(indptr) - 1, np.int64)
-    for v in range(len(indptr) - 1):
-        for e in range(indptr[v], indptr[v + 1]):
-            x = indices[e]
-            paths[v] += indptr[x + 1] - indptr[x]
-    return paths

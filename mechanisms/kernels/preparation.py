@@ -77,7 +77,7 @@ def prepare_graph(
         earlier, from public facts.
     """
     graph = ranked(indptr, indices)
-    check_degree_bound(graph.largest_degree)
+    check_degree_bound(int(graph.indptr[1]))
     search, paths = search_work(graph), co_degree_work(graph)
     share = _Share(int(search.sum()) + int(paths.sum()), progress)
 
@@ -94,7 +94,7 @@ def prepare_graph(
         def done(number: int) -> None:
             share.add(int(work[slice(*cuts[number])].sum()))
 
-        return executor.spread(kernel, graph.arrays(), cut, work=int(work.sum()), done=done)
+        return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
 
     # Search work does not predict the two-paths inside an ego, so there are many small blocks, hubs
     # first. The work of pairs is known exactly, and its partial maxima take memory.

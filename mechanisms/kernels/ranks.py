@@ -7,9 +7,8 @@ node of highest rank down, and m^(3/2) steps bound the search for all triangles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +20,11 @@ from mechanisms.kernels.graph import Nodes, Offsets, read_only
 Ranks = NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
-class RankedGraph:
+class RankedGraph(NamedTuple):
     """Compressed rows over ranks, ascending; private like the rows they come from.
 
     ``order`` int32 (nodes,) is the node of each rank. ``split`` int64 (nodes,): the neighbours of
-    lower rank than v are ``indices[indptr[v]:split[v]]``.
+    lower rank than v are ``indices[indptr[v]:split[v]]``. The largest degree is ``indptr[1]``.
     """
 
     order: Nodes
@@ -38,19 +36,15 @@ class RankedGraph:
     def nodes(self) -> int:
         return len(self.order)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of the graph: ``RankedGraph(**arrays)`` is the same graph."""
-        return {name: getattr(self, name) for name in ("order", "indptr", "indices", "split")}
-
     @property
-    def largest_degree(self) -> int:
-        """The degree of rank 0."""
-        return int(self.indptr[1])
+    def lower(self) -> Offsets:
+        """The number of neighbours of lower rank, int64 (nodes,)."""
+        return self.split - self.indptr[:-1]
 
 
 def ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     """Rename the nodes of compressed rows by falling degree; there is at least one node."""
-    return RankedGraph(*_ranked(read_only(indptr), read_only(indices)))
+    return _ranked(read_only(indptr), read_only(indices))
 
 
 def equal_blocks(work: Offsets, count: int) -> list[tuple[int, int]]:
@@ -67,7 +61,7 @@ def equal_blocks(work: Offsets, count: int) -> list[tuple[int, int]]:
 
 
 @compiled
-def _ranked(indptr: Offsets, indices: Nodes) -> tuple[Nodes, Offsets, Ranks, Offsets]:
+def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     nodes = len(indptr) - 1
     largest = 0
     for v in range(nodes):
@@ -99,20 +93,21 @@ def _ranked(indptr: Offsets, indices: Nodes) -> tuple[Nodes, Offsets, Ranks, Off
             s = rank[indices[e]]
             rows[cursor[s]] = r
             cursor[s] += 1
-    return order, starts, rows, split
+    return RankedGraph(order, starts, rows, split)
 
 
 def search_work(graph: RankedGraph) -> Offsets:
     """Approximate nanoseconds to list the edges inside each neighbourhood, int64 (nodes,)."""
-    return 4 * _search_steps(graph.indptr, graph.indices, graph.split)
+    # To open an ego and each of its neighbours costs more than a step inside them.
+    return 4 * (25 + row_sums(graph, graph.indptr[1:], 4 + graph.lower))
 
 
 @compiled
-def _search_steps(indptr: Offsets, indices: Ranks, split: Offsets) -> Offsets:
-    steps = np.empty(len(split), np.int64)
-    for v in range(len(split)):
-        # To open an ego and each of its neighbours costs more than a step inside them.
-        steps[v] = 25
-        for e in range(indptr[v], indptr[v + 1]):
-            steps[v] += 4 + split[indices[e]] - indptr[indices[e]]
-    return steps
+def row_sums(graph: RankedGraph, ends: Offsets, values: Offsets) -> Offsets:
+    """Σ of the ``values`` of the neighbours at indptr[v] … ``ends``[v] − 1, int64 (nodes,)."""
+    indptr, indices = graph.indptr, graph.indices
+    sums = np.zeros(len(ends), np.int64)
+    for v in range(len(ends)):
+        for e in range(indptr[v], ends[v]):
+            sums[v] += values[indices[e]]
+    return sums

@@ -3,12 +3,11 @@
 A rate over ten million records has as many steps. Each step is a whole number over a falling
 divisor, so it stays equal for long runs of t. There are a few times 2^{g/2} runs for any number of
 records.
-
-*Members* are the rates of a candidate, int64 (members, 4): |W|, the bits of its grid, its cap and
-its part. Steps of one part are added; δ is the largest part.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,23 @@ from mechanisms.model.sensitivity import Integers
 
 #: The end of a run that never ends.
 FOREVER = 1 << 62
+
+
+class Rates(NamedTuple):
+    """δ of n candidates, each of one or more rates: the largest sum of one of its parts.
+
+    ``hits`` ≤ ``totals``, int64 (members, n), totals · 2^bits < 2⁶². ``members`` int64 (members, 4)
+    has the factor |W|, bits, cap and part of each; the members of a part are consecutive. Under
+    add/remove a part has one member, because a record has one class. Kernels take it apart before
+    their loops, because compiled code counts references whenever an array is read from a tuple.
+    """
+
+    hits: Integers
+    totals: Integers
+    members: Integers
+    replace: bool
+    cap: int
+    horizon: int
 
 
 @compiled
@@ -95,15 +111,9 @@ def last_equal(
 
 
 @compiled
-def steps(
-    hits: Integers,
-    totals: Integers,
-    members: Integers,
-    replace: bool,
-    t: int,
-    candidates: Integers,
-) -> Integers:
+def steps(rates: Rates, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
+    hits, totals, members, replace, _, _ = rates
     result = np.empty(len(candidates), np.int64)
     for i in range(len(candidates)):
         result[i] = combined(hits, totals, members, replace, candidates[i], t)
@@ -136,22 +146,13 @@ def missing(
 
 
 @compiled
-def shortfalls(
-    hits: Integers,
-    totals: Integers,
-    members: Integers,
-    replace: bool,
-    cap: int,
-    horizon: int,
-    kinds: Integers,
-    turns: Integers,
-    order: Integers,
-) -> Integers:
+def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate.
 
     From its turn on, δ of a candidate depends on its kind alone. ``order`` lists one kind after
     another, each by falling turns, so that each sum extends the previous one.
     """
+    hits, totals, members, replace, cap, horizon = rates
     short = np.zeros(len(order), np.int64)
     tail, tail_start, kind = 0, horizon, -1
     for r in order:
@@ -165,22 +166,13 @@ def shortfalls(
 
 
 @compiled
-def walk(
-    hits: Integers,
-    totals: Integers,
-    members: Integers,
-    replace: bool,
-    cap: int,
-    horizon: int,
-    goals: Integers,
-    order: Integers,
-    largest_of: Integers,
-) -> Integers:
+def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -> Integers:
     """Compute ``WalkedSensitivity`` of ``goals``, ascending in ``order``, each on its own steps.
 
     If ``largest_of`` names candidates, all goals use the largest of their δ, and each continues
     where the previous one stopped.
     """
+    hits, totals, members, replace, cap, horizon = rates
     result = np.zeros((3, len(goals)), np.int64)
     together = len(largest_of) > 0
     t, passed = 0, 0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Offsets
 from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.ranks import RankedGraph, Ranks, equal_blocks
+from mechanisms.kernels.ranks import RankedGraph, equal_blocks, row_sums
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
 #: One count per edge; a support is below the largest degree.
@@ -23,7 +23,7 @@ Supports = NDArray[np.int32]
 
 def support_work(graph: RankedGraph) -> Offsets:
     """The number of steps of the search from each rank, int64 (nodes,)."""
-    return _search(graph.indptr, graph.indices, graph.split)
+    return 1 + row_sums(graph, graph.split, 2 + graph.lower)
 
 
 def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST) -> Supports:
@@ -31,9 +31,9 @@ def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST
 
     Each of at most ``most_parts`` parts holds a full array until it is merged.
     """
-    starts = np.concatenate(([0], np.cumsum(graph.split - graph.indptr[:-1])))
+    starts = np.concatenate(([0], np.cumsum(graph.lower)))
     work = support_work(graph)
-    arrays = {**graph.arrays(), "starts": starts}
+    arrays = {**graph._asdict(), "starts": starts}
 
     def cut(workers: int) -> list[tuple[int, int]]:
         return equal_blocks(work, min(workers, most_parts))
@@ -43,14 +43,8 @@ def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST
 
 
 def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
-    graph, (first, last) = arrays, block
-    rows = graph["indptr"], graph["indices"], graph["split"], graph["starts"]
-    return (_supports(*rows, first, last),)
-
-
-def by_row(graph: RankedGraph, supports: Supports) -> Supports:
-    """The supports beside ``graph.indices``: every edge twice, once in the row of each end."""
-    return _by_row(graph.indptr, graph.indices, graph.split, supports)
+    graph = RankedGraph(*(arrays[name] for name in RankedGraph._fields))
+    return (_supports(graph, arrays["starts"], *block),)
 
 
 def _added(total: Supports, part: Supports) -> Supports:
@@ -59,19 +53,8 @@ def _added(total: Supports, part: Supports) -> Supports:
 
 
 @compiled
-def _search(indptr: Offsets, indices: Ranks, split: Offsets) -> Offsets:
-    steps = np.empty(len(split), np.int64)
-    for w in range(len(split)):
-        steps[w] = 1
-        for e in range(indptr[w], split[w]):
-            steps[w] += 2 + split[indices[e]] - indptr[indices[e]]
-    return steps
-
-
-@compiled
-def _supports(
-    indptr: Offsets, indices: Ranks, split: Offsets, starts: Offsets, first: int, last: int
-) -> Supports:
+def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Supports:
+    indptr, indices, split = graph.indptr, graph.indices, graph.split
     supports = np.zeros(starts[-1], np.int32)
     # For the current node, 1 + the index of each lower neighbour visited so far; 0 for others.
     place = np.zeros(last, np.int32)
@@ -108,7 +91,9 @@ def _supports(
 
 
 @compiled
-def _by_row(indptr: Offsets, indices: Ranks, split: Offsets, supports: Supports) -> Supports:
+def by_row(graph: RankedGraph, supports: Supports) -> Supports:
+    """The supports beside ``graph.indices``: every edge twice, once in the row of each end."""
+    indptr, indices, split = graph.indptr, graph.indices, graph.split
     rows = np.empty(len(indices), np.int32)
     cursor = split.copy()
     edge = 0

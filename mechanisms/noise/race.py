@@ -16,6 +16,7 @@ The work is the same for all scores, except for refinements, of probability abou
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,17 +71,71 @@ def race(
         for i in range(start, stop, _BLOCK):
             here = slice(i, min(i + _BLOCK, stop))
             words[here] = source.words(here.stop - i)
-            arrivals(scores[here], best, rate.a / rate.b, widen, words[here], low[here], high[here])
+            shift = rate.a / rate.b * (best - scores[here]).astype(np.float64)
+            arrivals(shift, shift, widen, words[here], low[here], high[here])
+
+    def arrival(i: int) -> Arrival:
+        gap = int(best) - int(scores[i])
+        return Arrival(i, gap, int(words[i]), 64, float(low[i]), float(high[i]))
 
     executor.map(part, [(*piece, randomness.stream()) for piece in pieces])
+    return _first(low, high, k, arrival, rate, randomness)
+
+
+def weighted_race(
+    weights: Integers,
+    rate: Rate,
+    randomness: Randomness,
+    *,
+    tail: bool = False,
+    widen: float = 1.0,
+) -> int:
+    """The distance of the winning group: d is drawn ∝ weights[d]·e^{−λ·d}.
+
+    Group i, of w equal candidates at distance g, arrives as one, with ln w taken off its arrival.
+
+    Args:
+        weights: private whole numbers ≥ 0, shape (n,), n ≥ 1, one per distance; not all zero.
+        rate: λ per step of distance.
+        tail: True if the last weight is that of each distance from n − 1 on, without end.
+        widen: as in ``race``.
+    """
+    gaps = np.flatnonzero(weights)
+    counts = weights[gaps]
+    last = weights.size - 1
+    moved = np.asarray(rate.a / rate.b * gaps, np.float64)
+    size = np.asarray(np.log(counts), np.float64)
+    shift, magnitude = moved - size, moved + size
+    if tail and gaps[-1] == last:
+        beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
+        shift[-1] += beyond
+        # Its own error, of e^−λ beside one, counts as the error of a number of size one.
+        magnitude[-1] += 1 - beyond
+    words = randomness.stream().words(gaps.size)
+    low, high = np.empty(gaps.size), np.empty(gaps.size)
+    arrivals(shift, magnitude, widen, words, low, high)
+
+    def arrival(i: int) -> Arrival:
+        gap, ends = int(gaps[i]), (float(low[i]), float(high[i]))
+        return Arrival(i, gap, int(words[i]), 64, *ends, int(counts[i]), tail and gap == last)
+
+    return int(gaps[_first(low, high, 1, arrival, rate, randomness)[0]])
+
+
+def _first(
+    low: Floats,
+    high: Floats,
+    k: int,
+    arrival: Callable[[int], Arrival],
+    rate: Rate,
+    randomness: Randomness,
+) -> Integers:
+    """The first k to arrive, in order; ``arrival`` describes those that need refinement."""
     contenders = np.flatnonzero(low <= kth_smallest(high, k))
     order = contenders[np.argsort(low[contenders], kind="stable")]
     if separated(low[order], high[order], k):
         return order[:k].astype(np.int64)
-    close = [
-        Arrival(i, int(best) - int(scores[i]), int(words[i]), 64, float(low[i]), float(high[i]))
-        for i in order.tolist()
-    ]
+    close = [arrival(i) for i in order.tolist()]
     return np.array(first_in_order(close, k, rate, randomness.stream()), dtype=np.int64)
 
 
@@ -107,21 +162,17 @@ def _turned(bits: Integers) -> Integers:
 
 @compiled
 def arrivals(
-    scores: Integers,
-    best: int,
-    rate: float,
-    widen: float,
-    words: Words,
-    low: Floats,
-    high: Floats,
+    shift: Floats, magnitude: Floats, widen: float, words: Words, low: Floats, high: Floats
 ) -> None:
-    """Brackets low ≤ tᵢ ≤ high of the arrivals for the bits in ``words``; infinite at the ends."""
-    for i in range(scores.size):
+    """Brackets low ≤ tᵢ ≤ high of the arrivals for the bits in ``words``; infinite at the ends.
+
+    ``shift`` is added to every start; ``magnitude`` bounds the sum of its terms' absolute values.
+    """
+    for i in range(shift.size):
         logarithm, error = start(words[i])
-        shift = rate * np.float64(best - scores[i])
-        error += _SHIFT * shift
-        low[i] = logarithm + shift - widen * error
-        high[i] = logarithm + shift + widen * error
+        error += _SHIFT * magnitude[i]
+        low[i] = logarithm + shift[i] - widen * error
+        high[i] = logarithm + shift[i] + widen * error
 
 
 @compiled

@@ -15,9 +15,8 @@ from mechanisms.model.errors import UnsupportedQuery
 
 #: The largest whole part of u/b + v that a coin may reach; beyond it NoiseOverflow is raised.
 LARGEST_RUN = 1024
-#: Noise stays below the first and scores below the second in absolute value, so their sum fits.
+#: Noise stays below this in absolute value and scores below 2⁶², so their sum fits.
 NOISE_LIMIT = 1 << 61
-SCORE_LIMIT = 1 << 62
 
 _COIN_LIMIT = 1 << 62
 _STEADY_BITS = 20

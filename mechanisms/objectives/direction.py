@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
-from mechanisms.utilities.trend import Trend, TrendingUtility
-from mechanisms.utilities.utility import Objective
+from mechanisms.utilities.utility import Objective, Trend, TrendingUtility
 
 RULE = (
     "Of the terms, those of the highest power of a candidate's size decide: the sign of their "

@@ -1,4 +1,4 @@
-"""Members of objectives: terms with weights, and optional abilities of an objective.
+"""Members of objectives: terms with weights.
 
 ``Objective`` is the form of a utility: a public grid, and private utilities with their δ on that
 grid. So a utility is an objective, an objective may be a member of another, and every selection
@@ -10,32 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol, Self, runtime_checkable
 
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.utilities.utility import Grid, Measurement, Objective
-
-
-@runtime_checkable
-class ParallelObjective(Protocol):
-    """An objective whose measurement is worth more than one worker."""
-
-    def on(self, executor: Executor) -> Self:
-        """The same objective, measured on this executor."""
-        ...
-
-
-@runtime_checkable
-class RelativeObjective(Protocol):
-    """An objective whose utilities compare candidates, so they change when a candidate is
-    removed."""
-
-    def without(self, measured: Measurement, grid: Grid, place: int) -> tuple[Measurement, Grid]:
-        """The measurement and public grid of the remaining candidates, without the one at
-        ``place``."""
-        ...
+from mechanisms.utilities.utility import Objective
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,7 @@ from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.objectives.objective import (
-    RelativeObjective,
-    Term,
-    common_candidates,
-    common_relations,
-)
+from mechanisms.objectives.objective import Term, common_candidates, common_relations
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement
 
@@ -30,8 +25,7 @@ class Pareto:
     """u(r) = −#{r' : every member is strictly larger at r'} ∈ [−(n − 1), 0]; Δ = n − 1.
 
     δ is ``mechanisms.objectives.pareto_sensitivity``. Equal candidates and ties never dominate.
-    Members may be weighted sums. Implements ``Objective``, ``ParallelObjective`` and
-    ``RelativeObjective``.
+    Members may be weighted sums. Implements ``Objective``.
 
     Source: Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5.
     """
@@ -72,13 +66,14 @@ class Pareto:
             )
         self._terms, self._horizon = tuple(terms), horizon
         self._members = [term.member for term in terms]
-        if any(isinstance(member, RelativeObjective) for member in self._members):
+        if any(isinstance(member, Pareto) for member in self._members):
             raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
         self._executor = executor or Inline()
         self.candidates = common_candidates(self._members)
         self.relations = common_relations(self._members)
 
     def on(self, executor: Executor) -> Self:
+        """The same objective, measured on this executor."""
         return type(self)(self._terms, self._horizon, executor)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
@@ -110,6 +105,8 @@ class Pareto:
         return _measured(delta)
 
     def without(self, measured: Measurement, grid: Grid, place: int) -> tuple[Measurement, Grid]:
+        """The measurement and public grid of the remaining candidates, without the one at
+        ``place``."""
         if not isinstance(measured.delta, ParetoSensitivity):
             raise TypeError("only what a Pareto score has measured can be measured on")
         delta = measured.delta.without(place)

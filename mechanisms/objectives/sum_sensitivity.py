@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanisms.model.sensitivity import Integers, SensitivityFunction
+from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,33 @@ def _group_at(group: Sequence[Sequence[WeightedMember]], t: int, candidates: Int
     ]
     steps: Integers = np.maximum.reduce(parts)
     return steps
+
+
+def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
+    """The same δ as one object if all members are single rates; otherwise ``sums`` itself.
+
+    One object walks and sums its steps by runs. To compute δ(t) for one t at a time would be too
+    slow for a dampened score of a rate, which takes up to as many steps as there are records.
+    """
+    members = [
+        (part, member) for group in sums.groups for part, inside in enumerate(group)
+        for member in inside
+    ]  # fmt: skip
+    rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
+    # One group: its parts exclude one another. Several groups: each has one part, and they add up.
+    exclusive_or_added = len(sums.groups) == 1 or all(len(group) == 1 for group in sums.groups)
+    alone = all(len(part) == 1 for group in sums.groups for part in group)
+    if len(rates) < len(members) or not (exclusive_or_added and alone):
+        return sums
+    rows = [
+        (member.factor, rate.members[0, 1], member.cap, part)
+        for (part, member), rate in zip(members, rates, strict=True)
+    ]
+    return RateSensitivity(
+        hits=np.concatenate([rate.hits for rate in rates]),
+        totals=np.concatenate([rate.totals for rate in rates]),
+        members=np.array(rows, dtype=np.int64),
+        replace=rates[0].replace,
+        cap=sums.cap,
+        horizon=sums.horizon,
+    )

@@ -17,14 +17,9 @@ from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import direction
-from mechanisms.objectives.objective import (
-    RelativeObjective,
-    Term,
-    common_candidates,
-    common_relations,
-)
-from mechanisms.objectives.rates_sum import in_one_piece
-from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember
+from mechanisms.objectives.objective import Term, common_candidates, common_relations
+from mechanisms.objectives.pareto import Pareto
+from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember, in_one_piece
 from mechanisms.objectives.weights import exact_weight, whole_weights
 from mechanisms.utilities.utility import Grid, Measurement, Objective
 
@@ -85,9 +80,7 @@ class WeightedSum:
 
     def __init__(self, terms: Sequence[Term]) -> None:
         members = [term.member for term in terms]
-        if not terms or any(
-            isinstance(member, RelativeObjective | WeightedSum) for member in members
-        ):
+        if not terms or any(isinstance(member, Pareto | WeightedSum) for member in members):
             raise UnsupportedQuery(
                 "the members of a weighted sum are utilities, one or more",
                 supported={"objective": "weighted_sum"},

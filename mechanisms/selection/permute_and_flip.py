@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.noise.addition import Integers
-from mechanisms.noise.noisy_max import noisy_max
-from mechanisms.noise.rate import Rate
+from mechanisms.noise.noisy_max import noisy_max as draw_noisy_max
 from mechanisms.selection.checks import a_release_each, enough, one_release
 from mechanisms.selection.laws import (
     OrderedLaw,
     one_shot_probabilities,
-    peeled_probabilities,
     permute_and_flip_probabilities,
 )
 from mechanisms.selection.selector import Draws, Selector
@@ -41,46 +34,20 @@ class PermuteAndFlip(Selector):
     noisy_max = (
         "The same law as the largest of scores with one-sided exponential noise of rate ε/2."
     )
+    sample = staticmethod(draw_noisy_max)
+    probabilities = staticmethod(permute_and_flip_probabilities)
 
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:
         if draws == "one_shot":
             return one_release("one-shot permute-and-flip", loss, k)
         return a_release_each("permute-and-flip draw", loss, k)
 
-    def top(
-        self,
-        scores: Integers,
-        score_bits: int,
-        loss: PrivacyLoss,
-        k: int,
-        draws: Draws,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> Integers:
-        enough(k, scores.size)
-        steps = self.steps(loss, k, draws)
-        if draws == "one_shot":
-            rate = Rate.of(loss.epsilon_nano, score_bits, k)
-            return noisy_max(scores, k, rate, randomness, executor)
-        rest = np.arange(scores.size, dtype=np.int64)
-        drawn = np.empty(k, dtype=np.int64)
-        shares = (step.loss for step in steps for _ in range(step.times))
-        for j, share in enumerate(shares):
-            rate = Rate.of(share.epsilon_nano, score_bits)
-            (place,) = noisy_max(scores[rest], 1, rate, randomness, executor)
-            drawn[j] = rest[place]
-            rest = np.delete(rest, place)
-        return drawn
-
-    def probabilities(self, scores: Sequence[int], p: Fraction) -> list[Fraction]:
-        return permute_and_flip_probabilities(scores, p)
-
     def ordered_probabilities(
         self, scores: Sequence[int], p: Fraction, k: int, draws: Draws
     ) -> OrderedLaw:
         if draws == "one_shot":
             return one_shot_probabilities(scores, p, k)
-        return peeled_probabilities(permute_and_flip_probabilities, scores, p, k)
+        return super().ordered_probabilities(scores, p, k, draws)
 
     def misses(self, n: int, k: int) -> Fraction:
         """The larger of the bounds for both values of ``draws``.

@@ -1,27 +1,38 @@
-"""The base of selectors: integer scores of sensitivity 2^q in, indices of candidates out, loss
-ε."""
+"""The base of selectors: integer scores of sensitivity 2^q in, indices of candidates out, loss ε.
+
+The public bounds on how far below the best a selected candidate may score are for information only.
+Every draw runs at λ = ε / 2k per unit of sensitivity; its share ε/k is rounded down to 10⁻⁹. Let
+m·e^(−λx) bound the chance that *some* draw takes a candidate more than x below the best that
+remains. Then x = (2k/ε)·ln(m / (1 − confidence)) is exceeded with probability at most 1 −
+confidence. If no draw does so, the j-th drawn is within x of the j-th best, because only j − 1
+candidates are gone by then.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import ceil, log
 from typing import Literal
 
+import numpy as np
+
 from accounting.composition import Step
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
-from mechanisms.selection.accuracy import error_bound, loss_bound
-from mechanisms.selection.laws import OrderedLaw
+from mechanisms.noise.rate import Rate
+from mechanisms.selection.checks import enough
+from mechanisms.selection.laws import Law, OrderedLaw, peeled_probabilities
 
 #: How k candidates are drawn: by k separate draws, each among the rest, or from one noisy vector.
 Draws = Literal["peeled", "one_shot"]
 
 
 class Selector(ABC):
-    """One way to select. Everything except ``top`` depends on public facts alone."""
+    """One way to select. Everything except ``sample`` and ``top`` depends on public facts alone."""
 
     #: The name in queries, and the name for people.
     name: str
@@ -31,6 +42,10 @@ class Selector(ABC):
     source: str
     #: The noise on the scores whose reported maximum has the same law.
     noisy_max: str
+    #: Draws k indices together from private scores at a rate, such as ``noise.race.race``.
+    sample: Callable[[Integers, int, Rate, Randomness, Executor], Integers]
+    #: The exact law of one draw; p = e^−λ, λ = ε / 2^{q + 1}, any rational in (0, 1).
+    probabilities: Law
 
     @abstractmethod
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:
@@ -40,7 +55,6 @@ class Selector(ABC):
             exact arithmetic on the grid of ``noise.rate.score_bits``. ValueError for k < 1.
         """
 
-    @abstractmethod
     def top(
         self,
         scores: Integers,
@@ -63,16 +77,25 @@ class Selector(ABC):
             n·e⁻¹⁰²⁴, whatever the scores.
         Privacy: ε-DP under the relation that bounds the change of scores.
         """
+        enough(k, scores.size)
+        shares = [step.loss for step in self.steps(loss, k, draws) for _ in range(step.times)]
+        if len(shares) == 1:
+            rate = Rate.of(loss.epsilon_nano, score_bits, k)
+            return self.sample(scores, k, rate, randomness, executor)
+        rest = np.arange(scores.size, dtype=np.int64)
+        drawn = np.empty(k, dtype=np.int64)
+        for j, share in enumerate(shares):
+            rate = Rate.of(share.epsilon_nano, score_bits)
+            (place,) = self.sample(scores[rest], 1, rate, randomness, executor)
+            drawn[j] = rest[place]
+            rest = np.delete(rest, place)
+        return drawn
 
-    @abstractmethod
-    def probabilities(self, scores: Sequence[int], p: Fraction) -> list[Fraction]:
-        """The exact law of one draw; p = e^−λ, λ = ε / 2^{q + 1}, any rational in (0, 1)."""
-
-    @abstractmethod
     def ordered_probabilities(
         self, scores: Sequence[int], p: Fraction, k: int, draws: Draws
     ) -> OrderedLaw:
         """The exact law of ordered answers; λ = ε / (k·2^{q + 1}), equal shares."""
+        return peeled_probabilities(self.probabilities, scores, p, k)
 
     @abstractmethod
     def misses(self, n: int, k: int) -> Fraction:
@@ -84,8 +107,22 @@ class Selector(ABC):
         With probability ≥ ``confidence``, for every j ≤ k, the j-th drawn scores at most x below
         the j-th best.
         """
-        return error_bound(self.misses(n, k), loss, k, confidence)
+        units = self._units(n, k, confidence)
+        share = loss.epsilon_nano // k
+        if share < 1:
+            raise ValueError("a bound needs a positive share of the loss for every draw")
+        return 2 * units * NANO / share
 
     def loss_for(self, n: int, error: float, k: int, confidence: float) -> PrivacyLoss:
-        """The loss at which ``accuracy`` falls to ``error``, rounded up to k whole shares."""
-        return loss_bound(self.misses(n, k), error, k, confidence)
+        """The loss at which ``accuracy`` falls to ``error`` > 0, rounded up to k whole shares."""
+        if not error > 0:
+            raise ValueError(f"the error must be positive, got {error}")
+        units = self._units(n, k, confidence)
+        return PrivacyLoss(max(1, ceil(2 * units * NANO / error))) * k
+
+    def _units(self, n: int, k: int, confidence: float) -> float:
+        """λ·x, or zero if m is already below 1 − confidence."""
+        misses = self.misses(n, k)
+        if not 0 < confidence < 1:
+            raise ValueError(f"the confidence lies between 0 and 1, got {confidence}")
+        return max(0.0, log(misses / Fraction(1 - confidence))) if misses else 0.0

@@ -20,7 +20,7 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
-from mechanisms.objectives import Objective, ParallelObjective, RelativeObjective
+from mechanisms.objectives import Objective, Pareto
 from mechanisms.selection import Draws, Selector
 from mechanisms.selection.checks import a_release_each
 from mechanisms.selection.dampening import check_exact, scores
@@ -83,7 +83,7 @@ def draw_steps(
     """
     if not rescore:
         return selector.steps(loss, k, draws)
-    if not isinstance(objective, RelativeObjective):
+    if not isinstance(objective, Pareto):
         raise UnsupportedQuery(
             "only scores that compare candidates change with those that are left",
             supported={"objective": "pareto"},
@@ -134,11 +134,11 @@ def select_top(
     if public.count == 1:
         return np.zeros(1, dtype=np.int64)
     steps = draw_steps(selector, objective, loss, k, draws, rescore)
-    if isinstance(objective, ParallelObjective):
+    if isinstance(objective, Pareto):
         objective = objective.on(executor)
     grid, bits = public.grid, public.score_bits
     measured = objective.measure(records, dataset, candidates, sensitivity, grid)
-    if not (rescore and isinstance(objective, RelativeObjective)):
+    if not (rescore and isinstance(objective, Pareto)):
         own = scores(measured, grid, sensitivity, bits, objective.direction)
         return selector.top(own, bits, loss, k, draws, randomness, executor)
     rest = np.arange(public.count, dtype=np.int64)

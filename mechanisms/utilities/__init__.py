@@ -9,8 +9,7 @@ from mechanisms.utilities.egocentric_density import EgocentricDensity
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
 from mechanisms.utilities.max import Max
-from mechanisms.utilities.true_negative_rate import TrueNegativeRate
-from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.rates import TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Utility
 
 _CATALOGUE: tuple[Utility, ...] = (

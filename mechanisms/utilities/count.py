@@ -9,7 +9,7 @@ from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records, TableRecords, records_of
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, value_candidates
 from mechanisms.utilities.utility import Grid, Measurement
 
@@ -49,4 +49,4 @@ class Count:
         levels = candidates.count(dataset)
         attribute = value_candidates(candidates).attribute
         codes = records_of(TableRecords, records).codes[attribute]
-        return Measurement(level_counts(codes, levels), ConstantSensitivity(grid.cap, levels))
+        return Measurement.constant(level_counts(codes, levels), grid)

@@ -8,10 +8,9 @@ from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.graphs import node_column
-from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measurement
+from mechanisms.utilities.utility import Grid, Measurement, Trend
 
 
 class Degree:
@@ -42,5 +41,4 @@ class Degree:
         sensitivity: Sensitivity,
         grid: Grid,
     ) -> Measurement:
-        degree = node_column(records, "degree")
-        return Measurement(degree, ConstantSensitivity(grid.cap, candidates.count(dataset)))
+        return Measurement.constant(node_column(records, "degree"), grid)

@@ -10,11 +10,10 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.graphs import DEGREES, node_column
-from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measurement, finest_bits
+from mechanisms.utilities.utility import Grid, Measurement, Trend, finest_bits
 
 
 class EgocentricBetweenness:
@@ -78,13 +77,11 @@ class EgocentricBetweenness:
         # rounds down and preserves it.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
-        delta: SensitivityFunction
         if sensitivity is Sensitivity.GLOBAL:
-            delta = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
-        elif sensitivity is Sensitivity.SHIFTED:
+            return Measurement.constant(utilities, grid)
+        degree = node_column(records, "degree")
+        if sensitivity is Sensitivity.SHIFTED:
             # The shifted score uses δ as a signal, and the degree form ranks better there.
-            delta = DegreeForm.of(node_column(records, "degree"), bound, grid.bits)
-        else:
-            degree, shared = (node_column(records, name) for name in ("degree", "co_degree"))
-            delta = CoDegreeForm.of(degree, shared, bound, grid.bits)
-        return Measurement(utilities, delta)
+            return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
+        shared = node_column(records, "co_degree")
+        return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))

@@ -13,10 +13,9 @@ from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.graphs import DEGREES, node_column
-from mechanisms.utilities.trend import Trend
-from mechanisms.utilities.utility import Grid, Measurement, finest_bits
+from mechanisms.utilities.utility import Grid, Measurement, Trend, finest_bits
 
 FINEST = 32
 
@@ -67,8 +66,7 @@ class EgocentricDensity:
         pairs = np.maximum(degree * (degree - 1), 1)
         utilities = scaled_floor(2 * inner, pairs, grid.bits)
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
-            constant = ConstantSensitivity(grid.cap, candidates.count(dataset), grid.horizon)
-            return Measurement(utilities, constant)
+            return Measurement.constant(utilities, grid)
         return Measurement(utilities, DensitySensitivity.of(degree, dataset, grid))
 
 

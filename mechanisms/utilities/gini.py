@@ -10,8 +10,7 @@ from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import Integers
-from mechanisms.utilities.impurity import Impurity
-from mechanisms.utilities.rarest_class import LEVEL_TERMS
+from mechanisms.utilities.impurity import LEVEL_TERMS, Impurity
 from mechanisms.utilities.tables import ROWS
 from mechanisms.utilities.utility import Grid, finest_bits
 

@@ -4,73 +4,54 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from mechanisms.kernels import impurity
+from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
-from mechanisms.utilities.rarest_class import RarestPairs
 from mechanisms.utilities.tables import sums_by_table
 from mechanisms.utilities.utility import Grid, Measurement
 
+#: The letters of δ in the catalogue, where b stands for β.
+LEVEL_TERMS = (
+    "b: one less than the records of a level's rarest class, at least 0; m: the level's records "
+    "of all other classes"
+)
 #: Without Φ, the curve is that of Gini.
 NO_SUMS = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class ImpuritySensitivity:
+class ImpuritySensitivity(impurity.Curve):
     """δ(t) = min(Δ, max over a candidate's pairs of c(M(t), Q(t))), with c of ``kernels.impurity``.
 
-    ``sums`` is Φ[0 … N] for information gain and empty for Gini. ``replace`` is True for that
-    relation. Admissible: c grows with m and falls with β. One record moves either by one, a
-    replacement both.
+    Admissible: c grows with m and falls with β. One record moves either by one, a replacement both.
+    Implements ``WalkedSensitivity``.
     """
 
-    pairs: RarestPairs
-    sums: Integers
-    bits: int
-    replace: bool
-    cap: int
-    horizon: int
-
     def at(self, t: int, candidates: Integers) -> Integers:
-        return self._steps(self.pairs, t, candidates)
+        return impurity.steps(self, t, candidates)
 
     def largest(self, t: int) -> int:
-        return int(self._steps(self._merged, t, np.zeros(1, dtype=np.int64))[0])
+        return int(self._merged.at(t, np.zeros(1, dtype=np.int64))[0])
 
     @cached_property
-    def _merged(self) -> RarestPairs:
-        return self.pairs.merged()
-
-    def _steps(self, pairs: RarestPairs, t: int, candidates: Integers) -> Integers:
-        return impurity.steps(*self._curve(pairs), t, candidates)
+    def _merged(self) -> Self:
+        pairs = RarestPairs(self.offsets, self.others, self.rarest).merged()
+        return self._replace(**pairs._asdict())
 
     def shortfall(self) -> Integers:
-        return impurity.shortfalls(*self._curve(self.pairs), self.horizon)
+        return impurity.shortfalls(self)
 
     def passed(self, goals: Integers) -> Integers:
-        return self._passed(self.pairs, goals)
+        return impurity.walk(self, goals, np.argsort(goals, kind="stable"))
 
     def passed_by_largest(self, goals: Integers) -> Integers:
-        return self._passed(self._merged, goals)
-
-    def _passed(self, pairs: RarestPairs, goals: Integers) -> Integers:
-        result = np.empty((3, goals.size), dtype=np.int64)
-        order = np.argsort(goals, kind="stable")
-        impurity.walk(*self._curve(pairs), self.horizon, goals, order, result)
-        return result
-
-    def _curve(
-        self, pairs: RarestPairs
-    ) -> tuple[Integers, int, bool, Integers, Integers, Integers, int]:
-        """The arguments that all kernels of ``kernels.impurity`` begin with."""
-        parts = pairs.offsets, pairs.others, pairs.rarest
-        return (self.sums, self.bits, self.replace, *parts, self.cap)
+        return self._merged.passed(goals)
 
 
 class Impurity(Criterion):
@@ -82,7 +63,7 @@ class Impurity(Criterion):
 
         Args:
             rows: class counts τ_c of each level, int64 (levels, classes).
-            sums: as in ``ImpuritySensitivity``.
+            sums: as in ``kernels.impurity.Curve``.
         """
 
     def prepared(self, dataset: Dataset, grid: Grid) -> Integers:
@@ -94,11 +75,11 @@ class Impurity(Criterion):
         sums = self.prepared(dataset, grid)
         utilities = sums_by_table(self.levels(np.concatenate(tables), sums, grid.bits), tables)
         if sensitivity is Sensitivity.GLOBAL:
-            return Measurement(utilities, ConstantSensitivity(grid.cap, len(tables), grid.horizon))
+            return Measurement.constant(utilities, grid)
         return Measurement(
             utilities,
             ImpuritySensitivity(
-                pairs=RarestPairs.of(tables),
+                *RarestPairs.of(tables),
                 sums=sums,
                 bits=grid.bits,
                 replace=dataset.neighbouring is NeighbouringRelation.REPLACE,

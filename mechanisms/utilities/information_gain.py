@@ -12,8 +12,7 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import ByRelation, SensitivityFacts
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import FINEST, check_rows, entropy_sums, increments
-from mechanisms.utilities.impurity import Impurity
-from mechanisms.utilities.rarest_class import LEVEL_TERMS
+from mechanisms.utilities.impurity import LEVEL_TERMS, Impurity
 from mechanisms.utilities.tables import ROWS, row_bound
 from mechanisms.utilities.utility import Grid, finest_bits
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mechanisms.model.domains import Dataset
 from mechanisms.model.facts import ByRelation, SensitivityFacts
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import TABLE_RELATIONS, sums_by_table
 from mechanisms.utilities.utility import Grid, Measurement
@@ -42,4 +42,4 @@ class Max(Criterion):
         self, tables: Sequence[Integers], dataset: Dataset, sensitivity: Sensitivity, grid: Grid
     ) -> Measurement:
         utilities = sums_by_table(np.concatenate(tables).max(axis=1), tables)
-        return Measurement(utilities, ConstantSensitivity(grid.cap, len(tables)))
+        return Measurement.constant(utilities, grid)

@@ -14,7 +14,6 @@ Source: Differentially Private Multi-Objective Selection, section 6.2.3, with co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -46,22 +45,8 @@ RATE_FACTS = {
 }
 
 
-@dataclass(frozen=True)
-class RateSensitivity:
-    """δ of n candidates, each of one or more rates: the largest sum of one of its parts.
-
-    ``hits`` ≤ ``totals``, int64 (members, n), totals · 2^bits < 2⁶². ``members`` int64 (members, 4)
-    has the factor, bits, cap and part of each; the members of a part are consecutive. Under
-    add/remove a part has one member, because a record has one class. Implements
-    ``WalkedSensitivity``.
-    """
-
-    hits: Integers
-    totals: Integers
-    members: Integers
-    replace: bool
-    cap: int
-    horizon: int
+class RateSensitivity(rates.Rates):
+    """δ of ``kernels.rates`` as an object. Implements ``WalkedSensitivity``."""
 
     @classmethod
     def of_one(
@@ -75,7 +60,7 @@ class RateSensitivity:
     def at(self, t: int, candidates: Integers) -> Integers:
         if t >= self.horizon:
             return np.full(candidates.shape, self.cap, dtype=np.int64)
-        return rates.steps(*self._members, t, candidates)
+        return rates.steps(self, t, candidates)
 
     def largest(self, t: int) -> int:
         return int(self.at(t, self._decisive).max())
@@ -83,7 +68,7 @@ class RateSensitivity:
     def shortfall(self) -> Integers:
         turns = np.zeros_like(self._kinds) if self.replace else self._fewer.max(axis=0)
         order = np.lexsort((-turns, self._kinds))
-        return rates.shortfalls(*self._members, *self._limits, self._kinds, turns, order)
+        return rates.shortfalls(self, self._kinds, turns, order)
 
     def passed(self, goals: Integers) -> Integers:
         return self._walk(goals, np.zeros(0, dtype=np.int64))
@@ -93,15 +78,7 @@ class RateSensitivity:
 
     def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
         order = np.argsort(goals, kind="stable")
-        return rates.walk(*self._members, *self._limits, goals, order, largest_of)
-
-    @property
-    def _members(self) -> tuple[Integers, Integers, Integers, bool]:
-        return self.hits, self.totals, self.members, self.replace
-
-    @property
-    def _limits(self) -> tuple[int, int]:
-        return self.cap, self.horizon
+        return rates.walk(self, goals, order, largest_of)
 
     @cached_property
     def _fewer(self) -> Integers:

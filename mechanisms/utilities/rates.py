@@ -1,10 +1,10 @@
-"""The common part of the true positive and the true negative rate of public trees."""
+"""The true positive and the true negative rate of public decision trees."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from mechanisms.kernels.forests import Confusion, confusion
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import ByRelation
 from mechanisms.model.records import Records, TableRecords, records_of
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
-from mechanisms.utilities.rate_sensitivity import RateSensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.utilities.rate_sensitivity import RATE_FACTS, RateSensitivity
 from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_candidates
 from mechanisms.utilities.utility import Grid, Measurement, finest_bits
 
@@ -41,6 +42,11 @@ class Rate(ABC):
     """u = hits/total, 1/2 where total = 0. Δ = 1/2 under add/remove, 1 under replace."""
 
     name: str
+    source = (
+        "Differentially Private Multi-Objective Selection, section 6.2.3; Δ and δ as in "
+        "mechanisms.utilities.rate_sensitivity."
+    )
+    sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
     candidates = "trees"
     relations = TABLE_RELATIONS
     #: A better tree has fewer misses and, above one half, the larger δ.
@@ -100,8 +106,29 @@ class Rate(ABC):
         empty = totals == 0
         utilities = scaled_floor(np.where(empty, 1, hits), np.where(empty, 2, totals), grid.bits)
         if sensitivity is Sensitivity.GLOBAL:
-            constant = ConstantSensitivity(grid.cap, hits.size, grid.horizon)
-            return Measurement(utilities, constant)
+            return Measurement.constant(utilities, grid)
         replaced = dataset.neighbouring is NeighbouringRelation.REPLACE
         delta = RateSensitivity.of_one(hits, totals, grid.bits, replaced, grid.cap, grid.horizon)
         return Measurement(utilities, delta)
+
+
+class TruePositiveRate(Rate):
+    """u = TP/P: the share of records of the positive class that the tree labels as positive."""
+
+    name = "true_positive_rate"
+    title = "True positive rate"
+    description = "The share of the positive class that a tree labels as positive."
+
+    def counted(self, counts: Confusion) -> tuple[Integers, int]:
+        return counts.true_positives, counts.positives
+
+
+class TrueNegativeRate(Rate):
+    """u = TN/N: the share of records of all other classes that the tree labels as one of them."""
+
+    name = "true_negative_rate"
+    title = "True negative rate"
+    description = "The share of all other classes that a tree labels as not positive."
+
+    def counted(self, counts: Confusion) -> tuple[Integers, int]:
+        return counts.true_negatives, counts.negatives

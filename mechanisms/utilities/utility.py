@@ -7,7 +7,7 @@ shared contract tests in ``tests/evidence/certification`` then cover it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
@@ -15,7 +15,12 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.model.sensitivity import (
+    ConstantSensitivity,
+    Integers,
+    Sensitivity,
+    SensitivityFunction,
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Measurement:
 
     utilities: Integers
     delta: SensitivityFunction
+
+    @classmethod
+    def constant(cls, utilities: Integers, grid: Grid) -> Self:
+        """With δ ≡ Δ: for the global sensitivity, and for utilities whose δ never varies."""
+        return cls(utilities, ConstantSensitivity(grid.cap, utilities.size, grid.horizon))
 
 
 class Objective(Protocol):
@@ -112,3 +122,25 @@ class Utility(Objective, Protocol):
     def sensitivity_facts(self) -> ByRelation:
         """Δ, δ and T in words, for each of ``relations``."""
         ...
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How u and δ vary with the size of a candidate (degree of a node, records of a value).
+
+    These are public constants, from which the direction of the shift of a weighted sum follows.
+
+    ``value`` and ``sensitivity`` are signs; 0 means that δ is constant. ``growth`` is the power of
+    the size to which both grow at most. The direction of the utility is the product of the signs.
+    """
+
+    value: Literal[1, -1]
+    sensitivity: Literal[1, 0, -1]
+    growth: int = 0
+
+
+@runtime_checkable
+class TrendingUtility(Protocol):
+    """A utility with a known trend. Any other counts as ``Trend(1, direction)``."""
+
+    trend: Trend

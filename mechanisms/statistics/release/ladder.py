@@ -21,9 +21,9 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.geometric import add_geometric
+from mechanisms.noise.race import weighted_race
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
-from mechanisms.noise.weighted_race import weighted_race
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
 from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends

@@ -13,11 +13,9 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.objectives import OBJECTIVES, Objective, ParallelObjective, Term, WeightedSum
+from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
 from mechanisms.selection.dampening import check_exact, scores
-from mechanisms.utilities.rates import CountedTrees, Rate
-from mechanisms.utilities.true_negative_rate import TrueNegativeRate
-from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Grid
 
 RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}
@@ -65,7 +63,7 @@ class Fitness:
         pool = len(counts.true_positives)
         grid = self.grid(dataset, pool, score_bits)
         objective = self._objective()
-        if isinstance(objective, ParallelObjective):
+        if isinstance(objective, Pareto):
             objective = objective.on(executor)
         nothing = PrefixRecords(0)  # not read: the counts are complete
         trees = CountedTrees(pool, counts)

@@ -9,7 +9,7 @@ from itertools import cycle
 import numpy as np
 
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.objectives import Objective, Pareto, RelativeObjective, Term, WeightedSum
+from mechanisms.objectives import Objective, Pareto, Term, WeightedSum
 from mechanisms.objectives.pareto import HORIZON
 from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities import UTILITIES
@@ -56,7 +56,7 @@ class Measurements:
 
     def without(self, place: int) -> Measurements:
         """The same for those who are left when this candidate has been drawn."""
-        assert isinstance(self.objective, RelativeObjective)
+        assert isinstance(self.objective, Pareto)
         remaining = [self.objective.without(measured, self.grid, place) for measured in self.each]
         (grid,) = {grid for _, grid in remaining}
         each = [measured for measured, _ in remaining]

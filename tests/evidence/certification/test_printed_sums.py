@@ -10,8 +10,7 @@ import pytest
 
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.utilities.true_negative_rate import TrueNegativeRate
-from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.rates import TrueNegativeRate, TruePositiveRate
 from tests.evidence.certification import checks, graphs, printed_sums, synthetic
 from tests.evidence.certification.objectives import measurements, pareto, weighted
 from tests.evidence.certification.printed_objectives import definition_4_5

@@ -22,7 +22,7 @@ from mechanisms.selection.dampening import (
 )
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
-from mechanisms.utilities.true_positive_rate import TruePositiveRate
+from mechanisms.utilities.rates import TruePositiveRate
 from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification import checks, tables
 from tests.evidence.certification.checks import Array

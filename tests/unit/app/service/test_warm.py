@@ -20,7 +20,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.candidate_examples import candidates_of, utilities_of
 from app.service.warm import stored_types, warm
-from mechanisms.kernels.graph import compressed_rows, first_duplicate
+from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
@@ -77,7 +77,6 @@ def mapped_graph(folder: Path) -> tuple[GraphRecords, Dataset]:
     """A larger graph, prepared and mapped as the store does."""
     graph = nx.powerlaw_cluster_graph(300, 5, 0.5, seed=1)
     edges = edge_list(graph)
-    assert first_duplicate(*edges, 300) is None
     rows = [
         mapped(folder, name, array)
         for name, array in zip(("indptr", "indices"), compressed_rows(*edges, 300), strict=True)

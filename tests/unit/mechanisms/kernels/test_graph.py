@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels import graph as kernels
-from mechanisms.kernels.graph import compressed_rows, first_duplicate
+from mechanisms.kernels.graph import compressed_rows, first_repeated
 from tests.unit.mechanisms.kernels.oracles import NAMED, edge_list, graphs
 
 pairs = st.integers(2, 12).flatmap(
@@ -30,6 +30,10 @@ pairs = st.integers(2, 12).flatmap(
 def columns(edges: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     both = np.array(edges, dtype=np.int32).reshape(-1, 2)
     return np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
+
+
+def first_duplicate(sources: np.ndarray, targets: np.ndarray, nodes: int) -> int | None:
+    return first_repeated(sources, targets, compressed_rows(sources, targets, nodes)[0], 8)
 
 
 def plain_rows(edges: list[tuple[int, int]], nodes: int) -> list[list[int]]:
@@ -106,7 +110,7 @@ def test_what_is_not_an_edge_list_is_refused(sources: np.ndarray, targets: np.nd
     with pytest.raises(ValueError):
         compressed_rows(sources, targets, 3)
     with pytest.raises(ValueError):
-        first_duplicate(sources, targets, 3)
+        first_repeated(sources, targets, np.zeros(4, np.int64), 8)
 
 
 def test_a_self_loop_is_refused() -> None:
@@ -118,10 +122,10 @@ def test_memory_maps_run_the_same_compiled_code(tmp_path: Path) -> None:
     sources, targets = edge_list(NAMED["caves"])
     nodes = len(NAMED["caves"])
     expected = compressed_rows(sources, targets, nodes)
-    signatures = list(kernels._compressed_rows.signatures)  # type: ignore[attr-defined]
+    signatures = list(kernels._fill.signatures)  # type: ignore[attr-defined]
     for name, array in (("sources", sources), ("targets", targets)):
         np.save(tmp_path / f"{name}.npy", array)
     mapped = [np.load(tmp_path / f"{n}.npy", mmap_mode="r") for n in ("sources", "targets")]
     rows = compressed_rows(mapped[0], mapped[1], nodes)
     assert all(np.array_equal(a, b) for a, b in zip(rows, expected, strict=True))
-    assert list(kernels._compressed_rows.signatures) == signatures  # type: ignore[attr-defined]
+    assert list(kernels._fill.signatures) == signatures  # type: ignore[attr-defined]

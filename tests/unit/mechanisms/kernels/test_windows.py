@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.graph import compressed_rows, first_duplicate
-from mechanisms.kernels.windows import first_repeated, windowed_rows, windows
-from tests.unit.mechanisms.kernels.test_graph import columns, pairs
+from mechanisms.kernels.graph import compressed_rows, first_repeated, windowed_rows, windows
+from tests.unit.mechanisms.kernels.test_graph import columns, pairs, plain_first_duplicate
 
 
 @settings(deadline=None)
@@ -21,7 +20,7 @@ def test_windows_change_nothing(case: tuple[int, list[tuple[int, int]]], window:
     indices = np.zeros(2 * len(edges), np.int32)
     repeated = windowed_rows(*ends, indptr, indices, window)
     assert indices.tolist() == expected.tolist()
-    first = first_duplicate(*ends, nodes)
+    first = plain_first_duplicate(edges)
     assert repeated == (first is not None)
     assert first_repeated(*ends, indptr, window) == first
 

@@ -15,7 +15,8 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
-from mechanisms.selection import SELECTORS, Draws, Selector, permute_and_flip
+from mechanisms.selection import SELECTORS, Draws, Selector
+from mechanisms.selection.permute_and_flip import PermuteAndFlip
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, base, p_value
 
@@ -97,13 +98,13 @@ def test_every_peeled_draw_runs_at_the_loss_of_its_step(
 ) -> None:
     selector, loss = SELECTORS["permute_and_flip"], PrivacyLoss(epsilon)
     used: list[Rate] = []
-    true_draw = permute_and_flip.noisy_max
+    true_draw = PermuteAndFlip.sample
 
     def noisy_max(scores, k, rate, randomness, executor):  # type: ignore[no-untyped-def]
         used.append(rate)
         return true_draw(scores, k, rate, randomness, executor)
 
-    monkeypatch.setattr(permute_and_flip, "noisy_max", noisy_max)
+    monkeypatch.setattr(PermuteAndFlip, "sample", staticmethod(noisy_max))
     scores = np.arange(5)
     selector.top(scores, 20, loss, 3, "peeled", SeededRandomness(0), Inline())
     assert used == [Rate.of(share.epsilon_nano, 20) for share in loss.split(3)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.noise.race import weighted_race
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
-from mechanisms.noise.weighted_race import weighted_race
 from mechanisms.statistics.release.ladder import draw, ladder_probability, ladder_rate, weights
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import p_value

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels import impurity, rates
+from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -27,10 +28,8 @@ from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.entropy_table import MAX_ROWS
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
-from mechanisms.utilities.rarest_class import RarestPairs
-from mechanisms.utilities.rates import Rate
+from mechanisms.utilities.rates import Rate, TruePositiveRate
 from mechanisms.utilities.tables import LARGEST_BOUND, ROWS, row_bound
-from mechanisms.utilities.true_positive_rate import TruePositiveRate
 from mechanisms.utilities.utility import Measurement, finest_bits
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE, nearest_increment
 

@@ -14,7 +14,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,8 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: The letters of δ in the catalogue, where b stands for β.
-LEVEL_TERMS = (
-    "b: one less than the records of a level's rarest class, at least 0; m: the level's records "
-    "of all other classes"
-)
 
-
-@dataclass(frozen=True)
-class RarestPairs:
+class RarestPairs(NamedTuple):
     """Pairs (m, β) of all candidates in one list, all int64.
 
     The pairs of candidate r have the numbers ``offsets[r]`` … ``offsets[r + 1] − 1``, by falling m.
