@@ -19,8 +19,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords, Records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.tables import on_grid
 
 
@@ -53,7 +52,7 @@ class CutOffLevels:
 
 
 @dataclass(frozen=True)
-class SmallestSum(SinglePart):
+class SmallestSum(Part):
     """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
 
     name = "smallest_sum"

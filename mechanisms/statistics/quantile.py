@@ -20,9 +20,8 @@ from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.tables import bounds, number_exponent, numeric, on_grid, replaces
+from mechanisms.statistics.statistic import Measurement, Part
+from mechanisms.statistics.tables import bounds, number_grid, numeric, on_grid, replaces
 
 #: Decimal places of p: scores are multiples of its denominator.
 PLACES = 6
@@ -34,7 +33,7 @@ _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Quantile(SinglePart):
+class Quantile(Part):
     """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
 
     name = "quantile"
@@ -51,16 +50,14 @@ class Quantile(SinglePart):
             raise ValueError("a quantile lies between 0 and 1")
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
-        attribute = numeric(dataset, self.attribute)
-        exponent = number_exponent(attribute, epsilon_nano)
-        low, high = bounds(attribute, exponent)
+        exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
         return Plan(exponent, high - low)
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
         numbers = records_of(TableRecords, records).ordered[self.attribute]
-        low, high = bounds(numeric(dataset, self.attribute), plan.exponent)
+        low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile, len(numbers))
         kind = ReplaceBound if replaces(dataset) else AddRemoveBound

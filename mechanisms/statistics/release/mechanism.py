@@ -22,6 +22,9 @@ CONFIDENCE = 0.95
 #: |Laplace| exceeds this many of its scales with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
+#: Public bounds on the error of a release, with an explanation, as prices show them.
+Accuracy = Mapping[str, Any]
+
 
 class Mechanism(ABC):
     """One way to release a statistic. Everything except ``release`` depends on public facts."""
@@ -41,9 +44,7 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         """An error bound that holds with probability ``CONFIDENCE``.
 
         If the bound depends on the records, the largest value that it may take.

@@ -20,8 +20,7 @@ from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.triangles import Triangles, TwoTriangles
 from tests.unit.mechanisms.statistics.worlds import (
     EXECUTOR,
     REPLACE,
