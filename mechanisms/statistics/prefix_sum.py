@@ -16,7 +16,7 @@ import numpy as np
 from mechanisms.model.domains import Dataset, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import PrefixRecords, Records
+from mechanisms.model.records import PrefixRecords, Records, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
 from mechanisms.statistics.statistic import Measurement, Part
@@ -77,14 +77,13 @@ class SmallestSum(Part):
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
-        if not isinstance(records, PrefixRecords):
-            raise TypeError("this statistic is measured on prefix records")
+        cutoff = records_of(PrefixRecords, records).cutoff
         values = on_grid(np.array(_values(dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
-            sum(values[: records.cutoff].tolist()),
-            local=CutOffBound(changes, records.cutoff),
-            levels=CutOffLevels(changes, records.cutoff),
+            sum(values[:cutoff].tolist()),
+            local=CutOffBound(changes, cutoff),
+            levels=CutOffLevels(changes, cutoff),
         )
 
 

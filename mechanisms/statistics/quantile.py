@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.model.domains import Dataset, NumericAttribute
+from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
@@ -73,8 +73,19 @@ class Quantile(Part):
         return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The public candidates v_0 = lower, …, v_G = upper, ascending."""
-        return cells(numeric(dataset, self.attribute))
+        """The public candidates v_i = lower + i·(upper − lower) / G, ascending.
+
+        The first and the last are exactly the bounds.
+        """
+        attribute = numeric(dataset, self.attribute)
+        lower, upper = attribute.lower, attribute.upper
+        whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
+        count = int(upper - lower) if whole else CELLS
+        grid = lower + np.arange(count + 1) * ((upper - lower) / count)
+        grid[-1] = upper
+        # If the bounds are so close that there are fewer doubles than cells, rounding keeps the
+        # order.
+        return np.maximum.accumulate(np.minimum(grid, upper))
 
     def rank_sensitivity(self, dataset: Dataset) -> int:
         """The most that one change moves a score of ``rank_scores``."""
@@ -157,14 +168,3 @@ def exact_share(quantile: float) -> Fraction:
     if 10**PLACES % share.denominator:
         raise ValueError(f"a quantile has at most {PLACES} decimal places")
     return share
-
-
-def cells(attribute: NumericAttribute) -> NDArray[np.float64]:
-    """v_i = lower + i·(upper − lower) / G, the first and the last exactly the bounds."""
-    lower, upper = attribute.lower, attribute.upper
-    whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
-    count = int(upper - lower) if whole else CELLS
-    grid = lower + np.arange(count + 1) * ((upper - lower) / count)
-    grid[-1] = upper
-    # If the bounds are so close that there are fewer doubles than cells, rounding keeps the order.
-    return np.maximum.accumulate(np.minimum(grid, upper))

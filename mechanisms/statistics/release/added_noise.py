@@ -32,8 +32,8 @@ from mechanisms.statistics.release.mechanism import (
 )
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
-#: A part with its share of the loss and its grid for that share.
-PlannedPart = tuple[Part, PrivacyLoss, Plan]
+#: The parts to release, each with its share of the loss and its grid for that share.
+Plans = list[tuple[Part, PrivacyLoss, Plan]]
 
 
 class AddedNoise(Mechanism):
@@ -50,8 +50,8 @@ class AddedNoise(Mechanism):
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         noun = self.noun or self.title
-        planned = self.planned(statistic, dataset, loss)
-        return tuple(Step(f"{noun}: {part.what}", spent) for part, spent, _ in planned)
+        plans = self.plans(statistic, dataset, loss)
+        return tuple(Step(f"{noun}: {part.what}", spent) for part, spent, _ in plans)
 
     def release(
         self,
@@ -63,22 +63,20 @@ class AddedNoise(Mechanism):
         executor: Executor,
     ) -> Fraction:
         released = []
-        for part, spent, plan in self.planned(statistic, dataset, loss):
+        for part, spent, plan in self.plans(statistic, dataset, loss):
             measured = part.measure(records, dataset, plan, executor)
             noise = self.noise(measured, plan, spent, randomness) if plan.cap else 0
             released.append((measured.value + noise) * plan.step)
         return statistic.answer(dataset, released)
 
-    def planned(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[PlannedPart]:
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         """The parts to release, from public facts; raises as ``Mechanism.steps``."""
         parts = statistic.parts(dataset)
-        planned = []
+        plans = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
             share(spent)  # refuses what is less than the smallest loss
-            planned.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
-        return planned
+            plans.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
+        return plans
 
 
 class DataDependentNoise(AddedNoise):
@@ -86,8 +84,6 @@ class DataDependentNoise(AddedNoise):
 
     #: The largest scale of the noise is this many times GS / ε.
     widest = 1
-    #: True if the mechanism is private with δ > 0 only.
-    needs_delta = False
 
     def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         plan = self.single(statistic, dataset, loss)
@@ -96,18 +92,16 @@ class DataDependentNoise(AddedNoise):
 
     def single(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plan:
         """The grid of the only part."""
-        ((_, _, plan),) = self.planned(statistic, dataset, loss)
+        ((_, _, plan),) = self.plans(statistic, dataset, loss)
         return plan
 
-    def planned(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[PlannedPart]:
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         if self.needs_delta and not loss.delta_atto:
             raise UnsupportedQuery("this mechanism needs delta", supported={"delta": "above 0"})
         share(loss)
         if len(statistic.parts(dataset)) != 1:
             raise UnsupportedQuery("this mechanism releases statistics of one part")
-        return super().planned(statistic, dataset, loss)
+        return super().plans(statistic, dataset, loss)
 
 
 def single_noise(kernel: Kernel, rate: Rate, randomness: Randomness) -> int:

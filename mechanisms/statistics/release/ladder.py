@@ -23,12 +23,7 @@ from mechanisms.noise.uniform import uniform
 from mechanisms.noise.weighted_race import weighted_race
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
-from mechanisms.statistics.release.added_noise import (
-    DataDependentNoise,
-    PlannedPart,
-    depends,
-    single_noise,
-)
+from mechanisms.statistics.release.added_noise import DataDependentNoise, depends, single_noise
 from mechanisms.statistics.release.mechanism import CONFIDENCE, Accuracy, share
 from mechanisms.statistics.statistic import Measurement, Statistic
 
@@ -61,12 +56,6 @@ class Ladder(DataDependentNoise):
         if not isinstance(measured.local, DistanceBound):
             raise UnsupportedQuery("the ladder needs a local sensitivity at every distance")
         return draw(rungs(measured.local), ladder_rate(loss), randomness)
-
-    def planned(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[PlannedPart]:
-        ladder_rate(loss)
-        return super().planned(statistic, dataset, loss)
 
 
 def ladder_rate(loss: PrivacyLoss) -> Rate:

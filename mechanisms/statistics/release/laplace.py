@@ -13,14 +13,8 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.noise.discrete_laplace import add_discrete_laplace
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan, rate_at_most
-from mechanisms.statistics.release.added_noise import AddedNoise, PlannedPart, single_noise
-from mechanisms.statistics.release.mechanism import (
-    CONFIDENCE,
-    WIDTHS,
-    Accuracy,
-    share,
-    significant,
-)
+from mechanisms.statistics.release.added_noise import AddedNoise, Plans, single_noise
+from mechanisms.statistics.release.mechanism import CONFIDENCE, WIDTHS, Accuracy, share, significant
 from mechanisms.statistics.statistic import Measurement, Statistic
 
 
@@ -44,7 +38,7 @@ class Laplace(AddedNoise):
                 "confidence": CONFIDENCE,
                 "parts": [
                     {"what": part.what, "error": significant(float(_scale(spent, plan)) * WIDTHS)}
-                    for part, spent, plan in self.planned(statistic, dataset, loss)
+                    for part, spent, plan in self.plans(statistic, dataset, loss)
                 ],
                 "explanation": (
                     "With this probability each part is within its `error` of the true one; that "
@@ -64,7 +58,7 @@ class Laplace(AddedNoise):
     def noise_scale(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> Fraction | None:
-        parts = self.planned(statistic, dataset, loss)
+        parts = self.plans(statistic, dataset, loss)
         if len(parts) != 1:
             return None
         ((_, spent, plan),) = parts
@@ -84,13 +78,12 @@ class Laplace(AddedNoise):
     ) -> int:
         return single_noise(add_discrete_laplace, _rate(loss, plan.cap), randomness)
 
-    def planned(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[PlannedPart]:
-        planned = super().planned(statistic, dataset, loss)
-        for _, spent, plan in planned:
-            _scale(spent, plan)  # refuses rates beyond exact arithmetic
-        return planned
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
+        plans = super().plans(statistic, dataset, loss)
+        for _, spent, plan in plans:
+            if plan.cap:
+                _rate(spent, plan.cap)  # refuses rates beyond exact arithmetic
+        return plans
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from accounting.composition import Step
-from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
@@ -34,6 +34,8 @@ class Mechanism(ABC):
     title: str
     description: str
     source: str
+    #: True if the mechanism is private with δ > 0 only.
+    needs_delta = False
 
     @abstractmethod
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
@@ -85,7 +87,7 @@ def share(loss: PrivacyLoss) -> Fraction:
     """ε as a rational number. Raises: UnsupportedQuery below one nano."""
     if loss.epsilon_nano < 1:
         raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
-    return Fraction(loss.epsilon_nano, NANO)
+    return loss.epsilon()
 
 
 def significant(value: float) -> float:

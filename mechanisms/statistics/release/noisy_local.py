@@ -24,11 +24,7 @@ from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import add_rounded_laplace
 from mechanisms.statistics.graphs import most_second_order
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
-from mechanisms.statistics.release.added_noise import (
-    DataDependentNoise,
-    PlannedPart,
-    single_noise,
-)
+from mechanisms.statistics.release.added_noise import DataDependentNoise, Plans, single_noise
 from mechanisms.statistics.release.mechanism import share
 from mechanisms.statistics.statistic import Measurement, Statistic
 
@@ -48,7 +44,7 @@ class NoisyLocalSensitivity(DataDependentNoise):
     needs_delta = True
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        ((part, _, _),) = self.planned(statistic, dataset, loss)
+        ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
         # The guarantee is for the three together: δ belongs to the two bounds.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
@@ -77,11 +73,9 @@ class NoisyLocalSensitivity(DataDependentNoise):
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 
-    def planned(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[PlannedPart]:
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         third = PrivacyLoss(loss.epsilon_nano // 3, loss.delta_atto)
-        ((part, _, plan),) = super().planned(statistic, dataset, third)
+        ((part, _, plan),) = super().plans(statistic, dataset, third)
         # The largest possible scales are public: an excess is refused before any charge.
         rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
         return [(part, loss, plan)]
