@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.data.tables import Table
-from mechanisms.distances.contexts import ContextSampler
-from mechanisms.distances.entropy_contexts import mean_su, target_entropies
+from mechanisms.distances.contexts import ContextSampler, mean_su, target_entropies
 from mechanisms.distances.learn import TargetMetric, metrics, needed_pairs
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Pair, Plan, plan

@@ -47,8 +47,7 @@ from mechanisms.statistics.release.smooth import SmoothNoise
 from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measurement, Statistic
-from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.triangles import Triangles, TwoTriangles
 from mechanisms.statistics.validity import VALID
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)

@@ -24,8 +24,7 @@ from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.triangles import TriangleLevels
 
 #: The mechanisms that may release it. Noisy local sensitivity is for k-triangles.
@@ -52,7 +51,7 @@ class Neighbours(SmoothMaximum):
 
 
 @dataclass(frozen=True)
-class InducedEdges(SinglePart):
+class InducedEdges(Part):
     """``ends``: the edges of the public graph, two arrays; ``inside``: of each node, whether it
     takes part (private)."""
 

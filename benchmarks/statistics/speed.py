@@ -39,8 +39,7 @@ from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.quantile import Median
 from mechanisms.statistics.statistic import Statistic
-from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.triangles import Triangles, TwoTriangles
 
 GRAPHS = ("enron", "github", "dblp", "gowalla")
 WORKERS = 2

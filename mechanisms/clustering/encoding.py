@@ -40,10 +40,6 @@ class Encoding:
         """The same vectors in units, exactly."""
         return tuple(np.ldexp(each.astype(np.float64), -self.bits) for each in self.vectors)
 
-    @property
-    def axes(self) -> int:
-        return sum(each.shape[1] for each in self.vectors)
-
     @cached_property
     def box(self) -> tuple[Floats, Floats]:
         """The smallest and the largest coordinate of any record on every axis."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
@@ -10,10 +10,10 @@ from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.initial import DomainRecord, check_enough
 from mechanisms.clustering.lloyd import Rates
+from mechanisms.distances import plan
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.utilities.tables import row_bound
 
 #: Coordinates are rounded to 2^−20, or coarser if there are very many of them.
@@ -30,7 +30,7 @@ class ClusteringPlan:
     distance_share: Fraction
     clusters: int
     iterations: int
-    initial: tuple[DomainRecord, ...] | None = field(default=None)
+    initial: tuple[DomainRecord, ...] | None = None
 
     def __post_init__(self) -> None:
         check_enough(self.attributes, self.clusters)
@@ -94,15 +94,8 @@ class ClusteringPlan:
 
 def participants(dataset: Dataset, names: tuple[str, ...] | None) -> tuple[Attribute, ...]:
     """The attributes with these names, or all but the class attribute, in the domain's order."""
-    domain = table_domain(dataset)
     row_bound(dataset)
-    for name in names or ():
-        attribute_named(dataset, name)
-    chosen = tuple(
-        attribute
-        for attribute in domain.attributes
-        if (attribute.name in names if names else attribute.name != domain.class_attribute)
-    )
+    chosen = plan.participants(dataset, names)
     if not chosen:
         raise UnsupportedQuery("clustering needs an attribute beside the class attribute")
     return chosen

@@ -26,21 +26,15 @@ def entropy_noise_scale(plan: Plan, loss: PrivacyLoss) -> float:
     return ldexp(float(1 / rate.exponent()), -plan.entropy_grid().bits)
 
 
-def draws_and_candidates(plan: Plan) -> tuple[int, int]:
-    """The number of draws for a context, and the number of candidates."""
-    others = len(plan.attributes) - 1
-    if plan.options.context is Context.MAX_DEPENDENCY:
-        return 1, comb(others, plan.size)
-    return plan.size, others
-
-
 def score_below_best(plan: Plan, loss: PrivacyLoss, confidence: float) -> float:
     """A bound on how far below the best a drawn context may score, in units of the sensitivity."""
     share, _ = plan.shares(loss)[0].shares(len(plan.targets))
     if plan.options.sensitivity is Sensitivity.GLOBAL and not plan.replace:
         share = share * 2
-    draws, candidates = draws_and_candidates(plan)
-    return plan.options.selector.accuracy(candidates, share, draws, confidence)
+    others = len(plan.attributes) - 1
+    sets = plan.options.context is Context.MAX_DEPENDENCY
+    candidates = comb(others, plan.size) if sets else others
+    return plan.options.selector.accuracy(candidates, share, plan.draws, confidence)
 
 
 def information_unit(plan: Plan) -> float:

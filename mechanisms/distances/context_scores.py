@@ -78,13 +78,8 @@ def unit_steps(classes: int, grid: Grid) -> int:
     return round(log2(classes) * (1 << grid.bits))
 
 
-def merged_levels(tables: list[Integers]) -> RarestPairs:
-    """The pairs that determine δ, from all level × class tables."""
-    return RarestPairs.of(tables).merged()
-
-
 def merged_purest(largest: Integers) -> RarestPairs:
-    """The same from the largest m of every β (``kernels.subsets.purest_levels``)."""
+    """The pairs that determine δ, from the largest m of every β (``subsets.purest_levels``)."""
     rarest = np.flatnonzero(largest >= 0).astype(np.int64)
     offsets = np.array([0, rarest.size], dtype=np.int64)
     return RarestPairs(offsets, largest[rarest], rarest).merged()

@@ -3,6 +3,10 @@
 The utility is q = −N·H(Y | X), X one attribute or a set taken as one. For a fixed target it ranks
 as mutual information does and is less sensitive. N times it moves by at most φ(N), which is
 attained; the paper prints more than twice that (docs/privacy.md).
+
+``mean_su`` takes the attributes that explain one target best, by noisy entropies. Every entropy is
+noisy, including those in denominators; later steps read noisy values alone. The 2m − 1 entropies
+move together by 2m − 1 sensitivities, which is attained.
 """
 
 from __future__ import annotations
@@ -16,15 +20,15 @@ from mechanisms.distances.context_scores import (
     ContextSensitivity,
     dampened,
     largest_change,
-    merged_levels,
     merged_purest,
     unit_steps,
 )
-from mechanisms.distances.entropy_contexts import mean_su, target_entropies
+from mechanisms.distances.entropies import entropy_steps
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
 from mechanisms.distances.tables import PairTables, columns, count_pairs
+from mechanisms.distances.uncertainty import at_least_mean, projected, symmetric_uncertainty
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.rarest_class import RarestPairs
@@ -33,6 +37,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import score_bits
 from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
@@ -62,6 +67,41 @@ def draw_contexts(
         target: drawing.draw(target, share, randomness)
         for target, share in zip(plan.targets, shares, strict=True)
     }
+
+
+def target_entropies(records: TableRecords, plan: Plan, executor: Executor) -> Integers:
+    """Private: H of the target, of every other attribute and of their pairs, (2m − 1,).
+
+    In steps of ``plan.entropy_grid()``.
+    """
+    (target,) = plan.targets
+    others = plan.others(target)
+    pairs = [(min(x, target), max(x, target)) for x in others]
+    private = count_pairs(records, plan, pairs, executor)
+    tables = [private.of(x, target) for x in others]
+    listed = [tables[0].sum(axis=0), *(table.sum(axis=1) for table in tables), *tables]
+    return entropy_steps(listed, plan.rows, plan.entropy_grid())
+
+
+def mean_su(
+    exact: Integers, plan: Plan, loss: PrivacyLoss, randomness: Randomness, executor: Executor
+) -> Contexts:
+    """Attributes whose noisy symmetric uncertainty with the one target reaches the mean.
+
+    Args:
+        exact: the private result of ``target_entropies``.
+
+    Privacy: ``loss`` under the dataset's relation.
+    """
+    (target,) = plan.targets
+    others, levels = plan.others(target), plan.levels
+    noisy = discrete_laplace(exact, plan.entropy_rate(loss), randomness, executor)
+    h = np.ldexp(noisy.astype(np.float64), -plan.entropy_grid().bits).tolist()
+    scores = {}
+    for i, x in enumerate(others):
+        three = projected(h[1 + i], h[0], h[1 + len(others) + i], levels[x], levels[target])
+        scores[x] = symmetric_uncertainty(*three)
+    return {target: at_least_mean(scores, plan.options.threshold)}
 
 
 class ContextSampler:
@@ -94,12 +134,12 @@ class ContextSampler:
     def scored(self, target: int) -> Listed:
         """The candidates for the context of one target, or for a part of it, with scores."""
         candidates, _ = self.candidates(target)
-        return candidates, self.scores(target, score_bits(self._draws))
+        return candidates, self.scores(target, score_bits(self._plan.draws))
 
     def choose(self, scored: Listed, loss: PrivacyLoss, randomness: Randomness) -> tuple[int, ...]:
         """One context, drawn by its scores. Privacy: ``loss`` under the dataset's relation."""
         candidates, scores = scored
-        options, draws = self._plan.options, self._draws
+        options, draws = self._plan.options, self._plan.draws
         if options.sensitivity is Sensitivity.GLOBAL and not self._plan.replace:
             # Under add/remove all scores move in one direction, so P ∝ exp(ε·score) replaces
             # exp(ε·score / 2).
@@ -108,11 +148,6 @@ class ContextSampler:
             scores, score_bits(draws), loss, draws, "one_shot", randomness, self._executor
         )
         return tuple(x for index in chosen for x in candidates[index])
-
-    @property
-    def _draws(self) -> int:
-        plan = self._plan
-        return plan.size if plan.options.context is Context.MAX_RELEVANCE else 1
 
     def candidates(self, target: int) -> Listed:
         """The candidates for the context of one target, or for a part of it, with their q."""
@@ -180,7 +215,7 @@ class ContextSampler:
 
     def _purest(self, target: int, candidates: list[tuple[int, ...]]) -> RarestPairs:
         if self._plan.options.context is Context.MAX_RELEVANCE:
-            return merged_levels([self._pairs.of(x, target) for (x,) in candidates])
+            return RarestPairs.of([self._pairs.of(x, target) for (x,) in candidates]).merged()
         listed, rows = np.array(candidates, np.int64), self._plan.rows
         return merged_purest(
             purest_levels(self._codes, self._levels, target, listed, self._executor, rows)

@@ -98,11 +98,15 @@ class Plan:
         if options.context is Context.MEAN_SU:
             self.entropy_rate(loss)
             return (Step(f"{self.entropies} noisy entropies, for the context", loss),)
-        draws = 1 if options.context is Context.MAX_DEPENDENCY else self.size
         for share in set(loss.shares(len(self.targets))):
-            options.selector.steps(share, draws, "one_shot")
+            options.selector.steps(share, self.draws, "one_shot")
         what = f"context of an attribute by {options.context}: {options.selector.title.lower()}"
         return repeated(what, loss, len(self.targets))
+
+    @property
+    def draws(self) -> int:
+        """The number of draws for a context: of attributes, or of one set of them."""
+        return 1 if self.options.context is Context.MAX_DEPENDENCY else self.size
 
     @property
     def entropies(self) -> int:
@@ -138,49 +142,55 @@ def plan(
     Raises: UnsupportedQuery when the dataset is no table of a fitting relation, lacks an attribute,
         has no possible context, or exceeds the public limits.
     """
-    domain = table_domain(dataset)
     check_rows(row_bound(dataset))
-    names = [a.name for a in domain.attributes] if attributes is None else list(attributes)
-    for name in (*names, *([] if target is None else [target])):
-        attribute_named(dataset, name)
-    participants = tuple(
-        attribute
-        for attribute in domain.attributes
-        if attribute.name == target
-        or (attribute.name in names and (attributes or attribute.name != domain.class_attribute))
-    )
-    if len(participants) < 2:
+    chosen = participants(dataset, attributes, target)
+    if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
         # Checked also where the baseline replaces it, so that a refusal does not depend on sizes.
         entropy_grid(dataset)
-    numbers = range(len(participants))
-    targets = tuple(i for i in numbers if target is None or participants[i].name == target)
-    routed = _route(Plan(dataset, options, participants, targets, 0, 0, None))
+    targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
+    routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))
     _check_limits(routed)
     return routed
 
 
+def participants(
+    dataset: Dataset, names: tuple[str, ...] | None, target: str | None = None
+) -> tuple[Attribute, ...]:
+    """The target and the attributes with these names, in the domain's order.
+
+    Without names all attributes but the class attribute. Raises: UnsupportedQuery for a name that
+    the table does not have.
+    """
+    domain = table_domain(dataset)
+    for name in (*(names or ()), *([] if target is None else [target])):
+        attribute_named(dataset, name)
+    return tuple(
+        attribute
+        for attribute in domain.attributes
+        if attribute.name == target
+        or (attribute.name in names if names else attribute.name != domain.class_attribute)
+    )
+
+
 def _route(bare: Plan) -> Plan:
     options, m = bare.options, len(bare.attributes)
-    every = comb(m, 2)
+    every = tuple(combinations(range(m), 2))
+    with_target = tuple(pair for pair in every if bare.targets[0] in pair)
     whole = len(bare.targets) == m
     if options.context is Context.BASELINE:
-        rule = options.rule
-        alone = not whole and rule in (Rule.MEAN_SU, Rule.MAX_RELEVANCE)
-        target = bare.targets[0]
-        pairs = [pair for pair in combinations(range(m), 2) if not alone or target in pair]
-        size = _size(bare) if rule in (Rule.MAX_RELEVANCE, Rule.MAX_DEPENDENCY) else 0
-        return replace(bare, size=size, tables=len(pairs), baseline=tuple(pairs))
+        alone = not whole and options.rule in (Rule.MEAN_SU, Rule.MAX_RELEVANCE)
+        pairs = with_target if alone else every
+        size = _size(bare) if options.rule in (Rule.MAX_RELEVANCE, Rule.MAX_DEPENDENCY) else 0
+        return replace(bare, size=size, tables=len(pairs), baseline=pairs)
     size = 0 if options.context is Context.MEAN_SU else _size(bare)
-    most = min(len(bare.targets) * (size or m - 1), every)
-    if whole and (1 - options.context_share) * every <= most:
-        pairs = list(combinations(range(m), 2))
-        return replace(bare, size=size, tables=every, baseline=tuple(pairs), cheaper=True)
+    most = min(len(bare.targets) * (size or m - 1), len(every))
+    if whole and (1 - options.context_share) * len(every) <= most:
+        return replace(bare, size=size, tables=len(every), baseline=every, cheaper=True)
     if size == m - 1:
         # All others are the context: there is no choice, so it costs nothing.
-        pairs = [pair for pair in combinations(range(m), 2) if bare.targets[0] in pair]
-        return replace(bare, size=size, tables=size, baseline=tuple(pairs), cheaper=True)
+        return replace(bare, size=size, tables=size, baseline=with_target, cheaper=True)
     return replace(bare, size=size, tables=most)
 
 
@@ -194,15 +204,6 @@ def _size(bare: Plan) -> int:
             "a context has at most all other attributes", supported={"context_size": others}
         )
     return size
-
-
-def subset_count(plan: Plan) -> int:
-    """The number of subsets of attributes that ``max_dependency`` counts, with and without a
-    target."""
-    m, k = len(plan.attributes), plan.size
-    if len(plan.targets) > 1:
-        return comb(m, k + 1) + comb(m, k)
-    return 2 * comb(m - 1, k)
 
 
 def _check_limits(plan: Plan) -> None:
@@ -220,14 +221,16 @@ def _check_limits(plan: Plan) -> None:
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
         # The number of subsets is bounded. With one target these are subsets of its candidates;
         # with several targets each set of one more attribute serves every target in it.
-        whole = len(plan.targets) > 1
-        if comb(len(levels) - (not whole), plan.size + whole) > MAX_SUBSETS:
+        several = len(plan.targets) > 1
+        m, k = len(levels), plan.size
+        if comb(m - (not several), k + several) > MAX_SUBSETS:
             raise UnsupportedQuery(
                 "there are too many subsets of this size", supported={"subsets": MAX_SUBSETS}
             )
-        if prod(sorted(levels)[-plan.size - 1 :]) >= 1 << 62:
+        if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
-        work += subset_count(plan)
+        # Subsets are counted with and without a target.
+        work += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
     if work * plan.rows > MAX_WORK:
         raise UnsupportedQuery(
             "the public bound on rows is too large for so many pairs and subsets",

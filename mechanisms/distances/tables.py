@@ -34,9 +34,6 @@ class PairTables:
             return self.tables[attribute, target]
         return self.tables[target, attribute].T
 
-    def __contains__(self, pair: Pair) -> bool:
-        return (min(pair), max(pair)) in self.tables
-
 
 def columns(records: TableRecords, plan: Plan) -> list[Column]:
     """Codes and levels of all participants; shapes follow from the public domain alone."""

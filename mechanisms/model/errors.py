@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 
-class MechanismError(Exception):
-    """The base of every refusal by a mechanism."""
-
-
-class UnsupportedQuery(MechanismError):
+class UnsupportedQuery(Exception):
     """The query does not fit the dataset, its relation or the range of exact arithmetic.
 
     ``supported`` names what would fit, in words of the public contract.
@@ -18,5 +14,5 @@ class UnsupportedQuery(MechanismError):
         self.supported = supported or {}
 
 
-class NoiseOverflow(MechanismError):
+class NoiseOverflow(Exception):
     """A noise value left 64 bits. The probability is below e⁻¹⁰⁰⁰, whatever the scores."""

@@ -7,17 +7,23 @@ of k − 1 such nodes; the last level is what remains. Children follow their par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count, groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.domains import NumericAttribute, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import Node, children, nodes
 
 Ints = NDArray[np.int32]
+#: (attribute, code of a level, None) or (attribute, −1, threshold).
+Literal = tuple[str, int, float | None]
+#: (number of the literal, next node if yes, next node if no), or of a leaf (−1, class, class).
+FlatNode = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -71,14 +77,50 @@ def forest(
         a categorical attribute, or branches that omit a level.
     """
     flattening = _Flattening(domain, class_attribute, positive_class)
-    listed = [[node for node, _ in nodes(tree)] for tree in trees]
-    for tree in listed:
-        for node in tree:
-            flattening.collect(node)
-    flattening.number_literals()
-    for tree in listed:
+    for tree in [[node for node, _ in nodes(tree)] for tree in trees]:
         flattening.add(tree)
     return flattening.forest()
+
+
+def numbered(
+    flat: Sequence[FlatNode],
+    literals: Sequence[Literal],
+    starts: Sequence[int],
+    levels: Mapping[str, int],
+    class_attribute: str,
+    positive_code: int,
+) -> Forest:
+    """The forest of these nodes: all levels of attributes tested by level, and thresholds in use.
+
+    ``literals`` are distinct; ``levels`` is the number of levels of each attribute.
+    """
+    by_level = sorted({name for name, _, threshold in literals if threshold is None})
+    groups: list[list[Literal]] = [
+        [(name, code, None) for code in range(levels[name])] for name in by_level
+    ]
+    by_threshold = sorted(literal for literal in literals if literal[2] is not None)
+    groups += [list(group) for _, group in groupby(by_threshold, key=itemgetter(0))]
+    columns: list[Column] = []
+    numbers: dict[Literal, int] = {}
+    for group in groups:
+        thresholds = [threshold for _, _, threshold in group if threshold is not None]
+        edges = np.array(thresholds) if thresholds else None
+        columns.append(Column(group[0][0], len(numbers), len(group), edges))
+        numbers.update(zip(group, count(len(numbers)), strict=False))
+    table = np.fromiter(chain.from_iterable(flat), np.int32, 3 * len(flat))
+    place, yes, no = table.reshape(-1, 3).T.copy()
+    # The last one is the number −1 of leaves.
+    literal = np.array([*(numbers[one] for one in literals), -1], dtype=np.int32)[place]
+    return Forest(
+        columns=tuple(columns),
+        literals=len(numbers),
+        literal=literal,
+        yes=yes,
+        no=no,
+        starts=np.array(starts, dtype=np.int32),
+        class_attribute=class_attribute,
+        positive_code=positive_code,
+    )
 
 
 class _Flattening:
@@ -93,59 +135,13 @@ class _Flattening:
         if positive_class not in self._codes[class_attribute]:
             raise UnsupportedQuery("the positive class is not a level of the class attribute")
         self._class, self._positive = class_attribute, positive_class
-        self._by_level: set[str] = set()
-        self._thresholds: dict[str, set[float]] = {}
-        self._columns: list[Column] = []
-        self._levels_from: dict[str, int] = {}
-        self._threshold_numbers: dict[tuple[str, float], int] = {}
-        self._nodes: list[tuple[int, int, int]] = []
+        self._literals: dict[Literal, int] = {}
+        self._nodes: list[FlatNode] = []
         self._starts = [0]
 
-    def collect(self, node: Node) -> None:
-        """Check one node against the domain, and record its literal."""
-        if "label" in node:
-            if node["label"] not in self._codes[self._class]:
-                raise UnsupportedQuery("a tree has a label that is no level of the class attribute")
-            return
-        attribute = self._attribute(node["attribute"])
-        if "threshold" in node:
-            if not isinstance(attribute, NumericAttribute):
-                raise UnsupportedQuery("a threshold is for numeric attributes only")
-            self._thresholds.setdefault(attribute.name, set()).add(float(node["threshold"]))
-            return
-        levels = self._codes[attribute.name]
-        if "value" in node:
-            if node["value"] not in levels:
-                raise UnsupportedQuery("a tree tests a value that its attribute does not have")
-        elif node["branches"].keys() != levels.keys():
-            raise UnsupportedQuery("branches cover exactly the values of their attribute")
-        self._by_level.add(attribute.name)
-
-    def _attribute(self, name: str) -> Attribute:
-        attribute = self._attributes.get(name)
-        if attribute is None:
-            raise UnsupportedQuery("a tree tests an attribute that the dataset does not have")
-        if name == self._class:
-            raise UnsupportedQuery("a tree may not test the class attribute")
-        return attribute
-
-    def number_literals(self) -> None:
-        """Number all levels of attributes tested by level, and the thresholds in use of others."""
-        first = 0
-        for name in sorted(self._by_level):
-            self._levels_from[name] = first
-            self._columns.append(Column(name, first, len(self._codes[name])))
-            first += len(self._codes[name])
-        for name in sorted(self._thresholds):
-            thresholds = sorted(self._thresholds[name])
-            for number, threshold in enumerate(thresholds, first):
-                self._threshold_numbers[name, threshold] = number
-            self._columns.append(Column(name, first, len(thresholds), np.array(thresholds)))
-            first += len(thresholds)
-        self._literals = first
-
     def add(self, tree: list[Node]) -> None:
-        """Append one tree; ``tree`` lists its nodes, parents first."""
+        """Check one tree against the domain and append it; ``tree`` lists its nodes, parents
+        first."""
         numbers: dict[int, int] = {}
         free = self._starts[-1]
         for node in tree:
@@ -157,38 +153,43 @@ class _Flattening:
 
     def _add(self, node: Node, below: list[int]) -> None:
         if "label" in node:
+            if node["label"] not in self._codes[self._class]:
+                raise UnsupportedQuery("a tree has a label that is no level of the class attribute")
             hit = int(node["label"] == self._positive)
             self._nodes.append((-1, hit, hit))
-        elif "threshold" in node:
-            literal = self._threshold_numbers[node["attribute"], float(node["threshold"])]
-            self._nodes.append((literal, below[1], below[0]))
+            return
+        name = node["attribute"]
+        if name not in self._attributes:
+            raise UnsupportedQuery("a tree tests an attribute that the dataset does not have")
+        if name == self._class:
+            raise UnsupportedQuery("a tree may not test the class attribute")
+        codes = self._codes[name]
+        if "threshold" in node:
+            if not isinstance(self._attributes[name], NumericAttribute):
+                raise UnsupportedQuery("a threshold is for numeric attributes only")
+            self._test((name, -1, float(node["threshold"])), below[1], below[0])
         elif "value" in node:
-            name = node["attribute"]
-            literal = self._levels_from[name] + self._codes[name][node["value"]]
-            self._nodes.append((literal, below[0], below[1]))
+            if node["value"] not in codes:
+                raise UnsupportedQuery("a tree tests a value that its attribute does not have")
+            self._test((name, codes[node["value"]], None), below[0], below[1])
+        elif node["branches"].keys() != codes.keys():
+            raise UnsupportedQuery("branches cover exactly the values of their attribute")
         else:
-            self._add_chain(
-                node["attribute"], dict(zip(sorted(node["branches"]), below, strict=True))
-            )
+            by_level = dict(zip(sorted(node["branches"]), below, strict=True))
+            self._add_chain(name, [by_level[level] for level in codes])
 
-    def _add_chain(self, name: str, by_level: dict[str, int]) -> None:
-        first = self._levels_from[name]
-        ways = [by_level[level] for level in self._codes[name]]
+    def _add_chain(self, name: str, ways: list[int]) -> None:
         if len(ways) == 1:
-            self._nodes.append((first, ways[0], ways[0]))
+            self._test((name, 0, None), ways[0], ways[0])
         for code, way in enumerate(ways[:-1]):
             rest = ways[-1] if code == len(ways) - 2 else len(self._nodes) + 1
-            self._nodes.append((first + code, way, rest))
+            self._test((name, code, None), way, rest)
+
+    def _test(self, literal: Literal, yes: int, no: int) -> None:
+        self._nodes.append((self._literals.setdefault(literal, len(self._literals)), yes, no))
 
     def forest(self) -> Forest:
-        table = np.array(self._nodes, dtype=np.int32).reshape(-1, 3).T.copy()
-        return Forest(
-            columns=tuple(self._columns),
-            literals=self._literals,
-            literal=table[0],
-            yes=table[1],
-            no=table[2],
-            starts=np.array(self._starts, dtype=np.int32),
-            class_attribute=self._class,
-            positive_code=self._codes[self._class][self._positive],
-        )
+        levels = {name: len(codes) for name, codes in self._codes.items()}
+        positive = self._codes[self._class][self._positive]
+        literals = list(self._literals)
+        return numbered(self._nodes, literals, self._starts, levels, self._class, positive)

@@ -10,14 +10,13 @@ from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.predicate import Condition, condition, fits, holds
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Count(SinglePart):
+class Count(Part):
     """GS = 1 under both relations: a replacement changes the truth value of at most one row."""
 
     name = "count"

@@ -10,7 +10,7 @@ Every condition has a truth value on every row, so no record can cause a failure
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -49,12 +49,34 @@ def condition(body: Any) -> Condition:
 
 def fits(where: Condition, dataset: Dataset) -> None:
     """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
-    _walk(where.body, lambda leaf: _check_leaf(leaf, attribute_named(dataset, leaf["attribute"])))
+    pending = [where.body]
+    while pending:
+        body = pending.pop(0)
+        if "attribute" in body:
+            _check_leaf(body, attribute_named(dataset, body["attribute"]))
+        parts, _ = _children(body)
+        pending = parts + pending
 
 
 def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
     """The truth value of the condition on each of these rows; the condition must fit."""
-    return _holds(where.body, records, dataset, rows)
+    body = where.body
+    if "not" in body:
+        return ~holds(Condition(body["not"]), records, dataset, rows)
+    for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
+        if name in body:
+            met = np.full(_length(records, rows), empty)
+            for part in body[name]:
+                join(met, holds(Condition(part), records, dataset, rows), out=met)
+            return met
+    attribute = attribute_named(dataset, body["attribute"])
+    codes = records.codes[attribute.name][rows]
+    if isinstance(attribute, CategoricalAttribute):
+        listed = set(body["in"])
+        named = np.array([level in listed for level in attribute.levels])
+        listed_rows: Truths = named[codes]
+        return listed_rows
+    return _number_holds(body, attribute, codes, records.values[attribute.name][rows])
 
 
 def _check(body: Any) -> None:
@@ -112,15 +134,6 @@ def _is_number(value: Any) -> bool:
     return abs(value) < 1 << 60 and isfinite(value)
 
 
-def _walk(body: Mapping[str, Any], visit: Callable[[Mapping[str, Any]], None]) -> None:
-    if "attribute" in body:
-        visit(body)
-        return
-    parts = [body["not"]] if "not" in body else body.get("all", body.get("any", ()))
-    for part in parts:
-        _walk(part, visit)
-
-
 def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
     numeric = isinstance(attribute, NumericAttribute)
     if "in" not in leaf:
@@ -139,25 +152,6 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
                 f"a value is not one of attribute {attribute.name}",
                 supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
             )
-
-
-def _holds(body: Mapping[str, Any], records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
-    if "not" in body:
-        return ~_holds(body["not"], records, dataset, rows)
-    for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
-        if name in body:
-            met = np.full(_length(records, rows), empty)
-            for part in body[name]:
-                join(met, _holds(part, records, dataset, rows), out=met)
-            return met
-    attribute = attribute_named(dataset, body["attribute"])
-    codes = records.codes[attribute.name][rows]
-    if isinstance(attribute, CategoricalAttribute):
-        listed = set(body["in"])
-        named = np.array([level in listed for level in attribute.levels])
-        listed_rows: Truths = named[codes]
-        return listed_rows
-    return _number_holds(body, attribute, codes, records.values[attribute.name][rows])
 
 
 def _number_holds(

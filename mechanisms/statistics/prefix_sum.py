@@ -16,11 +16,10 @@ import numpy as np
 from mechanisms.model.domains import Dataset, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.records import PrefixRecords, Records
+from mechanisms.model.records import PrefixRecords, Records, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.tables import on_grid
 
 
@@ -53,7 +52,7 @@ class CutOffLevels:
 
 
 @dataclass(frozen=True)
-class SmallestSum(SinglePart):
+class SmallestSum(Part):
     """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
 
     name = "smallest_sum"
@@ -78,14 +77,13 @@ class SmallestSum(SinglePart):
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
-        if not isinstance(records, PrefixRecords):
-            raise TypeError("this statistic is measured on prefix records")
+        cutoff = records_of(PrefixRecords, records).cutoff
         values = on_grid(np.array(_values(dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
-            sum(values[: records.cutoff].tolist()),
-            local=CutOffBound(changes, records.cutoff),
-            levels=CutOffLevels(changes, records.cutoff),
+            sum(values[:cutoff].tolist()),
+            local=CutOffBound(changes, cutoff),
+            levels=CutOffLevels(changes, cutoff),
         )
 
 

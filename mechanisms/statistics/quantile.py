@@ -14,15 +14,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.model.domains import Dataset, NumericAttribute
+from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.tables import bounds, number_exponent, numeric, on_grid, replaces
+from mechanisms.statistics.statistic import Measurement, Part
+from mechanisms.statistics.tables import bounds, number_grid, numeric, on_grid, replaces
 
 #: Decimal places of p: scores are multiples of its denominator.
 PLACES = 6
@@ -34,7 +33,7 @@ _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Quantile(SinglePart):
+class Quantile(Part):
     """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
 
     name = "quantile"
@@ -51,16 +50,14 @@ class Quantile(SinglePart):
             raise ValueError("a quantile lies between 0 and 1")
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
-        attribute = numeric(dataset, self.attribute)
-        exponent = number_exponent(attribute, epsilon_nano)
-        low, high = bounds(attribute, exponent)
+        exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
         return Plan(exponent, high - low)
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
         numbers = records_of(TableRecords, records).ordered[self.attribute]
-        low, high = bounds(numeric(dataset, self.attribute), plan.exponent)
+        low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile, len(numbers))
         kind = ReplaceBound if replaces(dataset) else AddRemoveBound
@@ -76,8 +73,19 @@ class Quantile(SinglePart):
         return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The public candidates v_0 = lower, …, v_G = upper, ascending."""
-        return cells(numeric(dataset, self.attribute))
+        """The public candidates v_i = lower + i·(upper − lower) / G, ascending.
+
+        The first and the last are exactly the bounds.
+        """
+        attribute = numeric(dataset, self.attribute)
+        lower, upper = attribute.lower, attribute.upper
+        whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
+        count = int(upper - lower) if whole else CELLS
+        grid = lower + np.arange(count + 1) * ((upper - lower) / count)
+        grid[-1] = upper
+        # If the bounds are so close that there are fewer doubles than cells, rounding keeps the
+        # order.
+        return np.maximum.accumulate(np.minimum(grid, upper))
 
     def rank_sensitivity(self, dataset: Dataset) -> int:
         """The most that one change moves a score of ``rank_scores``."""
@@ -160,14 +168,3 @@ def exact_share(quantile: float) -> Fraction:
     if 10**PLACES % share.denominator:
         raise ValueError(f"a quantile has at most {PLACES} decimal places")
     return share
-
-
-def cells(attribute: NumericAttribute) -> NDArray[np.float64]:
-    """v_i = lower + i·(upper − lower) / G, the first and the last exactly the bounds."""
-    lower, upper = attribute.lower, attribute.upper
-    whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
-    count = int(upper - lower) if whole else CELLS
-    grid = lower + np.arange(count + 1) * ((upper - lower) / count)
-    grid[-1] = upper
-    # If the bounds are so close that there are fewer doubles than cells, rounding keeps the order.
-    return np.maximum.accumulate(np.minimum(grid, upper))

@@ -23,8 +23,7 @@ from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_shared
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 
 #: 2·C(m, 3) stays far inside 64 bits for every m up to this.
 LARGEST_SHARED = 1 << 20
@@ -62,7 +61,7 @@ class StarBound(SmoothMaximum):
 
 
 @dataclass(frozen=True)
-class Stars(SinglePart):
+class Stars(Part):
     """GS = 2·C(m, k − 1), m the most further neighbours of a node that gains an edge."""
 
     name = "stars"

@@ -1,4 +1,4 @@
-"""The sum of a numeric attribute, and the sum around the middle of its bounds.
+"""The sum and the mean of a numeric attribute; the mean is a sum over a public or noisy count.
 
 Numbers are floored to the public grid one by one. So a sum is a whole number of steps, and moves
 exactly by the steps of one row.
@@ -6,19 +6,29 @@ exactly by the steps of one row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from accounting.privacy_loss import NANO
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
+from mechanisms.statistics.count import Count
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.single_part import SinglePart
-from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.tables import bounds, grid_sum, number_exponent, numeric, replaces
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
+from mechanisms.statistics.tables import (
+    bounds,
+    grid_sum,
+    number_grid,
+    numeric,
+    public_rows,
+    replaces,
+)
 
 
 @dataclass(frozen=True)
-class Sum(SinglePart):
+class Sum(Part):
     """GS: the width of the bounds under replace, the larger |bound| under add/remove.
 
     LS is the same almost everywhere, so data-dependent noise gains nothing.
@@ -32,41 +42,64 @@ class Sum(SinglePart):
     attribute: str
     what = "sum"
 
+    def origin(self, low: int, high: int) -> int:
+        """The public number from which numbers are counted, in steps, from the bounds."""
+        return 0
+
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
-        attribute = numeric(dataset, self.attribute)
-        exponent = number_exponent(attribute, epsilon_nano)
-        low, high = bounds(attribute, exponent)
-        cap = high - low if replaces(dataset) else max(abs(low), abs(high))
+        exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
+        origin = self.origin(low, high)
+        cap = high - low if replaces(dataset) else max(abs(low - origin), abs(high - origin))
         return Plan(exponent, cap)
 
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
         numbers = records_of(TableRecords, records).values[self.attribute]
-        return Measurement(grid_sum(numbers, plan.exponent, executor))
+        origin = self.origin(*bounds(dataset, self.attribute, plan.exponent))
+        return Measurement(grid_sum(numbers, plan.exponent, executor) - origin * len(numbers))
 
 
 @dataclass(frozen=True)
-class CentredSum(SinglePart):
+class CentredSum(Sum):
     """Σ (x − middle of the bounds): GS is half the width under add/remove, the width under
     replace."""
 
-    attribute: str
     what = "sum around the middle of the bounds"
 
-    def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
+    def origin(self, low: int, high: int) -> int:
+        return (low + high) // 2
+
+
+@dataclass(frozen=True)
+class Mean(Statistic):
+    """A noisy sum over the number of rows, which is private too under add/remove.
+
+    Then there are two releases, each with half of the loss. The mean of no rows is the middle of
+    the bounds.
+    """
+
+    name = "mean"
+    title = "Mean"
+    description = "The mean of a numeric attribute, inside its bounds."
+    source = "Dwork, McSherry, Nissim, Smith 2006, for sum and count"
+
+    attribute: str
+
+    def parts(self, dataset: Dataset) -> tuple[Part, ...]:
+        centred = CentredSum(self.attribute)
+        centred.plan(dataset, NANO)
+        if not replaces(dataset):
+            return centred, Count()
+        public_rows(dataset)
+        return (centred,)
+
+    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
         attribute = numeric(dataset, self.attribute)
-        exponent = number_exponent(attribute, epsilon_nano)
-        low, high = bounds(attribute, exponent)
-        return Plan(exponent, high - low if replaces(dataset) else -(-(high - low) // 2))
+        lower, upper = Fraction(attribute.lower), Fraction(attribute.upper)
+        rows = Fraction(public_rows(dataset)) if replaces(dataset) else released[1]
+        mean = (lower + upper) / 2 + released[0] / max(rows, Fraction(1))
+        return min(max(mean, lower), upper)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        numbers = records_of(TableRecords, records).values[self.attribute]
-        middle = self.middle(dataset, plan)
-        return Measurement(grid_sum(numbers, plan.exponent, executor) - middle * len(numbers))
-
-    def middle(self, dataset: Dataset, plan: Plan) -> int:
-        """The public middle of the bounds, in steps."""
-        return sum(bounds(numeric(dataset, self.attribute), plan.exponent)) // 2
+    def factor(self, dataset: Dataset) -> Fraction:
+        return 1 / Fraction(max(public_rows(dataset), 1)) if replaces(dataset) else Fraction(1)

@@ -46,14 +46,17 @@ def numeric(dataset: Dataset, name: str) -> NumericAttribute:
     return attribute
 
 
-def number_exponent(attribute: NumericAttribute, epsilon_nano: int) -> int:
-    """The exponent of the grid of the attribute's numbers for this loss."""
+def number_grid(dataset: Dataset, name: str, epsilon_nano: int) -> tuple[int, int, int]:
+    """The exponent of the grid of an attribute's numbers for this loss, and its bounds in steps."""
+    attribute = numeric(dataset, name)
     largest = max(abs(Fraction(attribute.lower)), abs(Fraction(attribute.upper)))
-    return real_exponent(largest, epsilon_nano)
+    exponent = real_exponent(largest, epsilon_nano)
+    return exponent, *bounds(dataset, name, exponent)
 
 
-def bounds(attribute: NumericAttribute, exponent: int) -> tuple[int, int]:
+def bounds(dataset: Dataset, name: str, exponent: int) -> tuple[int, int]:
     """The public bounds in steps, rounded down like the numbers between them."""
+    attribute = numeric(dataset, name)
     low, high = on_grid(np.array([attribute.lower, attribute.upper]), exponent).tolist()
     return low, high
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from mechanisms.model.domains import NeighbouringRelation as Relation
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.statistics.release import MECHANISMS
 
 _TABLES = (Relation.ADD_REMOVE, Relation.REPLACE)
 _GRAPHS = (Relation.EDGE,)
@@ -25,36 +26,27 @@ class ValidCombination:
     mechanism: str
     relations: tuple[Relation, ...]
     delta: bool
-    recommended: bool = False
+    recommended: bool
 
 
-VALID: tuple[ValidCombination, ...] = (
-    ValidCombination("count", "laplace", _TABLES, delta=False, recommended=True),
-    ValidCombination("sum", "laplace", _TABLES, delta=False, recommended=True),
-    ValidCombination("mean", "laplace", _TABLES, delta=False, recommended=True),
-    ValidCombination("quantile", "exponential", _TABLES, delta=False, recommended=True),
-    ValidCombination("quantile", "smooth_sensitivity", _TABLES, delta=True),
-    ValidCombination("median", "exponential", _TABLES, delta=False, recommended=True),
-    ValidCombination("median", "smooth_sensitivity", _TABLES, delta=True),
-    ValidCombination("smallest_sum", "laplace", _PREFIXES, delta=False),
-    ValidCombination("smallest_sum", "smooth_sensitivity", _PREFIXES, delta=True, recommended=True),
-    ValidCombination("smallest_sum", "largest_local_sensitivities", _PREFIXES, delta=True),
-    ValidCombination("edges", "laplace", _GRAPHS, delta=False, recommended=True),
-    ValidCombination("edges", "smooth_sensitivity", _GRAPHS, delta=True),
-    ValidCombination("edges", "largest_local_sensitivities", _GRAPHS, delta=True),
-    ValidCombination("edges", "ladder", _GRAPHS, delta=False),
-    ValidCombination("triangles", "laplace", _GRAPHS, delta=False),
-    ValidCombination("triangles", "smooth_sensitivity", _GRAPHS, delta=True),
-    ValidCombination("triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
-    ValidCombination("triangles", "ladder", _GRAPHS, delta=False, recommended=True),
-    ValidCombination("two_triangles", "laplace", _GRAPHS, delta=False),
-    ValidCombination("two_triangles", "smooth_sensitivity", _GRAPHS, delta=True),
-    ValidCombination("two_triangles", "largest_local_sensitivities", _GRAPHS, delta=True),
-    ValidCombination("two_triangles", "noisy_local_sensitivity", _GRAPHS, delta=True),
-    ValidCombination("two_triangles", "ladder", _GRAPHS, delta=False, recommended=True),
-    ValidCombination("stars", "laplace", _GRAPHS, delta=False),
-    ValidCombination("stars", "smooth_sensitivity", _GRAPHS, delta=True),
-    ValidCombination("stars", "ladder", _GRAPHS, delta=False, recommended=True),
+#: The mechanisms of statistics with smooth bounds by distances and by levels.
+_BOUNDED = ("laplace", "smooth_sensitivity", "largest_local_sensitivities")
+
+VALID: tuple[ValidCombination, ...] = tuple(
+    ValidCombination(statistic, name, relations, MECHANISMS[name].needs_delta, name == recommended)
+    for statistic, relations, recommended, names in (
+        ("count", _TABLES, "laplace", ("laplace",)),
+        ("sum", _TABLES, "laplace", ("laplace",)),
+        ("mean", _TABLES, "laplace", ("laplace",)),
+        ("quantile", _TABLES, "exponential", ("exponential", "smooth_sensitivity")),
+        ("median", _TABLES, "exponential", ("exponential", "smooth_sensitivity")),
+        ("smallest_sum", _PREFIXES, "smooth_sensitivity", _BOUNDED),
+        ("edges", _GRAPHS, "laplace", (*_BOUNDED, "ladder")),
+        ("triangles", _GRAPHS, "ladder", (*_BOUNDED, "ladder")),
+        ("two_triangles", _GRAPHS, "ladder", (*_BOUNDED, "noisy_local_sensitivity", "ladder")),
+        ("stars", _GRAPHS, "ladder", ("laplace", "smooth_sensitivity", "ladder")),
+    )
+    for name in names
 )
 
 

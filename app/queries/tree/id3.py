@@ -18,8 +18,8 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH
-from mechanisms.trees.count_accuracy import count_error, share_for_count_error
 from mechanisms.trees.id3 import Budget, Id3, grow
+from mechanisms.trees.id3.budget import count_error, share_for_count_error
 from mechanisms.trees.id3.stop_rule import least_count
 
 #: How far a noisy class count of a leaf at the full depth is off.

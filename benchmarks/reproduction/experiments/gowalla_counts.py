@@ -23,8 +23,8 @@ from benchmarks.statistics.errors import (
 )
 from benchmarks.statistics.induced_edges import InducedEdges, taking_part
 from mechanisms.model.records import PrefixRecords
-from mechanisms.statistics.edges import Edges
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.graphs import Edges
+from mechanisms.statistics.triangles import TwoTriangles
 
 TIMES = 60
 

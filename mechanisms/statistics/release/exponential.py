@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, log
-from typing import Any
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
@@ -17,7 +15,13 @@ from mechanisms.model.records import Records
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.quantile import Quantile
-from mechanisms.statistics.release.mechanism import CONFIDENCE, Mechanism, share, significant
+from mechanisms.statistics.release.mechanism import (
+    CONFIDENCE,
+    Accuracy,
+    Mechanism,
+    share,
+    significant,
+)
 from mechanisms.statistics.statistic import Statistic
 
 
@@ -40,9 +44,7 @@ class ExponentialQuantile(Mechanism):
         self._rate(question, dataset, loss)
         return (Step(f"exponential mechanism: {question.what}", loss),)
 
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         question = _quantile(statistic)
         per_rank = float(share(loss)) * question.quantile.denominator / 2
         rows = log(self._misses(question, dataset)) / per_rank

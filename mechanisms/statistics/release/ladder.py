@@ -8,27 +8,24 @@ To omit the least likely would cost δ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import exp, expm1, log
-from typing import Any
 
 import numpy as np
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
-from mechanisms.noise.addition import Integers, add_noise
+from mechanisms.noise.addition import Integers
 from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.race import weighted_race
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
-from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends
-from mechanisms.statistics.release.mechanism import CONFIDENCE, share
-from mechanisms.statistics.statistic import Measurement, Part, Statistic
+from mechanisms.statistics.release.added_noise import DataDependentNoise, depends, single_noise
+from mechanisms.statistics.release.mechanism import CONFIDENCE, Accuracy, share
+from mechanisms.statistics.statistic import Measurement, Statistic
 
 _HALF = (1 << 32) - 1
 
@@ -44,10 +41,8 @@ class Ladder(DataDependentNoise):
     )
     source = "Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015"
 
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
-        _, plan = self._plan(statistic, dataset, loss)
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
+        plan = self.single(statistic, dataset, loss)
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
@@ -56,19 +51,11 @@ class Ladder(DataDependentNoise):
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
     def noise(
-        self,
-        measured: Measurement,
-        plan: Plan,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
+        self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
-        return draw(rungs(_walked(measured)), ladder_rate(loss), randomness, executor)
-
-    def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        ladder_rate(loss)
-        return super()._plan(statistic, dataset, loss)
+        if not isinstance(measured.local, DistanceBound):
+            raise UnsupportedQuery("the ladder needs a local sensitivity at every distance")
+        return draw(rungs(measured.local), ladder_rate(loss), randomness)
 
 
 def ladder_rate(loss: PrivacyLoss) -> Rate:
@@ -97,16 +84,13 @@ def weights(widths: Integers) -> Integers:
     return np.concatenate(([1], 2 * widths))
 
 
-def draw(widths: Integers, rate: Rate, randomness: Randomness, executor: Executor) -> int:
+def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     """The answer less the true value."""
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
     if rung == 0:
         return 0
     # The race returns the first rung of the tail for all of them: add a geometric number of rungs.
-    further = 0
-    if rung == widths.size:
-        zero = np.zeros(1, dtype=np.int64)
-        further = int(add_noise(add_geometric, zero, rate, randomness, executor)[0])
+    further = single_noise(add_geometric, rate, randomness) if rung == widths.size else 0
     width = int(widths[rung - 1])
     inner = widths[: rung - 1]
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
@@ -136,9 +120,3 @@ def ladder_probability(difference: int, widths: Integers, epsilon: float) -> flo
         rung += 1
     # Rung 0 is one number.
     return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)
-
-
-def _walked(measured: Measurement) -> DistanceBound:
-    if not isinstance(measured.local, DistanceBound):
-        raise UnsupportedQuery("the ladder needs a local sensitivity at every distance")
-    return measured.local

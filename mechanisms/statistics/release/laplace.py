@@ -3,34 +3,22 @@ public."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import Any
 
-import numpy as np
-
-from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
-from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.discrete_laplace import add_discrete_laplace
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan, rate_at_most
-from mechanisms.statistics.release.mechanism import (
-    CONFIDENCE,
-    WIDTHS,
-    Mechanism,
-    share,
-    significant,
-)
-from mechanisms.statistics.statistic import Part, Statistic
+from mechanisms.statistics.release.added_noise import AddedNoise, Plans, single_noise
+from mechanisms.statistics.release.mechanism import CONFIDENCE, WIDTHS, Accuracy, share, significant
+from mechanisms.statistics.statistic import Measurement, Statistic
 
 
-class Laplace(Mechanism):
+class Laplace(AddedNoise):
     """Pure ε. Discrete Laplace noise on the grid of each part, at an equal share of the loss."""
 
     name = "laplace"
@@ -41,22 +29,16 @@ class Laplace(Mechanism):
     )
     source = "Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009"
 
-    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        return tuple(
-            Step(f"Laplace noise: {part.what}", spent)
-            for part, spent, _, _ in self._parts(statistic, dataset, loss)
-        )
+    noun = "Laplace noise"
 
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         scale = self.noise_scale(statistic, dataset, loss)
         if scale is None:
             return {
                 "confidence": CONFIDENCE,
                 "parts": [
-                    {"what": part.what, "error": significant(_error(plan, rate))}
-                    for part, _, plan, rate in self._parts(statistic, dataset, loss)
+                    {"what": part.what, "error": significant(float(_scale(spent, plan)) * WIDTHS)}
+                    for part, spent, plan in self.plans(statistic, dataset, loss)
                 ],
                 "explanation": (
                     "With this probability each part is within its `error` of the true one; that "
@@ -76,13 +58,12 @@ class Laplace(Mechanism):
     def noise_scale(
         self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
     ) -> Fraction | None:
-        parts = self._parts(statistic, dataset, loss)
+        parts = self.plans(statistic, dataset, loss)
         if len(parts) != 1:
             return None
-        (_, _, plan, rate) = parts[0]
-        scale = Fraction(0) if rate is None else _scale(plan, rate)
+        ((_, spent, plan),) = parts
         # The answer's factor scales the noise too, and two answers would reveal it.
-        return scale * statistic.factor(dataset)
+        return _scale(spent, plan) * statistic.factor(dataset)
 
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
         one = PrivacyLoss(NANO)
@@ -92,46 +73,25 @@ class Laplace(Mechanism):
         # Scales are rounded up by at most a factor of 1 + 2⁻²⁰.
         return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
 
-    def release(
-        self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> Fraction:
-        released = []
-        for part, _, plan, rate in self._parts(statistic, dataset, loss):
-            value = part.measure(records, dataset, plan, executor).value
-            if rate is not None:
-                zero = np.zeros(1, dtype=np.int64)
-                value += int(discrete_laplace(zero, rate, randomness, executor)[0])
-            released.append(value * plan.step)
-        return statistic.answer(dataset, released)
+    def noise(
+        self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
+    ) -> int:
+        return single_noise(add_discrete_laplace, _rate(loss, plan.cap), randomness)
 
-    def _parts(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> list[tuple[Part, PrivacyLoss, Plan, Rate | None]]:
-        """Each part with its share, grid and rate; a constant part has no rate."""
-        parts = statistic.parts(dataset)
-        planned = []
-        for part, spent in zip(parts, loss.split(len(parts)), strict=True):
-            share(spent)  # refuses what is less than the smallest loss
-            plan = part.plan(dataset, spent.epsilon_nano)
-            planned.append((part, spent, plan, _rate(spent, plan.cap) if plan.cap else None))
-        return planned
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
+        plans = super().plans(statistic, dataset, loss)
+        for _, spent, plan in plans:
+            if plan.cap:
+                _rate(spent, plan.cap)  # refuses rates beyond exact arithmetic
+        return plans
 
 
 @lru_cache(maxsize=1024)
-def _rate(spent: PrivacyLoss, cap: int) -> Rate:
-    return rate_at_most(share(spent) / cap)
+def _rate(loss: PrivacyLoss, cap: int) -> Rate:
+    return rate_at_most(share(loss) / cap)
 
 
 @lru_cache(maxsize=1024)
-def _scale(plan: Plan, rate: Rate) -> Fraction:
-    return plan.step / rate.exponent()
-
-
-def _error(plan: Plan, rate: Rate | None) -> float:
-    return 0.0 if rate is None else float(_scale(plan, rate)) * WIDTHS
+def _scale(loss: PrivacyLoss, plan: Plan) -> Fraction:
+    """The scale of the noise of a part; a constant part has none."""
+    return plan.step / _rate(loss, plan.cap).exponent() if plan.cap else Fraction(0)

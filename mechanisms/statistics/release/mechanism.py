@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from accounting.composition import Step
-from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
@@ -22,6 +22,9 @@ CONFIDENCE = 0.95
 #: |Laplace| exceeds this many of its scales with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
+#: Public bounds on the error of a release, with an explanation, as prices show them.
+Accuracy = Mapping[str, Any]
+
 
 class Mechanism(ABC):
     """One way to release a statistic. Everything except ``release`` depends on public facts."""
@@ -31,6 +34,8 @@ class Mechanism(ABC):
     title: str
     description: str
     source: str
+    #: True if the mechanism is private with δ > 0 only.
+    needs_delta = False
 
     @abstractmethod
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
@@ -41,9 +46,7 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         """An error bound that holds with probability ``CONFIDENCE``.
 
         If the bound depends on the records, the largest value that it may take.
@@ -84,7 +87,7 @@ def share(loss: PrivacyLoss) -> Fraction:
     """ε as a rational number. Raises: UnsupportedQuery below one nano."""
     if loss.epsilon_nano < 1:
         raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
-    return Fraction(loss.epsilon_nano, NANO)
+    return loss.epsilon()
 
 
 def significant(value: float) -> float:

@@ -12,25 +12,21 @@ neighbours are at most e^{ε/3}. This is (ε, δ) for every ε, where the litera
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-import numpy as np
-
 from accounting.composition import Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
-from mechanisms.model.candidates import graph_domain
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.intervals import bounds
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.rounded_laplace import rounded_laplace
+from mechanisms.noise.rounded_laplace import add_rounded_laplace
+from mechanisms.statistics.graphs import most_second_order
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
-from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends, needs_delta
-from mechanisms.statistics.release.mechanism import WIDTHS, share
-from mechanisms.statistics.statistic import Measurement, Part, Statistic
+from mechanisms.statistics.release.added_noise import DataDependentNoise, Plans, single_noise
+from mechanisms.statistics.release.mechanism import share
+from mechanisms.statistics.statistic import Measurement, Statistic
 
 
 class NoisyLocalSensitivity(DataDependentNoise):
@@ -44,8 +40,11 @@ class NoisyLocalSensitivity(DataDependentNoise):
     )
     source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011; constants corrected"
 
+    widest = 3
+    needs_delta = True
+
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        part, _ = self._plan(statistic, dataset, loss)
+        ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
         # The guarantee is for the three together: δ belongs to the two bounds.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
@@ -54,49 +53,32 @@ class NoisyLocalSensitivity(DataDependentNoise):
             Step(f"{self.title}: {part.what}", PrivacyLoss(last.epsilon_nano)),
         )
 
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
-        _, plan = self._plan(statistic, dataset, loss)
-        return depends(float(3 * plan.cap * plan.step / share(loss)) * WIDTHS + float(plan.step))
-
     def noise(
-        self,
-        measured: Measurement,
-        plan: Plan,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
+        self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
         if measured.support is None:
             raise TypeError("this statistic has no second-order bound")
         epsilon = share(loss) / 3
 
         def laplace(scale: int) -> tuple[int, Rate]:
-            rate, zero = rate_at_most(epsilon / scale), np.zeros(1, dtype=np.int64)
-            return int(rounded_laplace(zero, rate, randomness, executor)[0]), rate
+            rate = rate_at_most(epsilon / scale)
+            return single_noise(add_rounded_laplace, rate, randomness), rate
 
-        shared, flip = measured.support
+        shared, flip, most = measured.support
         noise, rate = laplace(1)
         above = shared + noise + margin(rate, loss.delta_atto)
-        noise, rate = laplace(second_order(above, most_second_order(dataset)))
+        noise, rate = laplace(second_order(above, most))
         changed = flip + noise + margin(rate, loss.delta_atto)
         # GS is a public bound on LS, and a coarser grid moves by at most its own steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 
-    def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        needs_delta(loss)
-        part, plan = super()._plan(statistic, dataset, PrivacyLoss(loss.epsilon_nano // 3))
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
+        third = PrivacyLoss(loss.epsilon_nano // 3, loss.delta_atto)
+        ((part, _, plan),) = super().plans(statistic, dataset, third)
         # The largest possible scales are public: an excess is refused before any charge.
         rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
-        return part, plan
-
-
-def most_second_order(dataset: Dataset) -> int:
-    """4·(n − 2): no flip changes LS by more, in any graph."""
-    return max(4 * (graph_domain(dataset).nodes - 2), 1)
+        return [(part, loss, plan)]
 
 
 def second_order(above: int, most: int) -> int:

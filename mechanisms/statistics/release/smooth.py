@@ -8,24 +8,18 @@ neighbours, so Theorem A of ``mechanisms.statistics.smoothness`` holds.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.rounded_laplace import rounded_laplace
+from mechanisms.noise.rounded_laplace import add_rounded_laplace
 from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.local_sensitivity import LEAST, SmoothBound
-from mechanisms.statistics.release.data_dependent import DataDependentNoise, depends, needs_delta
-from mechanisms.statistics.release.mechanism import WIDTHS, share
+from mechanisms.statistics.release.added_noise import DataDependentNoise, single_noise
+from mechanisms.statistics.release.mechanism import share
 from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measurement, Part, Statistic
+from mechanisms.statistics.statistic import Measurement
 
 #: S is computed in doubles and raised by this factor, so it stays above LS; β allows for it.
 _RAISE = 1 + Fraction(1, 1 << 30)
@@ -34,27 +28,17 @@ _RAISE = 1 + Fraction(1, 1 << 30)
 class SmoothNoise(DataDependentNoise):
     """(ε, δ). ⌊Laplace of scale 2S / ε⌋ on the grid."""
 
+    widest = 2
+    needs_delta = True
+
     @abstractmethod
     def bound(self, measured: Measurement) -> SmoothBound:
         """The private bound from which S is computed."""
 
-    def accuracy(
-        self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss
-    ) -> Mapping[str, Any]:
-        _, plan = self._plan(statistic, dataset, loss)
-        return depends(float(2 * plan.cap * plan.step / share(loss)) * WIDTHS + float(plan.step))
-
     def noise(
-        self,
-        measured: Measurement,
-        plan: Plan,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
+        self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
-        rate, zero = self.rate(measured, plan, loss), np.zeros(1, dtype=np.int64)
-        return int(rounded_laplace(zero, rate, randomness, executor)[0])
+        return single_noise(add_rounded_laplace, self.rate(measured, plan, loss), randomness)
 
     def rate(self, measured: Measurement, plan: Plan, loss: PrivacyLoss) -> Rate:
         """1 / scale, private: ε / 2S, or from the public GS where β* is too small."""
@@ -64,10 +48,6 @@ class SmoothNoise(DataDependentNoise):
             smooth = max(self.bound(measured).smooth(beta), LEAST)
             scale = min(scale, Fraction(smooth) * _RAISE)
         return rate_at_most(share(loss) / (2 * scale))
-
-    def _plan(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Part, Plan]:
-        needs_delta(loss)
-        return super()._plan(statistic, dataset, loss)
 
 
 class SmoothSensitivity(SmoothNoise):

@@ -8,10 +8,12 @@ leave some cells possible. A test is live while both of its answers are possible
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from mechanisms.model.domains import NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.forest import Literal
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.task import Task
 
@@ -27,33 +29,42 @@ class Questions:
     """The tests of a task. Raises: UnsupportedQuery when no attribute can be tested."""
 
     task: Task
-    numeric: tuple[bool, ...] = field(init=False)
-    #: Bits of all cells, by attribute.
-    every: tuple[int, ...] = field(init=False)
-    #: The attributes of two cells or more.
-    askable: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        numeric = tuple(isinstance(a, NumericAttribute) for a in self.task.attributes)
-        cells = [
-            len(a.edges) - 1 if isinstance(a, NumericAttribute) else len(a.levels)
-            for a in self.task.attributes
-        ]
-        object.__setattr__(self, "numeric", numeric)
-        object.__setattr__(self, "every", tuple((1 << count) - 1 for count in cells))
-        askable = tuple(a for a, count in enumerate(cells) if count > 1)
-        object.__setattr__(self, "askable", askable)
-        if not askable:
+        if not self.askable:
             raise UnsupportedQuery(
                 "no attribute can be tested: a categorical one needs two levels, a "
                 "numeric one two bins"
             )
+
+    @cached_property
+    def numeric(self) -> tuple[bool, ...]:
+        return tuple(isinstance(a, NumericAttribute) for a in self.task.attributes)
+
+    @cached_property
+    def every(self) -> tuple[int, ...]:
+        """Bits of all cells, by attribute."""
+        return tuple(
+            (1 << (len(a.edges) - 1 if isinstance(a, NumericAttribute) else len(a.levels))) - 1
+            for a in self.task.attributes
+        )
+
+    @cached_property
+    def askable(self) -> tuple[int, ...]:
+        """The attributes of two cells or more."""
+        return tuple(a for a, cells in enumerate(self.every) if _several(cells))
 
     def threshold(self, test: Test) -> float:
         """The edge with which a numeric attribute is compared."""
         attribute = self.task.attributes[test[0]]
         assert isinstance(attribute, NumericAttribute)
         return attribute.edges[test[1] + 1]
+
+    def literal(self, test: Test) -> Literal:
+        """The test as a flattened tree has it."""
+        number, place = test
+        name = self.task.attributes[number].name
+        return (name, -1, self.threshold(test)) if self.numeric[number] else (name, place, None)
 
     def draw(self, possible: Cells, dice: Dice) -> Test | None:
         """A live test: a uniform attribute that has one, then a uniform place; None if there is

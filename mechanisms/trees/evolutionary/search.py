@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -81,14 +81,13 @@ class Search:
         """The number of trees that each selection draws."""
         return [self.selected] * self.generations + [self.outputs]
 
-    def losses(self, loss: PrivacyLoss) -> list[PrivacyLoss]:
+    def losses(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
         """ε of each selection in equal shares, the last with the remaining nanos; its draws share
         it.
 
         The answer, few draws among many trees, is worth a whole share.
         """
-        share, last = loss.shares(self.generations + 1)
-        return [share] * self.generations + [last]
+        return loss.split(self.generations + 1)
 
     def steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly.
@@ -151,30 +150,26 @@ def search(
     return [as_json(tree, request.questions, request.positive_class, other) for tree in parents]
 
 
+@dataclass
 class _Evaluation:
     """Counts of trees; each distinct tree is evaluated once in the whole search."""
 
-    def __init__(
-        self,
-        records: TableRecords,
-        questions: Questions,
-        positive: int,
-        most_rows: int,
-        executor: Executor,
-    ) -> None:
-        self._records, self._questions = records, questions
-        self._positive, self._most_rows, self._executor = positive, most_rows, executor
-        self._counts: dict[Tree, tuple[int, int]] = {}
-        self._classes = (0, 0)
+    records: TableRecords
+    questions: Questions
+    positive: int
+    most_rows: int
+    executor: Executor
+    counts: dict[Tree, tuple[int, int]] = field(default_factory=dict)
+    classes: tuple[int, int] = (0, 0)
 
     def of(self, pool: list[Tree]) -> Confusion:
         """The counts of a pool, in one pass over the rows for all trees that are new in it."""
-        new = list(dict.fromkeys(tree for tree in pool if tree not in self._counts))
+        new = list(dict.fromkeys(tree for tree in pool if tree not in self.counts))
         if new:
-            forest = flattened(new, self._questions, self._positive)
-            fresh = confusion(self._records, forest, self._executor, self._most_rows)
+            forest = flattened(new, self.questions, self.positive)
+            fresh = confusion(self.records, forest, self.executor, self.most_rows)
             counts = zip(fresh.true_positives.tolist(), fresh.true_negatives.tolist(), strict=True)
-            self._counts.update(zip(new, counts, strict=True))
-            self._classes = fresh.positives, fresh.negatives
-        listed = np.array([self._counts[tree] for tree in pool], dtype=np.int64)
-        return Confusion(listed[:, 0].copy(), listed[:, 1].copy(), *self._classes)
+            self.counts.update(zip(new, counts, strict=True))
+            self.classes = fresh.positives, fresh.negatives
+        listed = np.array([self.counts[tree] for tree in pool], dtype=np.int64)
+        return Confusion(listed[:, 0].copy(), listed[:, 1].copy(), *self.classes)

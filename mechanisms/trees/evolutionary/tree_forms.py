@@ -6,62 +6,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from mechanisms.model.forest import Column, Forest
+from mechanisms.model.forest import FlatNode, Forest, numbered
 from mechanisms.trees.evolutionary.proposals import Tree
-from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.questions import Questions, Test
 
 
 def flattened(trees: Sequence[Tree], questions: Questions, positive_code: int) -> Forest:
     """The trees as one forest; attributes that no tree tests are omitted."""
-    nodes: list[tuple[int, int, int, int]] = []
+    nodes: list[FlatNode] = []
+    tests: dict[Test, int] = {}
     starts = [0]
     for tree in trees:
-        _append(tree, nodes, starts[-1])
+        _append(tree, tests, nodes, starts[-1])
         starts.append(len(nodes))
-    table = np.array(nodes, dtype=np.int64).reshape(-1, 4).T
-    attribute, place = table[0], table[1]
-    columns: list[Column] = []
-    literal = np.full(len(nodes), -1, dtype=np.int32)
-    first = 0
-    for tested in sorted(set(attribute.tolist()) - {-1}):
-        here = attribute == tested
-        name = questions.task.attributes[tested].name
-        if questions.numeric[tested]:
-            places = np.unique(place[here])
-            edges = np.array([questions.threshold((tested, int(p))) for p in places])
-            column = Column(name, first, len(places), edges)
-            literal[here] = first + np.searchsorted(places, place[here])
-        else:
-            column = Column(name, first, questions.task.levels[tested])
-            literal[here] = first + place[here]
-        columns.append(column)
-        first += column.count
-    return Forest(
-        columns=tuple(columns),
-        literals=first,
-        literal=literal,
-        yes=table[2].astype(np.int32),
-        no=table[3].astype(np.int32),
-        starts=np.array(starts, dtype=np.int32),
-        class_attribute=questions.task.classes.name,
-        positive_code=positive_code,
-    )
+    literals = [questions.literal(test) for test in tests]
+    levels = {attribute.name: len(attribute.levels) for attribute in questions.task.attributes}
+    return numbered(nodes, literals, starts, levels, questions.task.classes.name, positive_code)
 
 
-def _append(tree: Tree, nodes: list[tuple[int, int, int, int]], start: int) -> None:
-    """Append (attribute, place, yes, no) of every node, parents first, numbered from ``start``."""
+def _append(tree: Tree, tests: dict[Test, int], nodes: list[FlatNode], start: int) -> None:
+    """Append the nodes of a tree, parents first, from number ``start`` on, and number its tests."""
     level: list[Tree] = [tree]
     free = start + 1
     while level:
         below: list[Tree] = []
         for node in level:
             if isinstance(node, bool):
-                nodes.append((-1, -1, int(node), int(node)))
+                nodes.append((-1, int(node), int(node)))
             else:
-                (attribute, place), yes, no = node
-                nodes.append((attribute, place, free, free + 1))
+                test, yes, no = node
+                nodes.append((tests.setdefault(test, len(tests)), free, free + 1))
                 free += 2
                 below += [yes, no]
         level = below

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, exp, log
 
 from accounting.composition import Step
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.noise.rate import Rate, score_bits
@@ -56,24 +57,15 @@ class Budget:
         ``times`` is the largest possible number of nodes at a depth, by public facts.
         """
         share = PrivacyLoss(self.share)
-        steps = []
-        for depth in range(self.splits):
-            nodes = most_nodes(levels, depth)
-            steps += [
-                Step(
-                    f"depth {depth}: noisy record count of each node (disjoint records), for the "
-                    "stop rule",
-                    share,
-                    nodes,
-                    "parallel",
-                ),
-                Step(
-                    f"depth {depth}: {selection} of the split of each node (disjoint records)",
-                    share,
-                    nodes,
-                    "parallel",
-                ),
-            ]
+        each = (
+            "noisy record count of each node (disjoint records), for the stop rule",
+            f"{selection} of the split of each node (disjoint records)",
+        )
+        steps = [
+            Step(f"depth {depth}: {what}", share, most_nodes(levels, depth), "parallel")
+            for depth in range(self.splits)
+            for what in each
+        ]
         last = PrivacyLoss(self.leaf(self.splits), self.loss.delta_atto)
         what = "noisy class counts of each leaf (disjoint records)"
         if self.splits:
@@ -88,3 +80,27 @@ def most_nodes(levels: Sequence[int], depth: int) -> int:
     for count in sorted(levels, reverse=True)[:depth]:
         nodes = min(nodes * count, MAX_NODES)
     return nodes
+
+
+def count_error(epsilon_nano: int, confidence: float) -> int:
+    """The least x with P(|noise| ≤ x) ≥ ``confidence`` for discrete Laplace of rate ε.
+
+    A public bound on the error of a released count; for information only.
+    """
+    rate = epsilon_nano / NANO
+    # P(|noise| > x) = 2·p^(x + 1) / (1 + p), p = e^−ε.
+    return max(0, ceil(log(2 / ((1 + exp(-rate)) * (1 - confidence))) / rate) - 1)
+
+
+def share_for_count_error(error: float, confidence: float) -> int:
+    """The fewest nanos for which a count errs by at most ``error`` > 0."""
+    low, high = 1, NANO
+    while count_error(high, confidence) > error:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if count_error(middle, confidence) > error:
+            low = middle + 1
+        else:
+            high = middle
+    return high

@@ -20,12 +20,13 @@ from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
 from mechanisms.selection import Selector
+from mechanisms.selection.dampening import check_exact
 from mechanisms.trees.id3.budget import Budget
-from mechanisms.trees.id3.node import Node, as_json
-from mechanisms.trees.id3.prune_rule import prune
-from mechanisms.trees.id3.split_rule import SplitRule
+from mechanisms.trees.id3.node import Node, as_json, prune
+from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
 from mechanisms.trees.id3.stop_rule import to_split
 from mechanisms.trees.task import Task
+from mechanisms.utilities.tables import row_bound
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,16 @@ class Id3:
 
     def splitting(self, dataset: Dataset) -> SplitRule:
         """The split rule. Raises: UnsupportedQuery from public facts when the dataset does not
-        fit."""
+        fit, or when no grid fits 64 bits."""
         if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
             raise UnsupportedQuery(
                 "trees are private when records come or go",
                 supported={"neighbouring": [NeighbouringRelation.ADD_REMOVE.value]},
             )
-        return SplitRule.by(self.criterion, self.sensitivity, self.selector, dataset)
+        criterion = CRITERIA[self.criterion]
+        grid = criterion.table_grid(row_bound(dataset))
+        check_exact(grid, BITS)
+        return SplitRule(criterion, self.sensitivity, self.selector, grid)
 
 
 def grow(

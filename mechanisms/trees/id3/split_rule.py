@@ -14,12 +14,11 @@ from mechanisms.model.randomness import Randomness
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
-from mechanisms.selection.dampening import check_exact, scores
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.max import Max
-from mechanisms.utilities.tables import row_bound
 from mechanisms.utilities.utility import Grid
 
 BITS = score_bits(1)
@@ -39,17 +38,6 @@ class SplitRule:
     sensitivity: Sensitivity
     selector: Selector
     grid: Grid
-
-    @classmethod
-    def by(
-        cls, criterion: str, sensitivity: Sensitivity, selector: Selector, dataset: Dataset
-    ) -> SplitRule:
-        """The rule from names and public facts. Raises: UnsupportedQuery when no grid fits 64
-        bits."""
-        chosen = CRITERIA[criterion]
-        grid = chosen.table_grid(row_bound(dataset))
-        check_exact(grid, BITS)
-        return cls(chosen, sensitivity, selector, grid)
 
     def prepared(self, dataset: Dataset) -> object:
         """Public tables that all choices of a tree read. The caller holds them meanwhile."""
@@ -84,7 +72,8 @@ class SplitRule:
         self, nodes: Sequence[Sequence[Integers]], dataset: Dataset, executor: Executor
     ) -> list[Integers]:
         def score(tables: Sequence[Integers]) -> Integers:
-            return self._score(list(tables), dataset)
+            measured = self.criterion.of_tables(list(tables), dataset, self.sensitivity, self.grid)
+            return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)
 
         if self.sensitivity is Sensitivity.FLATTENED:
             # The largest δ is over the attributes of one node, because other nodes contain other
@@ -98,7 +87,3 @@ class SplitRule:
         for i, part in enumerate(executor.map(score, parts)):
             results[i :: executor.workers] = part
         return np.split(results, np.cumsum([len(tables) for tables in nodes])[:-1])
-
-    def _score(self, tables: list[Integers], dataset: Dataset) -> Integers:
-        measured = self.criterion.of_tables(tables, dataset, self.sensitivity, self.grid)
-        return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)

@@ -18,9 +18,8 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import Encoding, one_hot
 from mechanisms.clustering.lloyd import Rates, exact_sums
 from mechanisms.distances.context_scores import largest_change
-from mechanisms.distances.contexts import ContextSampler
+from mechanisms.distances.contexts import ContextSampler, target_entropies
 from mechanisms.distances.entropies import entropy_grid
-from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS

@@ -14,7 +14,7 @@ import pytest
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Inline
-from mechanisms.statistics.edges import Edges
+from mechanisms.statistics.graphs import Edges
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
 from mechanisms.statistics.release.ladder import ladder_probability, rungs, weights
@@ -26,8 +26,7 @@ from mechanisms.statistics.release.smooth import (
 from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles, global_sensitivity
+from mechanisms.statistics.triangles import Triangles, TwoTriangles, global_sensitivity
 from tests.evidence.certification.divergence import hockey_laplace
 from tests.evidence.certification.graphs import Graph, all_graphs, edges_of, flipped, graph_of
 from tests.unit.mechanisms.statistics.worlds import graph, graph_dataset

@@ -15,8 +15,8 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import one_hot
 from mechanisms.clustering.lloyd import Rates, lloyd
 from mechanisms.distances.context_scores import largest_change
+from mechanisms.distances.contexts import target_entropies
 from mechanisms.distances.entropies import entropy_grid
-from mechanisms.distances.entropy_contexts import target_entropies
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.uncertainty import at_least_mean, symmetric_uncertainty, table_uncertainty
 from mechanisms.model.domains import CategoricalAttribute

@@ -10,7 +10,7 @@ import pytest
 from accounting.privacy_loss import ATTO, NANO
 from mechanisms.statistics.release.ladder import rung_probabilities
 from mechanisms.statistics.smoothness import largest_beta
-from mechanisms.statistics.two_triangles import TwoTriangleLevels, global_sensitivity
+from mechanisms.statistics.triangles import TwoTriangleLevels, global_sensitivity
 from tests.evidence.certification.divergence import (
     printed_noisy_scale,
     printed_rates,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.noise.rate import Rate
-from mechanisms.statistics.release.noisy_local import margin, most_second_order, second_order
+from mechanisms.statistics.graphs import most_second_order
+from mechanisms.statistics.release.noisy_local import margin, second_order
 from tests.evidence.certification.graphs import flipped, graph_of
 from tests.evidence.certification.test_graph_statistics import (
     LOSSES,
@@ -26,8 +27,9 @@ def test_the_second_order_bound_of_two_triangles() -> None:
         space = universe(nodes, nodes - 1)
         change = [flip_change(member, 2) for member in space.members]
         support = [m.support for m in space.measured["two_triangles"]]
-        assert support == [(most_common(g), c) for g, c in zip(space.members, change, strict=True)]
         most = most_second_order(space.dataset)
+        pairs = zip(space.members, change, strict=True)
+        assert support == [(most_common(graph), c, most) for graph, c in pairs]
         for i, j in [*space.pairs, *((j, i) for i, j in space.pairs)]:
             a, b = most_common(space.members[i]), most_common(space.members[j])
             assert abs(a - b) <= 1

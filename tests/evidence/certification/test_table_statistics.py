@@ -18,12 +18,11 @@ from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.mean import Mean
 from mechanisms.statistics.prefix_sum import SmallestSum
 from mechanisms.statistics.quantile import Median, Quantile
 from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
 from mechanisms.statistics.release.smooth import LargestLocalSensitivities, SmoothSensitivity
-from mechanisms.statistics.sums import Sum
+from mechanisms.statistics.sums import Mean, Sum
 from tests.evidence.certification.checks import privacy_breach
 from tests.evidence.certification.divergence import hockey_laplace
 from tests.unit.mechanisms.statistics.worlds import (

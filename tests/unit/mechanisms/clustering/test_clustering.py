@@ -118,7 +118,7 @@ def test_noisy_centres_stay_in_the_box() -> None:
     plan = clustering("replace", metric=None)
     encoding = one_hot(plan.attributes, 4)
     counts = np.array([-5, 0, 7])
-    sums = np.random.default_rng(2).integers(-1000, 1000, (3, encoding.axes))
+    sums = np.random.default_rng(2).integers(-1000, 1000, (3, len(encoding.box[0])))
     centres = moved(counts, sums, encoding)
     low, high = encoding.box
     assert ((low <= centres) & (centres <= high)).all()

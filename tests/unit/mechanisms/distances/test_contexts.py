@@ -13,7 +13,7 @@ import pytest
 
 from accounting.composition import total
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.distances.contexts import ContextSampler, draw_contexts
+from mechanisms.distances.contexts import ContextSampler, draw_contexts, mean_su
 from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Options, Rule
 from mechanisms.distances.plan import plan
@@ -137,6 +137,17 @@ def test_mean_su_finds_the_truth_with_much_loss() -> None:
         true = tuple(x for x in su if su[x] >= sum(su.values()) / 4)
         loss = PrivacyLoss.parse("1000000")
         assert draw_contexts(records, public, loss, SystemRandomness(), Inline()) == {4: true}
+
+
+def test_contexts_by_noisy_entropies_read_projected_ones() -> None:
+    """An entropy above log₂ of the levels would let an independent attribute explain the target."""
+    dataset, _ = table("replace")
+    public = planned(dataset, context="mean_su")
+    # y; a, b, c, d, of which a has two levels; and the pairs with y, of which only b explains it.
+    entropies = np.array([1.0, 3.0, 1.0, 0.5, 0.5, 2.0, 1.5, 1.5, 1.5])
+    steps = np.ldexp(entropies, public.entropy_grid().bits).astype(np.int64)
+    loss = PrivacyLoss.parse("1000000")
+    assert mean_su(steps, public, loss, SystemRandomness(), Inline()) == {4: (1,)}
 
 
 def test_rules_read_what_is_there() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ldexp
+from math import ldexp, log2
 
 import numpy as np
 import pytest
@@ -11,12 +11,11 @@ from mechanisms.distances.context_scores import (
     ContextSensitivity,
     dampened,
     largest_change,
-    merged_levels,
     unit_steps,
 )
 from mechanisms.distances.entropies import entropy_grid, entropy_steps
 from mechanisms.distances.metric import distance_matrix, embedding
-from mechanisms.distances.uncertainty import dependency, table_uncertainty
+from mechanisms.distances.uncertainty import dependency, projected, table_uncertainty
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -27,6 +26,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.utilities.entropy_table import entropy_sums, increments
 from mechanisms.utilities.information_gain import InformationGain
+from mechanisms.utilities.rarest_class import RarestPairs
 
 COUNTS = np.array([[3, 1], [0, 2]])
 
@@ -78,7 +78,7 @@ def test_mean_su_needs_a_lower_bound_under_add_remove() -> None:
 def sensitivity(counts: np.ndarray, rows: int, replace: bool) -> tuple[ContextSensitivity, int]:
     grid = InformationGain().table_grid(rows)
     delta = ContextSensitivity(
-        merged_levels([counts]),
+        RarestPairs.of([counts]).merged(),
         entropy_sums(rows, grid.bits),
         unit_steps(counts.shape[1], grid),
         replace,
@@ -111,7 +111,7 @@ def test_full_tables_gain_by_dampening() -> None:
     sums = entropy_sums(6000, grid.bits)
     q = np.array([int(sums[t].sum() - sums[t.sum(axis=1)].sum()) for t in (a, b)])
     cap, unit = largest_change(6000, grid), unit_steps(3, grid)
-    delta = ContextSensitivity(merged_levels([a, b]), sums, unit, True, cap, 6000)
+    delta = ContextSensitivity(RarestPairs.of([a, b]).merged(), sums, unit, True, cap, 6000)
     local = dampened(q + 6000 * unit, delta, 20) / 2**20
     exact = q / cap
     for scores, expected in ((exact, 0.784), (local, 0.99997)):
@@ -135,3 +135,11 @@ def test_an_empty_level_counts_in_the_denominator() -> None:
     assert matrix.diagonal().tolist() == [0, 0]
     assert matrix[0, 1] == matrix[1, 0] == pytest.approx(0.5**0.5)
     assert (distance_matrix(embedding([np.zeros((2, 2), int)])) == 0).all()
+
+
+def test_noisy_entropies_are_moved_to_the_range_of_true_ones() -> None:
+    """[0, log₂ of the levels], and [the larger one, the sum] for a pair."""
+    assert projected(0.4, 0.7, 0.9, 2, 4) == (0.4, 0.7, 0.9)
+    assert projected(-0.5, 5.0, 0.1, 2, 3) == (0.0, log2(3), log2(3))
+    assert projected(5.0, -0.5, 9.0, 4, 3) == (2.0, 0.0, 2.0)
+    assert projected(0.4, 0.7, 9.0, 2, 4) == (0.4, 0.7, 0.4 + 0.7)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accounting.privacy_loss import NANO
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -16,7 +19,15 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.records import TableRecords
+from mechanisms.statistics.count import Count
 from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
+from tests.unit.mechanisms.statistics.worlds import (
+    EXECUTOR,
+    RELATIONS,
+    REPLACE,
+    table,
+    table_dataset,
+)
 
 LEVELS = ("red", "green", "?")
 LOWER, UPPER, MISSING = -2.0, 8.0, "none"
@@ -108,3 +119,23 @@ def test_every_condition_has_its_plain_truth_value(body: dict[str, Any], listed:
     fits(where, DATASET)
     truth = holds(where, stored(listed), DATASET, slice(None))
     assert truth.tolist() == [meets(body, row) for row in listed]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_count_of_a_condition_moves_by_its_sensitivity(relation: NeighbouringRelation) -> None:
+    """A row comes, or becomes another one: the count moves by GS = 1 at most, and sometimes so."""
+    inside, far = {"attribute": "x", "from": 20, "to": 60}, {"attribute": "x", "from": 90}
+    question = Count(condition({"any": [inside, {"not": {"not": far}}]}))
+    dataset, values = table_dataset(relation, 3), (10.0, 30.0, 95.0)
+    plan = question.plan(dataset, NANO)
+
+    def count(rows: tuple[float, ...]) -> int:
+        return question.measure(table(rows), dataset, plan, EXECUTOR).value
+
+    before = [rows for length in range(1, 4) for rows in product(values, repeat=length)]
+    stays = 1 if relation is REPLACE else 0
+    moves = {
+        abs(count(rows) - count((*rows[stays:], value))) for rows in before for value in values
+    }
+    assert moves == {0, 1}
+    assert plan.cap == max(moves)

@@ -14,7 +14,6 @@ from mechanisms.noise.uniform import uniform
 from mechanisms.statistics.release.ladder import draw, ladder_probability, ladder_rate, weights
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import p_value
-from tests.unit.mechanisms.statistics.worlds import EXECUTOR
 
 FALSE_ALARM = 1e-6
 
@@ -57,7 +56,7 @@ def test_the_ladder(widths: list[int]) -> None:
     local = np.array(widths, np.int64)
     assert weights(local).tolist() == [1, *(2 * width for width in widths)]
     rate, randomness = ladder_rate(PrivacyLoss(NANO)), SeededRandomness(13)
-    drawn = np.array([draw(local, rate, randomness, EXECUTOR) for _ in range(20_000)])
+    drawn = np.array([draw(local, rate, randomness) for _ in range(20_000)])
     inner = range(-12, 13)
     law = np.array([ladder_probability(y, local, 1.0) for y in inner])
     counts = np.array([(drawn == y).sum() for y in inner])

@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
 from mechanisms.statistics.prefix_sum import CutOffBound, level_bound, local_changes
-from mechanisms.statistics.quantile import Median, exact_share, rank
+from mechanisms.statistics.quantile import Median, SortedNumbers, exact_share, rank
 from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
 from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.smoothness import largest_beta
 from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measurement
-from mechanisms.statistics.triangles import Triangles
-from mechanisms.statistics.two_triangles import TwoTriangles
+from mechanisms.statistics.sums import Mean
+from mechanisms.statistics.triangles import Triangles, TwoTriangles
 from tests.unit.mechanisms.statistics.worlds import (
     EXECUTOR,
+    RELATIONS,
     REPLACE,
     graph,
     graph_dataset,
@@ -129,6 +131,17 @@ def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -
     assert local.smooth(0.1) == pytest.approx(40 * np.exp(-0.1 * 3))
 
 
+@pytest.mark.parametrize(("rows", "distance"), [(20_000, 4096), (3_000, 2_999)])
+def test_the_bound_where_rows_come_and_go_ends_at_a_public_distance(
+    rows: int, distance: int
+) -> None:
+    # No window near the rank of equal numbers has a width, so the maximum is GS at that distance.
+    cap, beta = 10**6, 1e-3
+    ordered = SortedNumbers(np.full(rows, 5.0), 0, 0, cap)
+    local = AddRemoveBound(ordered, Fraction(1, 2), cap)
+    assert local.smooth(beta) == pytest.approx(cap * np.exp(-beta * distance), rel=1e-12)
+
+
 @pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
 def test_smooth_median_at_every_beta(beta: float) -> None:
     # LS(s) = 10, 20, 70, 80, 80, 100: two of five are replaced and all above 20 may be 100.
@@ -147,6 +160,18 @@ def test_ranks_are_those_of_decimals() -> None:
     assert rank(exact_share(0.07), 100) == 7
     assert rank(Fraction(1, 2), 5) == 3
     assert rank(Fraction(0), 0) == rank(Fraction(1), 1) == 1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_mean_of_no_record_is_the_middle_of_the_bounds(relation: NeighbouringRelation) -> None:
+    mean, dataset = Mean("x"), table_dataset(relation, 0, -30.0, 70.0)
+    released = []
+    for part in mean.parts(dataset):
+        plan = part.plan(dataset, NANO)
+        released.append(part.measure(table([]), dataset, plan, EXECUTOR).value * plan.step)
+    assert mean.answer(dataset, released) == 20
+    # A noisy sum is divided by one at least: the noisy number of rows may be negative.
+    assert mean.answer(dataset, [Fraction(5), Fraction(-3)][: len(released)]) == 25
 
 
 def test_exponential_median() -> None:

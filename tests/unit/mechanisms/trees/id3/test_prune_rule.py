@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from accounting.privacy_loss import NANO
-from mechanisms.trees.id3.node import Node
-from mechanisms.trees.id3.prune_rule import prune
+from mechanisms.trees.id3.node import Node, prune
 
 
 def leaf(*counts: int, epsilon: int = NANO) -> Node:

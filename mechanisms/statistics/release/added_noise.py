@@ -1,0 +1,121 @@
+"""Noise added to the parts of a statistic, and what three mechanisms whose noise depends on the
+records have in common.
+
+Danger: the scale of data-dependent noise and its run time are private. Neither is published, and no
+target of accuracy is accepted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+
+import numpy as np
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
+from mechanisms.noise.addition import Kernel, add_noise
+from mechanisms.noise.rate import Rate
+from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.release.mechanism import (
+    CONFIDENCE,
+    WIDTHS,
+    Accuracy,
+    Mechanism,
+    share,
+    significant,
+)
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
+
+#: The parts to release, each with its share of the loss and its grid for that share.
+Plans = list[tuple[Part, PrivacyLoss, Plan]]
+
+
+class AddedNoise(Mechanism):
+    """Releases the value of each part plus ``noise``, at an equal share of the loss."""
+
+    #: The name of the noise in the steps of a price; the title, unless it has one of its own.
+    noun = ""
+
+    @abstractmethod
+    def noise(
+        self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
+    ) -> int:
+        """The noise of the value, in steps of the plan, whose ``cap`` is above 0."""
+
+    def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        noun = self.noun or self.title
+        plans = self.plans(statistic, dataset, loss)
+        return tuple(Step(f"{noun}: {part.what}", spent) for part, spent, _ in plans)
+
+    def release(
+        self,
+        statistic: Statistic,
+        records: Records,
+        dataset: Dataset,
+        loss: PrivacyLoss,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> Fraction:
+        released = []
+        for part, spent, plan in self.plans(statistic, dataset, loss):
+            measured = part.measure(records, dataset, plan, executor)
+            noise = self.noise(measured, plan, spent, randomness) if plan.cap else 0
+            released.append((measured.value + noise) * plan.step)
+        return statistic.answer(dataset, released)
+
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
+        """The parts to release, from public facts; raises as ``Mechanism.steps``."""
+        parts = statistic.parts(dataset)
+        plans = []
+        for part, spent in zip(parts, loss.split(len(parts)), strict=True):
+            share(spent)  # refuses what is less than the smallest loss
+            plans.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
+        return plans
+
+
+class DataDependentNoise(AddedNoise):
+    """Releases the value of one part; the noise depends on the records."""
+
+    #: The largest scale of the noise is this many times GS / ε.
+    widest = 1
+
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
+        plan = self.single(statistic, dataset, loss)
+        scale = float(self.widest * plan.cap * plan.step / share(loss))
+        return depends(scale * WIDTHS + float(plan.step))
+
+    def single(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plan:
+        """The grid of the only part."""
+        ((_, _, plan),) = self.plans(statistic, dataset, loss)
+        return plan
+
+    def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
+        if self.needs_delta and not loss.delta_atto:
+            raise UnsupportedQuery("this mechanism needs delta", supported={"delta": "above 0"})
+        share(loss)
+        if len(statistic.parts(dataset)) != 1:
+            raise UnsupportedQuery("this mechanism releases statistics of one part")
+        return super().plans(statistic, dataset, loss)
+
+
+def single_noise(kernel: Kernel, rate: Rate, randomness: Randomness) -> int:
+    """One value of the noise that ``kernel`` adds."""
+    return int(add_noise(kernel, np.zeros(1, dtype=np.int64), rate, randomness, Inline())[0])
+
+
+def depends(most: float) -> Accuracy:
+    """The accuracy of noise that depends on the records."""
+    return {
+        "confidence": CONFIDENCE,
+        "error_at_most": significant(most),
+        "explanation": (
+            "The noise depends on the records, so its size is not published: with this probability "
+            "the value is within at most `error_at_most` of the true one, and mostly far closer."
+        ),
+    }
