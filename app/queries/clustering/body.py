@@ -8,12 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.queries.parts.accuracy import significant
+from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.metric import MetricOptions, Share, exact, predicted
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.reaching import least_loss
 from app.queries.parts.sentences import counted, version_of
 from mechanisms.clustering.cluster import Clustering as Centres
 from mechanisms.clustering.cluster import cluster
@@ -21,7 +20,6 @@ from mechanisms.clustering.initial import centre_levels
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.plan import plan
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 
 TARGET = "count_noise_scale"
@@ -41,6 +39,8 @@ class Clustering(Query):
         "cluster. The centres come with the encoding of all values, so that clients can assign "
         "records of their own; which private record belongs where is never released."
     )
+
+    targets: ClassVar[tuple[str, ...]] = (TARGET,)
 
     kind: Literal["clustering"]
     clusters: int = Field(ge=1, le=MAX_CLUSTERS)
@@ -81,15 +81,8 @@ class Clustering(Query):
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        if set(target) != {TARGET}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
-        public = self._plan(dataset)
-
-        def noise(loss: PrivacyLoss) -> float:
-            public.steps(loss)
-            return public.count_noise_scale(loss)
-
-        return charge_for(dataset, least_loss(noise, target[TARGET]))
+        scale, public = only(target, TARGET), self._plan(dataset)
+        return charge_for(dataset, least_loss(public.steps, public.count_noise_scale, scale))
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
@@ -130,11 +123,7 @@ class Clustering(Query):
         return {
             "kind": self.encoding,
             "attributes": [
-                {
-                    "name": attribute.name,
-                    "values": list(attribute.levels),
-                    "vectors": points.tolist(),
-                }
-                for attribute, points in pairs
+                {"name": one.name, "values": list(one.levels), "vectors": points.tolist()}
+                for one, points in pairs
             ],
         }

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
+from app.contract.models import Body
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
@@ -46,14 +45,14 @@ class QueryContext:
     executor: Executor
 
 
-class CatalogueEntry(BaseModel):
+class CatalogueEntry(Body):
     """The facts about a kind that the catalogue shows."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
+    #: The accuracies that a quote may have to reach.
+    targets: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pieces of the sentence that says what a query asks."""
+"""Pieces of the sentence that says what a query asks, and texts that a drawing can show."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def listing(items: Iterable[str], last: str = "and") -> str:
 def words(name: str) -> str:
     """A name of the contract as words: "egocentric_density" is "egocentric density"."""
     return name.replace("_", " ")
+
+
+def printable(text: str, longest: int | None = None) -> str:
+    """The text without line breaks and control characters, which XML lacks; cut to ``longest``."""
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return clean if longest is None or len(clean) <= longest else clean[: longest - 1] + "…"
 
 
 def counted(count: int, noun: str) -> str:

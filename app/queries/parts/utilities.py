@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
-from app.queries.parts.candidates import STRICT
+from app.contract.models import Body
 from app.queries.parts.sentences import listing, words
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.objectives import OBJECTIVES, Objective, Term
@@ -19,10 +19,8 @@ ObjectiveName = Literal["single", "weighted_sum", "pareto"]
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
-class UtilityTerm(BaseModel):
+class UtilityTerm(Body):
     """A utility by its name in the catalogue, with its weight in a weighted sum."""
-
-    model_config = STRICT
 
     name: str = Field(max_length=100)
     weight: Weight | None = None
@@ -40,10 +38,8 @@ class UtilityTerm(BaseModel):
         return Term(UTILITIES[self.name], weight)
 
 
-class SumTerm(BaseModel):
+class SumTerm(Body):
     """A weighted sum as one member of a Pareto score; ``name`` is the analyst's own word for it."""
-
-    model_config = STRICT
 
     weighted_sum: tuple[UtilityTerm, ...] = Field(min_length=1, max_length=20)
     name: str | None = Field(default=None, max_length=100)

@@ -24,8 +24,6 @@ class TreeQuery(Query):
 
     name: ClassVar[str] = "tree"
     source: ClassVar[str]
-    #: The accuracy targets beside the score.
-    further_targets: ClassVar[tuple[str, ...]] = ()
 
     kind: Literal["tree"]
     attributes: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=1000)

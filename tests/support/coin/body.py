@@ -19,6 +19,7 @@ class Coin(Query):
     name: ClassVar[str] = "coin"
     title: ClassVar[str] = "A made-up coin"
     description: ClassVar[str] = "Says a side, whatever the records."
+    targets: ClassVar[tuple[str, ...]] = ("wrong_side",)
 
     kind: Literal["coin"]
     side: Literal["heads", "tails"]
