@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from app.contract.models import Body
-from app.queries.parts.sentences import counted, listing
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import Dataset, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
@@ -21,31 +19,16 @@ from mechanisms.utilities.utility import Utility
 Text = Annotated[str, Field(max_length=1000)]
 
 
-class CandidateBody(Body):
-    """How a request writes candidates of one kind."""
-
-    @abstractmethod
-    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
-        """So many of them in ``place``, and what they are compared by, if that is a class."""
-
-    @abstractmethod
-    def over(self, dataset: Dataset) -> Candidates:
-        """The candidates of a dataset. Raises: UnsupportedQuery."""
-
-
-class Nodes(CandidateBody):
+class Nodes(Body):
     """All nodes of a graph."""
 
     nodes: Literal["all"] = "all"
-
-    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:  # noqa: ARG002
-        return f"{_several(count, 'node')} of {place}", ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - the same for every graph
         return AllNodes()
 
 
-class AttributeList(CandidateBody):
+class AttributeList(Body):
     """Attributes of a table, scored by what they say about a class attribute.
 
     The class attribute is the registered one unless it is named.
@@ -54,10 +37,6 @@ class AttributeList(CandidateBody):
     attributes: tuple[Text, ...] = Field(min_length=2, max_length=10_000)
     class_attribute: Text | None = None
 
-    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
-        subject = f"{_several(count, 'attribute')} of {place}, out of {listing(self.attributes)},"
-        return subject, f" about {class_of(dataset, self.class_attribute)}"
-
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
@@ -65,19 +44,16 @@ class AttributeList(CandidateBody):
             raise UnsupportedQuery(str(error)) from None
 
 
-class AttributeValues(CandidateBody):
+class AttributeValues(Body):
     """The public levels of one attribute: its values or bins, and its missing level."""
 
     values_of: Text
-
-    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:  # noqa: ARG002
-        return f"{_several(count, 'value')} of {self.values_of} in {place}", ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - named, not looked up
         return ValuesOf(self.values_of)
 
 
-class TreeList(CandidateBody):
+class TreeList(Body):
     """Public decision trees, chosen between by their private rates."""
 
     trees: tuple[dict[str, Any], ...] = Field(min_length=2, max_length=1000)
@@ -89,11 +65,6 @@ class TreeList(CandidateBody):
         # The shape of trees needs no dataset: what is wrong with it is wrong with the body.
         Trees(self.trees, self.class_attribute or "", self.positive_class)
         return self
-
-    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
-        subject = f"{_several(count, 'decision tree')} out of {len(self.trees)}, on {place},"
-        of = class_of(dataset, self.class_attribute)
-        return subject, f" for the value {self.positive_class} of {of}"
 
     def over(self, dataset: Dataset) -> Candidates:
         return Trees(self.trees, class_of(dataset, self.class_attribute), self.positive_class)
@@ -118,16 +89,12 @@ CandidateList = Annotated[
 ]
 
 #: By kind: how a request writes candidates, and what they are.
-CANDIDATES: dict[str, tuple[type[CandidateBody], str]] = {
+CANDIDATES: dict[str, tuple[type[Body], str]] = {
     AllNodes.kind: (Nodes, AllNodes.description),
     Attributes.kind: (AttributeList, Attributes.description),
     ValuesOf.kind: (AttributeValues, ValuesOf.description),
     Trees.kind: (TreeList, Trees.description),
 }
-
-
-def _several(count: int, noun: str) -> str:
-    return noun if count == 1 else counted(count, noun)
 
 
 def class_of(dataset: Dataset, named: str | None) -> str:
