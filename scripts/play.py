@@ -27,11 +27,10 @@ def get(url: str, key: str, path: str) -> Any:
 
 def play(url: str, folder: Path) -> None:
     """Run the demonstration and store what its users see at its end."""
-    talk = Transcript(url, folder)
-    talk.know("ADMIN", (folder / "volumes/data/bootstrap-admin.key").read_text("utf-8").strip())
+    admin = (folder / "volumes/data/bootstrap-admin.key").read_text("utf-8").strip()
+    talk = Transcript(url, folder, admin)
     session(talk, folder)
-    analyst, owner = talk.key("ANALYST"), talk.key("OWNER")
-    talk.close()
+    analyst, owner = talk.keys["ANALYST"], talk.keys["OWNER"]
     state = {path: get(url, analyst, path) for path in SEEN}
     answer = ask(url, analyst).json()
     before = {"analyst": analyst, "owner": owner, "state": state, "answer": answer}

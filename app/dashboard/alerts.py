@@ -9,16 +9,14 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 
 from app.contract.errors import InvalidRequest, field_errors
-from app.contract.problems import INTERNAL, problem_type
+from app.contract.problems import INTERNAL, ProblemType, problem_type
 
 
 @dataclass(frozen=True)
 class Alert:
     """What was refused, why, and where a form or a file is wrong; public facts, as in the API."""
 
-    status: int
-    slug: str
-    title: str
+    kind: ProblemType
     text: str
     errors: list[dict[str, Any]] = field(default_factory=list)
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -35,9 +33,9 @@ def alert_of(error: Exception) -> Alert:
     errors = members.pop("errors", [])
     said = str(error) if kind.says else ""
     text = f"{said[:1].upper()}{said[1:]}. {kind.explanation}" if said else kind.explanation
-    return Alert(kind.status, kind.slug, kind.title, text, errors, members)
+    return Alert(kind, text, errors, members)
 
 
 def internal() -> Alert:
     """The one text for whatever was not foreseen."""
-    return Alert(INTERNAL.status, INTERNAL.slug, INTERNAL.title, INTERNAL.explanation)
+    return Alert(INTERNAL, INTERNAL.explanation)

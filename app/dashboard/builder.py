@@ -14,7 +14,8 @@ from typing import Any
 from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
 from app.dashboard.conditions import condition_control, condition_of
-from app.dashboard.controls import Control, FormTexts, plain_control, read_control
+from app.dashboard.controls import Control, plain_control, read_control
+from app.dashboard.forms import Form
 from app.queries import QUERY_KINDS, Kind
 from app.queries.parts.form import FormField, Option
 
@@ -24,15 +25,16 @@ class Builder:
     """One form: what is chosen so far, what else there is to choose, and the fields for it."""
 
     facts: Facts
-    kind: str
+    kind: Kind
     #: The variant of the kind: the algorithm, the statistic, the candidates.
-    form: str
-    kinds: tuple[Option, ...]
-    forms: tuple[Option, ...]
-    form_label: str
-    description: str
+    variant: Option
+    kinds: tuple[Kind, ...]
+    variants: tuple[Option, ...]
     controls: tuple[Control, ...]
-    targets: tuple[str, ...]
+
+    @property
+    def description(self) -> str:
+        return _plain(f"{self.kind.body.description} {self.variant.help}")
 
     @property
     def groups(self) -> dict[str, list[Control]]:
@@ -43,9 +45,9 @@ class Builder:
                 groups[control.group].append(control)
         return groups
 
-    def query(self, texts: FormTexts) -> dict[str, Any]:
+    def query(self, texts: Form) -> dict[str, Any]:
         """The query as a client would write it. Raises: InvalidRequest."""
-        query = {"kind": self.kind, **QUERY_KINDS[self.kind].form.start(self.form)}
+        query = {"kind": self.kind.name, **self.kind.form.start(self.variant.value)}
         for control in self.controls:
             value = self._value(control, texts)
             if value is None:
@@ -57,7 +59,7 @@ class Builder:
             inner[last] = value
         return query
 
-    def _value(self, control: Control, texts: FormTexts) -> Any:
+    def _value(self, control: Control, texts: Form) -> Any:
         if control.control == "where":
             return condition_of(self.facts, texts)
         if control.control == "utilities":
@@ -65,36 +67,24 @@ class Builder:
         return read_control(control, texts)
 
 
-def build(facts: Facts, kind: str, form: str, texts: FormTexts) -> Builder:
+def build(facts: Facts, kind: str, form: str, texts: Form) -> Builder:
     """The form for a dataset; what is not chosen, or does not fit it, takes the first that fits.
 
     Raises: InvalidRequest when nothing at all can be asked of the dataset.
     """
-    fitting = [one for one in QUERY_KINDS.values() if one.form.fits(facts)]
+    fitting = tuple(one for one in QUERY_KINDS.values() if one.form.fits(facts))
     if not fitting:
         raise InvalidRequest.at("query", "dataset", type="kind", msg="nothing can be asked of it")
     chosen = next((one for one in fitting if one.name == kind), fitting[0])
     variants = chosen.form.variants(facts)
     first = variants[0] if variants else Option("", "")
     variant = next((one for one in variants if one.value == form), first)
-    return Builder(
-        facts=facts,
-        kind=chosen.name,
-        form=variant.value,
-        kinds=tuple(Option(one.name, one.body.title) for one in fitting),
-        forms=variants,
-        form_label=chosen.form.label,
-        description=_plain(f"{chosen.body.description} {variant.help}"),
-        controls=_controls(chosen, variant.value, facts, texts),
-        targets=chosen.form.targets(variant.value),
-    )
+    fields = chosen.form.fields(facts, variant.value)
+    controls = tuple(_control(one, facts, texts) for one in fields)
+    return Builder(facts, chosen, variant, fitting, variants, controls)
 
 
-def _controls(kind: Kind, variant: str, facts: Facts, texts: FormTexts) -> tuple[Control, ...]:
-    return tuple(_control(one, facts, texts) for one in kind.form.fields(facts, variant))
-
-
-def _control(field: FormField, facts: Facts, texts: FormTexts) -> Control:
+def _control(field: FormField, facts: Facts, texts: Form) -> Control:
     match field.widget:
         case "where":
             return condition_control(facts, texts)
@@ -104,7 +94,7 @@ def _control(field: FormField, facts: Facts, texts: FormTexts) -> Control:
             return plain_control(field, facts, texts)
 
 
-def _utility_control(field: FormField, texts: FormTexts) -> Control:
+def _utility_control(field: FormField, texts: Form) -> Control:
     chosen = tuple(texts.all("utilities")) or (field.options[0].value,)
     return Control(
         name="utilities",
@@ -118,7 +108,7 @@ def _utility_control(field: FormField, texts: FormTexts) -> Control:
     )
 
 
-def _members(texts: FormTexts) -> list[dict[str, Any]]:
+def _members(texts: Form) -> list[dict[str, Any]]:
     members = []
     for name in texts.all("utilities"):
         member: dict[str, Any] = {"name": name}

@@ -7,11 +7,12 @@ from typing import Any
 
 from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
-from app.dashboard.controls import MOST_OPTIONS, Control, FormTexts
+from app.dashboard.controls import MOST_OPTIONS, Control
+from app.dashboard.forms import Form
 from app.queries.parts.form import Option
 
 
-def condition_control(facts: Facts, texts: FormTexts) -> Control:
+def condition_control(facts: Facts, texts: Form) -> Control:
     """One control for all: values of categorical attributes, a range of a numeric one, or JSON."""
     options = [
         Option(f"{i}:{j}", f"{attribute.name} = {value}")
@@ -31,7 +32,7 @@ def condition_control(facts: Facts, texts: FormTexts) -> Control:
     )
 
 
-def condition_of(facts: Facts, texts: FormTexts) -> dict[str, Any] | None:
+def condition_of(facts: Facts, texts: Form) -> dict[str, Any] | None:
     """The condition as the API takes it; None for all records. Raises: InvalidRequest."""
     if written := texts.get("where.json"):
         # Whatever it is, the model of the query judges it as it judges what programs send.

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from app.contract.datasets import Facts
 from app.contract.errors import InvalidRequest
+from app.dashboard.forms import Form
 from app.queries.parts.form import FormField, Option
 
 #: Parameters that name one attribute, or several.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
 #: A list of values longer than this is a text field: a page must stay a page.
 MOST_OPTIONS = 500
-
-
-class FormTexts(Protocol):
-    """The texts of a form by name, from its body or from the address."""
-
-    def get(self, name: str) -> str: ...
-    def all(self, name: str) -> list[str]: ...
+#: The option of a field that may be left open.
+BY_DEFAULT = Option("", "by default")
+#: What a field of a type takes, where that is not JSON.
+REQUIRED = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Control:
         return "f-" + self.name.replace(".", "-")
 
 
-def plain_control(parameter: FormField, facts: Facts, texts: FormTexts) -> Control:
+def plain_control(parameter: FormField, facts: Facts, texts: Form) -> Control:
     """The control of one parameter, by its schema."""
     name, schema, required = parameter.name, parameter.schema, parameter.required
     short = name.rpartition(".")[2]
@@ -66,20 +64,19 @@ def plain_control(parameter: FormField, facts: Facts, texts: FormTexts) -> Contr
         "group": parameter.group,
         "values": tuple(texts.all(name)) or ((default_text,) if default_text else ()),
     }
-    if common["help"].startswith("How dampened") or ("enum" in form and "$ref" in schema):
+    if "enum" in form and "$ref" in schema:
         common["help"] = ""
     if short in ONE_ATTRIBUTE:
         options = _attribute_options(facts, required, numeric=short == "attribute")
         return Control(control="choice", options=options, **common)
     if short == "attributes":
         return _names(common, name, facts, texts)
-    if short == "positive_class" and len(facts.values_of(facts.class_attribute)) > 0:
-        values = facts.values_of(facts.class_attribute)
-        return Control(control="choice", options=tuple(Option(v, v) for v in values), **common)
+    if short == "positive_class" and (values := facts.values_of(facts.class_attribute)):
+        return Control(control="choice", options=_options(values), **common)
     if "enum" in form or "const" in form:
         values = tuple(form.get("enum", [form.get("const")]))
         options = tuple(Option(v, v.replace("_", " ")) for v in values if v is not None)
-        open_ = () if required or default is not None else (Option("", "by default"),)
+        open_ = () if required or default is not None else (BY_DEFAULT,)
         return Control(control="choice", options=open_ + options, **common)
     if form.get("type") == "boolean":
         options = (Option("true", "yes"), Option("false", "no"))
@@ -95,7 +92,7 @@ def plain_control(parameter: FormField, facts: Facts, texts: FormTexts) -> Contr
     return Control(control="text", **common)
 
 
-def read_control(control: Control, texts: FormTexts) -> Any:
+def read_control(control: Control, texts: Form) -> Any:
     """The value for the query; None for a field that was left open. Raises: InvalidRequest."""
     if control.control == "names":
         return texts.all(control.name) or None
@@ -105,29 +102,34 @@ def read_control(control: Control, texts: FormTexts) -> Any:
     if control.type == "string":
         return text
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
+        what = REQUIRED.get(control.type, "JSON")
         raise InvalidRequest.at(
-            *control.name.split("."), type=control.type, msg=f"{_article(control.type)} is required"
+            *control.name.split("."), type=control.type, msg=f"{what} is required"
         ) from None
-    return value
 
 
-def _names(common: dict[str, Any], name: str, facts: Facts, texts: FormTexts) -> Control:
+def _names(common: dict[str, Any], name: str, facts: Facts, texts: Form) -> Control:
     """Check boxes of attributes; a list of candidates starts with all but the class."""
     names = [one.name for one in facts.attributes]
     if name.startswith("candidates"):
         names = [one for one in names if one != facts.class_attribute]
         common["values"] = tuple(texts.all(name)) or tuple(names)
-    options = tuple(Option(one, one) for one in names)
-    return Control(control="names", options=options, **common)
+    return Control(control="names", options=_options(names), **common)
 
 
 def _attribute_options(facts: Facts, required: bool, numeric: bool) -> tuple[Option, ...]:
     """Attributes by name; sums, means and quantiles are of numbers."""
-    attributes = [one for one in facts.attributes if one.bounds is not None or not numeric]
-    options = tuple(Option(one.name, one.name) for one in attributes)
-    return options if required else (Option("", "by default"), *options)
+    options = _options(
+        one.name for one in facts.attributes if one.bounds is not None or not numeric
+    )
+    return options if required else (BY_DEFAULT, *options)
+
+
+def _options(values: Iterable[str]) -> tuple[Option, ...]:
+    """Options that are shown as they are."""
+    return tuple(Option(one, one) for one in values)
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -138,20 +140,8 @@ def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapp
     if "enum" in schema:
         return schema
     inner = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
-    if inner:
-        return {**_resolved(inner[0], definitions), **_enum_of(schema)}
-    return schema
-
-
-def _enum_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"enum": schema["enum"]} if "enum" in schema else {}
+    return _resolved(inner[0], definitions) if inner else schema
 
 
 def _text(default: Any) -> str:
     return default if isinstance(default, str) else json.dumps(default)
-
-
-def _article(kind: str) -> str:
-    return {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}.get(
-        kind, "JSON"
-    )

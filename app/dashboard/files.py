@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from fastapi import Request
 from python_multipart.exceptions import MultipartParseError
@@ -19,6 +20,11 @@ from app.contract.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaTyp
 from app.dashboard.sessions import check_csrf
 from app.http.dependencies import services_of
 
+#: What the parser tells of a form, in the order of one part.
+EVENTS = (
+    *("part_begin", "header_field", "header_value", "header_end"),
+    *("headers_finished", "part_data", "part_end"),
+)
 #: Bytes of one field that is no file.
 MOST_FIELD = 10_000
 #: What the end of a file's name says of it.
@@ -38,25 +44,19 @@ class SentFile:
         kind, options = parse_options_header(request.headers.get("content-type", ""))
         if kind != b"multipart/form-data" or b"boundary" not in options:
             raise UnsupportedMediaType("multipart/form-data")
-        self._request = request
-        self._stream = request.stream()
+        self._request, self._stream = request, request.stream()
         self._events: deque[tuple[str, bytes]] = deque()
-        self._header = b""
-        self._parser = MultipartParser(
-            options[b"boundary"],
-            {
-                "on_part_begin": lambda: self._events.append(("part", b"")),
-                "on_header_field": lambda data, start, end: self._add("name", data[start:end]),
-                "on_header_value": lambda data, start, end: self._add("value", data[start:end]),
-                "on_headers_finished": lambda: self._events.append(("begin", b"")),
-                "on_part_data": lambda data, start, end: self._add("data", data[start:end]),
-                "on_part_end": lambda: self._events.append(("end", b"")),
-            },
-        )
+        callbacks: Any = {f"on_{event}": self._adder(event) for event in EVENTS}
+        self._parser = MultipartParser(options[b"boundary"], callbacks)
         self.media_type, self.gzipped = "", False
 
-    def _add(self, event: str, data: bytes) -> None:
-        self._events.append((event, data))
+    def _adder(self, event: str) -> Callable[..., None]:
+        """The callback of the parser for an event, which some events give a part of their data."""
+
+        def add(data: bytes = b"", start: int = 0, end: int = 0) -> None:
+            self._events.append((event, data[start:end]))
+
+        return add
 
     async def open(self) -> SentFile:
         """Read up to the file.
@@ -70,31 +70,30 @@ class SentFile:
             raise BodyTooSlow from None
 
     async def _open(self) -> SentFile:
-        name, filename, headers = b"", None, [b"", b""]
-        disposition, text, csrf = b"", b"", ""
+        options: Mapping[bytes, bytes] = {}
+        header, value, text, csrf = b"", b"", b"", ""
         async for event, data in self._all():
-            if event == "part":
-                headers, disposition, text = [b"", b""], b"", b""
-            elif event == "name":
-                # A value that has ended is followed by the next name.
-                headers = [data, b""] if headers[1] else [headers[0] + data, b""]
-            elif event == "value":
-                headers[1] += data
-                if headers[0].lower() == b"content-disposition":
-                    disposition = headers[1]
-            elif event == "begin":
-                _, options = parse_options_header(disposition)
-                name, filename = options.get(b"name", b""), options.get(b"filename")
-                if filename is not None:
+            match event:
+                case "part_begin":
+                    options, text = {}, b""
+                case "header_field":
+                    header += data
+                case "header_value":
+                    value += data
+                case "header_end":
+                    if header.lower() == b"content-disposition":
+                        _, options = parse_options_header(value)
+                    header, value = b"", b""
+                case "headers_finished" if b"filename" in options:
                     check_csrf(self._request, csrf)
-                    self._named(filename.decode("utf-8", "replace"))
+                    self._named(options[b"filename"].decode("utf-8", "replace"))
                     return self
-            elif event == "data":
-                text += data
-                if len(text) > MOST_FIELD:
-                    raise InvalidRequest.at("body", type="form", msg="a field is too long")
-            elif event == "end" and name == b"csrf":
-                csrf = text.decode("utf-8", "replace")
+                case "part_data":
+                    text += data
+                    if len(text) > MOST_FIELD:
+                        raise InvalidRequest.at("body", type="form", msg="a field is too long")
+                case "part_end" if options.get(b"name") == b"csrf":
+                    csrf = text.decode("utf-8", "replace")
         check_csrf(self._request, csrf)
         raise InvalidRequest.at("body", "file", type="missing", msg="choose a file")
 
@@ -102,9 +101,9 @@ class SentFile:
         """The file, piece by piece; what follows it in the form is read and left."""
         inside = True
         async for event, data in self._all():
-            if event == "data" and inside:
+            if event == "part_data" and inside:
                 yield data
-            elif event == "end":
+            elif event == "part_end":
                 inside = False
         if inside:
             raise InvalidRequest.at("body", "file", type="form", msg="the file ends too early")

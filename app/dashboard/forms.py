@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.amounts import Limit
 from app.contract.errors import InvalidRequest
 from app.http import strict_json
 
@@ -21,6 +23,9 @@ URLENCODED = "application/x-www-form-urlencoded"
 MAX_FIELDS = 10_000
 
 Model = TypeVar("Model")
+LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
+#: A filter by name; one that is left open arrives as an empty text.
+NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
 
 class Form:
@@ -55,9 +60,6 @@ class Form:
     def all(self, name: str) -> list[str]:
         return self._fields.get(name, [])
 
-    def names(self) -> list[str]:
-        return list(self._fields)
-
 
 def read(kind: TypeAdapter[Model], body: Any) -> Model:
     """The model in ``body``. Raises RequestValidationError, as a route does."""
@@ -76,6 +78,11 @@ def read_json(kind: TypeAdapter[Model], text: str) -> Model:
         ) from None
 
 
+def sent_limit(form: Form) -> PrivacyLoss:
+    """The allowance in the fields of a form. Raises: RequestValidationError."""
+    return read(LIMIT, {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"})
+
+
 async def _form(request: Request) -> Form:
     form: Form = request.state.form
     return form
@@ -85,9 +92,5 @@ async def _form(request: Request) -> Form:
 SentForm = Annotated[Form, Depends(_form)]
 
 
-def _none_of_empty(text: Any) -> Any:
-    return None if text == "" else text
-
-
 #: Annotates a parameter whose form field may be left open.
-optional = BeforeValidator(_none_of_empty)
+optional = BeforeValidator(lambda text: text or None)

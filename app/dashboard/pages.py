@@ -12,13 +12,11 @@ from urllib.parse import quote
 
 import structlog
 from fastapi import APIRouter, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
 from app.contract.errors import Unauthenticated
-from app.contract.problems import problem_type
-from app.dashboard.alerts import Alert, alert_of, internal
+from app.dashboard.alerts import alert_of, internal
 from app.dashboard.forms import URLENCODED, Form
 from app.dashboard.sessions import check_csrf, check_origin, signed_in
 from app.dashboard.templating import HEADERS, render
@@ -72,9 +70,9 @@ class UploadPage(Page):
         return request
 
 
-def pages(route_class: type[Page] = Page) -> APIRouter:
-    """A router whose routes are pages."""
-    return APIRouter(route_class=route_class, include_in_schema=False)
+#: The router of all pages, and the one of those that take a file.
+pages = APIRouter(route_class=Page, include_in_schema=False)
+uploads = APIRouter(route_class=UploadPage, include_in_schema=False)
 
 
 def to(path: str) -> Response:
@@ -84,26 +82,21 @@ def to(path: str) -> Response:
 
 def to_sign_in(request: Request) -> Response:
     """Where one signs in, and from there back to the page that was asked for."""
-    here = request.url.path
-    if request.method == "GET" and here != "/ui":
-        query = f"?{request.url.query}" if request.url.query else ""
-        here = f"{SIGN_IN}?next={quote(here + query, safe='')}"
-    else:
-        here = SIGN_IN
     if "hx-request" in request.headers:
         # A part of a page: it is the page around it that has to go.
         return Response(status_code=401, headers={**HEADERS, "HX-Redirect": SIGN_IN})
-    return to(here)
+    if request.method != "GET" or request.url.path == "/ui":
+        return to(SIGN_IN)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return to(f"{SIGN_IN}?next={quote(request.url.path + query, safe='')}")
 
 
 def error_page(request: Request, error: Exception) -> Response:
     """The page of a refusal; of what was not foreseen only the class is written down."""
-    if isinstance(error, RequestValidationError) or problem_type(error) is not None:
-        alert: Alert = alert_of(error)
-    else:
-        request_id = request.state.request_id
-        log.error("failed", request_id=request_id, error=type(error).__qualname__)
+    try:
+        alert = alert_of(error)
+    except Exception:
+        failure = type(error).__qualname__
+        log.error("failed", request_id=request.state.request_id, error=failure)
         alert = internal()
-    return render(
-        request, "error.html", alert.status, alert=alert, request_id=request.state.request_id
-    )
+    return render(request, "error.html", alert=alert, request_id=request.state.request_id)

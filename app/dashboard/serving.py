@@ -5,23 +5,33 @@ from __future__ import annotations
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from app.dashboard.pages import pages
+from app.dashboard.pages import pages, uploads
 from app.dashboard.templating import HERE
-from app.dashboard.views import VIEWS
+from app.dashboard.views import (  # noqa: F401 - each file adds its routes to the router
+    ask,
+    auditing,
+    budgets,
+    datasets,
+    entrance,
+    grants,
+    health,
+    keys,
+    ledger,
+    queries,
+    users,
+)
 from app.http.access import anyone
 from storage.errors import NotFound
 
-nowhere = pages()
 
-
-@nowhere.get("/ui/{path:path}", dependencies=[anyone])
+@pages.get("/ui/{path:path}", dependencies=[anyone])
 async def no_such_page() -> None:
     """A page that says so, for every other address below /ui."""
     raise NotFound
 
 
 def mount(app: FastAPI) -> None:
-    for view in VIEWS:
-        app.include_router(view)
+    # The page for every other address is the last of its router, which comes last.
     app.mount("/ui/static", StaticFiles(directory=HERE / "static"), name="dashboard")
-    app.include_router(nowhere)
+    app.include_router(uploads)
+    app.include_router(pages)

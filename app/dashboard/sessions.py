@@ -30,16 +30,9 @@ def on_loopback(request: Request) -> bool:
     claims that name without need endangers their own session only; a proxy in front passes the
     public name on in ``Host``, or forms are refused for their origin.
     """
-    return request.url.scheme == "http" and _is_loopback(_host(request))
-
-
-def _host(request: Request) -> str:
-    return request.url.hostname or ""
-
-
-def _is_loopback(name: str) -> bool:
-    if name == "localhost":
-        return True
+    name = request.url.hostname or ""
+    if request.url.scheme != "http" or name == "localhost":
+        return request.url.scheme == "http"
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -65,24 +58,15 @@ async def signed_in(request: Request) -> Caller:
 
 def remember(response: Response, request: Request, token: str) -> None:
     """Give the browser the session; it ends with the browser, or with its lifetime here."""
+    secure = not on_loopback(request)
     response.set_cookie(
-        cookie_name(request),
-        token,
-        path="/",
-        secure=not on_loopback(request),
-        httponly=True,
-        samesite="strict",
+        cookie_name(request), token, secure=secure, httponly=True, samesite="strict"
     )
 
 
 def forget(response: Response, request: Request) -> None:
-    response.delete_cookie(
-        cookie_name(request),
-        path="/",
-        secure=not on_loopback(request),
-        httponly=True,
-        samesite="strict",
-    )
+    secure = not on_loopback(request)
+    response.delete_cookie(cookie_name(request), secure=secure, httponly=True, samesite="strict")
 
 
 def csrf_token(token: str) -> str:
@@ -104,7 +88,5 @@ def check_origin(request: Request) -> None:
     origin = request.headers.get("origin", "").lower()
     scheme, _, place = origin.partition("://")
     same = bool(place) and place == request.headers.get("host", "").lower()
-    if not same or scheme not in ("http", "https"):
-        raise CrossSite
-    if scheme == "http" and not on_loopback(request):
+    if not same or not (scheme == "https" or (scheme == "http" and on_loopback(request))):
         raise CrossSite

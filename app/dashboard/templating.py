@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from starlette.responses import HTMLResponse
 from app import __version__
 from app.dashboard.navigation import links_for, paths_for
 from app.queries import QUERY_KINDS
+from app.queries.parts.texts import words
 
 HERE = Path(__file__).parent
 
@@ -39,41 +38,33 @@ ENVIRONMENT.globals["version"] = __version__
 HEADERS = {"Referrer-Policy": "same-origin"}
 
 
-def _moment(at: datetime) -> str:
-    return at.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _label(query: Mapping[str, Any]) -> str:
-    """A stored query in few words."""
-    return QUERY_KINDS[query["kind"]].label(query)
-
-
-def _words(name: str) -> str:
-    """A name of the API as words: ``noise_scale`` is "noise scale"."""
-    return name.replace("_", " ")
-
-
 def _marked(text: str) -> Markup:
     """A text of the API with its `names` set apart, in words."""
     parts = text.split("`")
     named = (
-        Markup("<em>{}</em>").format(_words(part)) if number % 2 else escape(part)
+        Markup("<em>{}</em>").format(words(part)) if number % 2 else escape(part)
         for number, part in enumerate(parts)
     )
     return Markup("").join(named)
 
 
-ENVIRONMENT.filters["label"] = _label
-ENVIRONMENT.filters["marked"] = _marked
-ENVIRONMENT.filters["moment"] = _moment
-ENVIRONMENT.filters["words"] = _words
+ENVIRONMENT.filters |= {
+    "label": lambda query: QUERY_KINDS[query["kind"]].label(query),
+    "marked": _marked,
+    "moment": lambda at: at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+    "words": words,
+}
 
 
 def render(
-    request: Request, template: str, /, status_code: int = 200, **context: Any
+    request: Request, template: str, /, status_code: int | None = None, **context: Any
 ) -> HTMLResponse:
-    """The page that ``template`` makes of ``context`` for the caller, if one is signed in."""
+    """The page that ``template`` makes of ``context`` for the caller, if one is signed in.
+
+    Its status is the one of the ``alert`` that it shows, unless another one is named.
+    """
     caller = getattr(request.state, "caller", None)
+    alert = context.get("alert")
     page = ENVIRONMENT.get_template(template).render(
         user=caller,
         links=[] if caller is None else links_for(caller),
@@ -82,4 +73,4 @@ def render(
         csrf=getattr(request.state, "csrf", ""),
         **context,
     )
-    return HTMLResponse(page, status_code, HEADERS)
+    return HTMLResponse(page, status_code or (alert.kind.status if alert else 200), HEADERS)

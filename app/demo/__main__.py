@@ -21,10 +21,7 @@ def main() -> int:
         try:
             with service:
                 print(f"a service of its own at {service.url}; its data go when it ends")
-                talk = Transcript(service.url, folder)
-                talk.know("ADMIN", service.admin_key)
-                session(talk, folder)
-                talk.close()
+                session(Transcript(service.url, folder, service.admin_key), folder)
         except (ServiceDied, Unexpected) as error:
             print(f"\nthe demonstration failed: {error}", file=sys.stderr)
             print(service.log_end(), file=sys.stderr)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -84,12 +82,11 @@ class ServiceProcess:
     def stop(self, seconds: float = 30) -> int:
         """Ask it to end, as an operator would; its exit status."""
         process = self._running()
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self.kill()
             raise ServiceDied(f"still there {seconds:g} s after SIGTERM") from None
 
     def kill(self) -> None:
@@ -110,12 +107,7 @@ class ServiceProcess:
     def __enter__(self) -> Self:
         return self.start().wait_ready()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         if self._process is not None and self._process.poll() is None:
             self.stop()
 

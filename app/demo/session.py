@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import networkx
+
 from app.demo import graphs
 from app.demo.transcript import Transcript, Unexpected
 
@@ -16,8 +18,8 @@ def session(talk: Transcript, folder: Path) -> None:
     small_graph(talk, folder)
     large_graph(talk, folder)
     talk.say("What the analyst has spent, and the ledger behind it")
-    talk.send("ANALYST", "GET", "/v1/budgets", expect=200)
-    talk.send("ANALYST", "GET", "/v1/ledger?limit=3", expect=200)
+    talk.send("ANALYST", "GET", "/v1/budgets", expect=(200,))
+    talk.send("ANALYST", "GET", "/v1/ledger?limit=3", expect=(200,))
 
 
 def people(talk: Transcript) -> None:
@@ -25,13 +27,14 @@ def people(talk: Transcript) -> None:
     talk.say("The admin makes an owner and an analyst; each key is shown once")
     for name, role in (("olympe", "owner"), ("ada", "analyst")):
         user = {"name": name, "roles": [role]}
-        reply = talk.send("ADMIN", "POST", "/v1/users", user, expect=201)
-        talk.know(role.upper(), reply["key"])
+        reply = talk.send("ADMIN", "POST", "/v1/users", user, expect=(201,))
+        talk.keys[role.upper()] = reply["key"]
 
 
 def small_graph(talk: Transcript, folder: Path) -> None:
     """A real graph with names for nodes: ask, replay, and ask for more than there is."""
-    graph = graphs.les_miserables()
+    # Who appears with whom in Hugo's novel: 77 characters, by name (Knuth 1993).
+    graph = networkx.les_miserables_graph()
     talk.say("The owner registers a graph by what is public about it, then uploads its edges")
     register(talk, "les_miserables", {"ids": sorted(graph)}, max_degree=50)
     upload(talk, "les_miserables", graphs.write_csv(graph, folder / "les_miserables.csv"))
@@ -40,7 +43,7 @@ def small_graph(talk: Transcript, folder: Path) -> None:
 
     query = top_k("les_miserables", k=5, epsilon="6")
     talk.say("What would the five most influential characters cost? A quote is free")
-    quote = talk.send("ANALYST", "POST", "/v1/quotes", query, expect=200)
+    quote = talk.send("ANALYST", "POST", "/v1/quotes", query, expect=(200,))
     talk.say("The analyst pays for the answer")
     key = {"Idempotency-Key": "demo-1"}
     first = ask(talk, query, key)
@@ -50,11 +53,11 @@ def small_graph(talk: Transcript, folder: Path) -> None:
     print(f"\nprivate answer: {', '.join(private)}")
     print(f"   true answer: {', '.join(true)} (known to the owner alone)")
     talk.say("The same key and body: the stored answer again, and no charge")
-    again = talk.send("ANALYST", "POST", "/v1/queries", query, expect=201, headers=key)
+    again = talk.send("ANALYST", "POST", "/v1/queries", query, expect=(201,), headers=key)
     if again != first:
         raise Unexpected("a replay differs from its first answer")
     talk.say("As much again no longer fits: refused, and nothing is charged")
-    refused = talk.send("ANALYST", "POST", "/v1/queries", query, expect=403)
+    refused = talk.send("ANALYST", "POST", "/v1/queries", query, expect=(403,))
     if not refused["type"].endswith("budget-exhausted"):
         raise Unexpected(f"refused as {refused['type']}")
 
@@ -87,7 +90,7 @@ def ask(talk: Transcript, query: dict[str, Any], key: dict[str, str] | None = No
     reply = talk.send("ANALYST", "POST", "/v1/queries", query, expect=(201, 202), headers=key)
     while reply["status"] == "running":
         path, patient = f"/v1/queries/{reply['id']}", {"Prefer": "wait=30"}
-        reply = talk.send("ANALYST", "GET", path, expect=200, headers=patient)
+        reply = talk.send("ANALYST", "GET", path, expect=(200,), headers=patient)
     if reply["status"] != "answered":
         raise Unexpected(f"the query ended as {reply['status']}")
     return reply
@@ -103,7 +106,7 @@ def register(talk: Transcript, name: str, nodes: dict[str, Any], *, max_degree: 
         "cap": {"epsilon": "20", "delta": "0"},
         "nodes": nodes,
     }
-    talk.send("OWNER", "POST", "/v1/datasets", description, expect=201)
+    talk.send("OWNER", "POST", "/v1/datasets", description, expect=(201,))
 
 
 def upload(talk: Transcript, name: str, file: Path) -> None:
@@ -112,16 +115,17 @@ def upload(talk: Transcript, name: str, file: Path) -> None:
     if file.suffix == ".gz":
         headers["Content-Encoding"] = "gzip"
     path = f"/v1/datasets/{name}"
-    reply = talk.upload("OWNER", f"{path}/records", file, headers, expect=(201, 202))
+    records = f"{path}/records"
+    reply = talk.send("OWNER", "PUT", records, file, expect=(201, 202), headers=headers)
     deadline = time.monotonic() + 600  # seconds; kernels may have to be compiled first
     while reply["status"] != "ready":
         if reply["status"] == "refused" or time.monotonic() > deadline:
             raise Unexpected(f"the records of {name} did not become ready")
         time.sleep(0.5)
-        reply = talk.send("OWNER", "GET", path, expect=200)
+        reply = talk.send("OWNER", "GET", path, expect=(200,))
 
 
 def grant(talk: Transcript, name: str, epsilon: str) -> None:
     """Set the analyst's allowance for a dataset."""
     amount = {"epsilon": epsilon, "delta": "0"}
-    talk.send("OWNER", "PUT", f"/v1/datasets/{name}/budgets/ada", amount, expect=200)
+    talk.send("OWNER", "PUT", f"/v1/datasets/{name}/budgets/ada", amount, expect=(200,))

@@ -22,79 +22,43 @@ class Unexpected(Exception):
 class Transcript:
     """One printed conversation with the service at ``url``; keys are shown by name only."""
 
-    def __init__(self, url: str, folder: Path) -> None:
-        self._client = httpx.Client(base_url=url, timeout=120)
+    def __init__(self, url: str, folder: Path, admin_key: str) -> None:
         self._url, self._folder = url, folder
-        self._keys: dict[str, str] = {}
-
-    def close(self) -> None:
-        self._client.close()
+        #: Who stands for which key in the curl lines: ``$ADMIN``.
+        self.keys = {"ADMIN": admin_key}
 
     def say(self, text: str) -> None:
         """A line for the reader."""
         print(f"\n## {text}", flush=True)
-
-    def know(self, who: str, key: str) -> None:
-        """Let ``who`` stand for ``key`` in the curl lines: ``$ADMIN``."""
-        self._keys[who] = key
-
-    def key(self, who: str) -> str:
-        """What ``who`` stands for."""
-        return self._keys[who]
 
     def send(
         self,
         who: str,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        expect: int | tuple[int, ...],
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """Send a JSON request as ``who``; the JSON of the reply."""
-        content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        sent = {"Content-Type": "application/json"} if content else {}
-        arguments = [] if content is None else ["-d", self._as_argument(content)]
-        return self._exchange(
-            who, method, path, content, sent | dict(headers or {}), arguments, expect
-        )
-
-    def upload(
-        self,
-        who: str,
-        path: str,
-        file: Path,
-        headers: Mapping[str, str],
+        body: Mapping[str, Any] | Path | None = None,
         *,
         expect: tuple[int, ...],
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """PUT a file as ``who``, from disk; the JSON of the reply."""
-        content = file.read_bytes()
-        arguments = ["--data-binary", f"@{file.name}"]
-        return self._exchange(who, "PUT", path, content, dict(headers), arguments, expect)
-
-    def _exchange(
-        self,
-        who: str,
-        method: str,
-        path: str,
-        content: bytes | None,
-        headers: dict[str, str],
-        arguments: list[str],
-        expect: int | tuple[int, ...],
-    ) -> Any:
-        curl = ["curl", "-sS"] + (["-X", method] if method != "GET" else [])
-        words = [*curl, self._url + path]
-        for name, value in headers.items():
+        """Send JSON, or a file from disk, as ``who``; the JSON of the reply."""
+        sent, content, arguments = dict(headers or {}), None, []
+        if isinstance(body, Path):
+            content, arguments = body.read_bytes(), ["--data-binary", f"@{body.name}"]
+        elif body is not None:
+            sent = {"Content-Type": "application/json", **sent}
+            content = json.dumps(body, ensure_ascii=False).encode()
+            arguments = ["-d", self._as_argument(content)]
+        words = ["curl", "-sS", *(["-X", method] if method != "GET" else []), self._url + path]
+        for name, value in sent.items():
             words += ["-H", f"{name}: {value}"]
         line = shlex.join([*words, *arguments])
         print(f'\n$ {line} -H "Authorization: Bearer ${who}"', flush=True)
-        authorization = {"Authorization": f"Bearer {self._keys[who]}"}
-        reply = self._client.request(method, path, content=content, headers=headers | authorization)
+        sent["Authorization"] = f"Bearer {self.keys[who]}"
+        url = self._url + path
+        reply = httpx.request(method, url, content=content, headers=sent, timeout=120)
         print(f"{reply.status_code} {self._masked(reply)}", flush=True)
-        expected = (expect,) if isinstance(expect, int) else expect
-        if reply.status_code not in expected:
+        if reply.status_code not in expect:
             raise Unexpected(f"{method} {path}: {reply.status_code}, expected {expect}")
         return reply.json()
 
@@ -110,7 +74,7 @@ class Transcript:
 
     def _masked(self, reply: httpx.Response) -> str:
         text = reply.text
-        for who, key in self._keys.items():
+        for who, key in self.keys.items():
             text = text.replace(key, f"${who}")
         if "json" in reply.headers.get("Content-Type", ""):
             parsed = json.loads(text)

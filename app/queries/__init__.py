@@ -1,8 +1,9 @@
 """The query kinds: one folder each, which this package finds by itself.
 
-A folder holds ``body.py`` (fields, price, computation, targets, question), ``form.py``,
-``drawing.py`` and ``answer.html``, ``examples.py``, and in ``__init__.py`` its ``KIND``. What
-several kinds use is in ``parts``. To add a kind is to add its folder.
+A folder holds ``body.py`` (fields, price, computation, targets), ``answer.html``,
+``examples.py``, in ``__init__.py`` its ``KIND``, and where the kind needs one of its own
+``form.py`` and ``drawing.py``. What several kinds use is in ``parts``. To add a kind is to add its
+folder.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 from pydantic import Field, TypeAdapter
 
 from app.queries.parts.examples import reply
-from app.queries.parts.kind import Format, Kind
-from app.queries.parts.query import Query, QueryContext
+from app.queries.parts.kind import Format as Format
+from app.queries.parts.kind import Kind as Kind
+from app.queries.parts.query import Query as Query
+from app.queries.parts.query import QueryContext as QueryContext
 
 
 def _kinds() -> dict[str, Kind]:
@@ -23,14 +26,6 @@ def _kinds() -> dict[str, Kind]:
     kinds: list[Kind] = [import_module(f"{__name__}.{folder}").KIND for folder in folders]
     ordered = sorted(kinds, key=lambda kind: (kind.form.order, kind.name))
     return {kind.name: kind for kind in ordered}
-
-
-def _by_constants(schema: dict[str, Any]) -> None:
-    """Drops the discriminator: OpenAPI maps it to single models, and a kind may have several.
-
-    What tells models apart is left to their constants, such as ``kind``.
-    """
-    schema.pop("discriminator", None)
 
 
 #: By name, in the order in which catalogue and pages list them.
@@ -48,7 +43,9 @@ else:
     #: The body of a query of any kind.
     AnyQuery = Annotated[
         Union[tuple(kind.model or kind.body for kind in QUERY_KINDS.values())],  # noqa: UP007
-        Field(discriminator="kind", json_schema_extra=_by_constants),
+        # OpenAPI maps a discriminator to single models, and a kind may have several: there their
+        # constants, such as ``kind``, tell them apart.
+        Field(discriminator="kind", json_schema_extra=lambda schema: schema.pop("discriminator")),
     ]
     FormatName = Literal[("json", *FORMATS)]
 
@@ -60,17 +57,3 @@ def example_reply() -> dict[str, Any]:
     examples = next(iter(QUERY_KINDS.values())).examples
     query = QUERY.validate_python(examples.request["query"], strict=False)
     return reply(query, examples.request, examples.answer)
-
-
-__all__ = [
-    "FORMATS",
-    "QUERY",
-    "QUERY_KINDS",
-    "AnyQuery",
-    "Format",
-    "FormatName",
-    "Kind",
-    "Query",
-    "QueryContext",
-    "example_reply",
-]

@@ -30,13 +30,7 @@ def vocabulary() -> dict[str, list[dict[str, Any]]]:
             for sensitivity in Sensitivity
         ],
         "selectors": [
-            {
-                "name": selector.name,
-                "title": selector.title,
-                "description": selector.description,
-                "noisy_max": selector.noisy_max,
-                "source": selector.source,
-            }
+            facts_of(selector, "name", "title", "description", "noisy_max", "source")
             for selector in SELECTORS.values()
         ],
         "selectors_not_offered": [
@@ -44,6 +38,11 @@ def vocabulary() -> dict[str, list[dict[str, Any]]]:
         ],
         "statistics": [statistic(name) for name in STATISTICS],
     }
+
+
+def facts_of(part: Any, *names: str) -> dict[str, Any]:
+    """Those facts about a part that it states of itself."""
+    return {name: getattr(part, name) for name in names}
 
 
 def candidate(kind: str, body: type[BaseModel], description: str) -> dict[str, Any]:
@@ -62,10 +61,7 @@ def utility_facts(utility: Utility) -> dict[str, Any]:
     """A utility, with its sensitivity under every relation that it has one for."""
     facts = utility.sensitivity_facts
     return {
-        "name": utility.name,
-        "title": utility.title,
-        "description": utility.description,
-        "candidates": utility.candidates,
+        **facts_of(utility, "name", "title", "description", "candidates"),
         "neighbouring": sorted(relation.value for relation in utility.relations),
         "sensitivity": {relation.value: asdict(facts[relation]) for relation in sorted(facts)},
         "shift": utility.direction,
@@ -75,13 +71,9 @@ def utility_facts(utility: Utility) -> dict[str, Any]:
 
 def statistic(name: str) -> dict[str, Any]:
     """One statistic with the mechanisms that may release it: the table that queries obey."""
-    kind = STATISTICS[name]
     mechanisms = [
         {
-            "name": row.mechanism,
-            "title": MECHANISMS[row.mechanism].title,
-            "description": MECHANISMS[row.mechanism].description,
-            "source": MECHANISMS[row.mechanism].source,
+            **facts_of(MECHANISMS[row.mechanism], "name", "title", "description", "source"),
             "neighbouring": sorted(relation.value for relation in row.relations),
             "delta": "above 0" if row.delta else "0",
             "recommended": row.recommended,
@@ -89,10 +81,5 @@ def statistic(name: str) -> dict[str, Any]:
         for row in VALID
         if row.statistic == name
     ]
-    return {
-        "name": name,
-        "title": kind.title,
-        "description": kind.description,
-        "source": kind.source,
-        "mechanisms": mechanisms,
-    }
+    facts = facts_of(STATISTICS[name], "name", "title", "description", "source")
+    return {**facts, "mechanisms": mechanisms}

@@ -15,8 +15,8 @@ from tests.architecture.imports import ROOT
 FOLDERS = [ROOT / "app" / "queries" / name for name in QUERY_KINDS]
 #: The session to watch is a client: what it asks is its own choice.
 CLIENTS = [ROOT / "app" / "demo"]
-#: The files that every folder has; a kind whose answer is shown as it is draws nothing.
-FILES = {"__init__.py", "body.py", "form.py", "examples.py", "answer.html"}
+#: The files that every folder has; many kinds have a form and a drawing of their own too.
+FILES = {"__init__.py", "body.py", "examples.py", "answer.html"}
 
 
 def outside() -> list[Path]:

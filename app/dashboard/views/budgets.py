@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi import Request
 from starlette.responses import Response
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MIN_QUERY_EPSILON_NANO
 from app.contract.budgets import AccountBalance
-from app.dashboard.charts.burn_down import burn_down_chart
-from app.dashboard.pages import pages as pages_router
-from app.dashboard.templating import render
-from app.http.access import CurrentCaller, allow
-from app.http.dependencies import ServicesDep
+from app.dashboard.burn_down import burn_down_chart
+from app.dashboard.pages import pages
+from app.dashboard.visit import CurrentVisit
+from app.http.access import allow
 from app.usecases import spending
-from app.usecases.spending import AccountSpending, percent
-
-pages = pages_router()
+from app.usecases.spending import percent
 
 #: An account with less than this share of its allowance, in percent, is nearly spent.
 NEARLY_SPENT = 15
@@ -32,45 +28,34 @@ class State:
     tone: str
 
 
-@dataclass(frozen=True)
-class Card:
-    """One account and its state."""
-
-    spending: AccountSpending
-    state: State
-
-
 @pages.get("/ui/budgets", dependencies=[allow("analyst")])
-def budgets_page(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+def budgets_page(visit: CurrentVisit) -> Response:
     """Every allowance of the analyst."""
-    own = spending.accounts(services, caller)
+    own = visit.run(spending.accounts)
     spent = [one.account.spent.epsilon_nano for one in own.accounts]
     most = PrivacyLoss(max(spent, default=0))
-    return render(
-        request,
+    return visit.render(
         "budgets.html",
-        cards=[_card(one) for one in own.accounts],
+        cards=[(one, state_of(one.account)) for one in own.accounts],
         overall=own.overall,
         shares={one.account.dataset: percent(one.account.spent, most) for one in own.accounts},
     )
 
 
 @pages.get("/ui/budgets/{dataset}", dependencies=[allow("analyst")])
-def budget_page(
-    request: Request, dataset: str, caller: CurrentCaller, services: ServicesDep
-) -> Response:
+def budget_page(visit: CurrentVisit, dataset: str) -> Response:
     """How one allowance was spent, and when it will be gone."""
-    history = spending.account_history(services, caller, dataset)
+    history = visit.run(spending.account_history, dataset)
     account = history.spending.account
     chart = None
     if history.days and account.allowance.epsilon_nano:
         chart = burn_down_chart(
             history.days, account.allowance.epsilon_nano, history.today, history.projected
         )
-    return render(
-        request,
+    return visit.render(
         "budget.html",
-        card=_card(history.spending),
+        own=history.spending,
+        state=state_of(account),
         days=history.days[::-1],
         chart=chart,
         projected=history.projected,
@@ -85,7 +70,3 @@ def state_of(account: AccountBalance) -> State:
     if percent(account.remaining, account.allowance) < NEARLY_SPENT:
         return State("nearly spent", "warn")
     return State("open", "good")
-
-
-def _card(one: AccountSpending) -> Card:
-    return Card(one, state_of(one.account))

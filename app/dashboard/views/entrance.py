@@ -10,15 +10,12 @@ from starlette.responses import Response
 
 from app.dashboard.forms import SentForm
 from app.dashboard.navigation import links_for
-from app.dashboard.pages import SIGN_IN, to
-from app.dashboard.pages import pages as pages_router
+from app.dashboard.pages import SIGN_IN, pages, to
 from app.dashboard.sessions import forget, remember, token_of
 from app.dashboard.templating import render
 from app.http.access import CurrentCaller, any_key, anyone
 from app.http.dependencies import ServicesDep
 from app.usecases.sessions import close_session, open_session
-
-pages = pages_router()
 
 Next = Annotated[str, Query(max_length=2000)]
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.dashboard.pages import pages as pages_router
-from app.dashboard.templating import render
-from app.http.access import CurrentCaller, allow
-from app.http.dependencies import ServicesDep
+from app.dashboard.pages import pages
+from app.dashboard.visit import CurrentVisit
+from app.http.access import allow
 from app.usecases.health import overview
-
-pages = pages_router()
 
 
 @pages.get("/ui/health", dependencies=[allow("admin")])
-async def health(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+async def health(visit: CurrentVisit) -> Response:
     """The state of the probes in words, versions and limits."""
-    service = await run_in_threadpool(overview, services, caller)
-    return render(request, "health.html", service=service)
+    return visit.render("health.html", service=await run_in_threadpool(visit.run, overview))

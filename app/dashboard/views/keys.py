@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from fastapi import Request
 from starlette.responses import Response
 
 from app.contract.people import KeyOut
-from app.dashboard.pages import pages as pages_router
-from app.dashboard.pages import to
-from app.dashboard.templating import render
-from app.http.access import Caller, CurrentCaller, any_key
-from app.http.dependencies import ServicesDep
+from app.dashboard.pages import pages, to
+from app.dashboard.visit import CurrentVisit, Visit
+from app.http.access import any_key
 from app.usecases import keys
-from app.usecases.services import Services
-
-pages = pages_router()
 
 
 @pages.get("/ui/keys", dependencies=[any_key])
-def own_keys(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+def own_keys(visit: CurrentVisit) -> Response:
     """The caller's own keys."""
-    return _page(request, caller, services, None)
+    return _page(visit, None)
 
 
 @pages.post("/ui/keys", dependencies=[any_key])
-def one_more(request: Request, caller: CurrentCaller, services: ServicesDep) -> Response:
+def one_more(visit: CurrentVisit) -> Response:
     """Issue a key; it is on this one page and nowhere else."""
-    return _page(request, caller, services, keys.issue(services, caller, caller.name))
+    return _page(visit, visit.run(keys.issue, visit.caller.name))
 
 
 @pages.post("/ui/keys/{id}/revoke", dependencies=[any_key])
-def revoke(id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
+def revoke(visit: CurrentVisit, id: str) -> Response:
     """Revoke a key; with the one that opened this session the session ends."""
-    keys.revoke(services, caller, id)
+    visit.run(keys.revoke, id)
     return to("/ui/keys")
 
 
-def _page(request: Request, caller: Caller, services: Services, issued: KeyOut | None) -> Response:
-    return render(
-        request,
-        "keys.html",
-        keys=keys.page(services, caller, caller.name).items,
-        issued=issued,
-        current=caller.key_id,
-    )
+def _page(visit: Visit, issued: KeyOut | None) -> Response:
+    own = visit.run(keys.page, visit.caller.name).items
+    return visit.render("keys.html", keys=own, issued=issued, current=visit.caller.key_id)

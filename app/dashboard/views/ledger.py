@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import Query, Request
 from starlette.responses import Response
 
 from app.contract.ledger import EntryKind, EntryOut
 from app.dashboard.exports import csv_file
-from app.dashboard.forms import optional
-from app.dashboard.pages import pages as pages_router
-from app.dashboard.templating import render
-from app.http.access import CurrentCaller, allow
-from app.http.dependencies import PageCursor, ServicesDep
+from app.dashboard.forms import NameOrNone, optional
+from app.dashboard.pages import pages
+from app.dashboard.visit import PAGE, CurrentVisit
+from app.http.access import allow
+from app.http.dependencies import PageCursor
 from app.usecases import ledger
 
-pages = pages_router()
-
-PAGE = 50
-#: A filter that is left open arrives as an empty text.
-NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 KindOrNone = Annotated[EntryKind | None, optional]
 KINDS: dict[EntryKind, str] = {
     "charge": "charges",
@@ -35,18 +29,15 @@ KINDS: dict[EntryKind, str] = {
 
 @pages.get("/ui/ledger", dependencies=[allow("analyst", "owner", "auditor")])
 def entries_page(
-    request: Request,
-    caller: CurrentCaller,
-    services: ServicesDep,
+    visit: CurrentVisit,
     dataset: NameOrNone = "",
     kind: KindOrNone = None,
     analyst: NameOrNone = "",
     cursor: PageCursor = None,
 ) -> Response:
     """One page of entries, newest first."""
-    page = ledger.page(
-        services,
-        caller,
+    page = visit.run(
+        ledger.page,
         dataset=dataset or None,
         kind=kind,
         analyst=analyst or None,
@@ -54,29 +45,27 @@ def entries_page(
         cursor=cursor,
     )
     chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
-    return render(
-        request,
+    return visit.render(
         "ledger.html",
         entries=page.items,
         next=page.next,
         chosen=chosen,
         query=urlencode({name: value for name, value in chosen.items() if value}),
         kinds=KINDS,
-        alone=caller.sees_only_own,
+        alone=visit.caller.sees_only_own,
     )
 
 
 @pages.get("/ui/ledger.csv", dependencies=[allow("analyst", "owner", "auditor")])
 def entries_csv(
-    caller: CurrentCaller,
-    services: ServicesDep,
+    visit: CurrentVisit,
     dataset: NameOrNone = "",
     kind: KindOrNone = None,
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    entries = ledger.every_entry(
-        services, caller, dataset=dataset or None, kind=kind, analyst=analyst or None
+    entries = visit.run(
+        ledger.every_entry, dataset=dataset or None, kind=kind, analyst=analyst or None
     )
     rows = (entry.model_dump(mode="json") for entry in entries)
     return csv_file("ledger", list(EntryOut.model_fields), rows)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.contract.queries import QueryOut
-from app.dashboard.pages import pages as pages_router
-from app.dashboard.pages import to
-from app.dashboard.templating import HEADERS, render
-from app.http.access import Caller, CurrentCaller, allow
-from app.http.dependencies import PageCursor, ServicesDep
+from app.dashboard.forms import NameOrNone
+from app.dashboard.pages import pages, to
+from app.dashboard.templating import HEADERS
+from app.dashboard.visit import PAGE, CurrentVisit, Visit
+from app.http.access import allow
+from app.http.dependencies import PageCursor
 from app.queries import QUERY_KINDS
 from app.usecases import queries
 from app.usecases.queries import Progress, QueryView
-from app.usecases.services import Services
-
-pages = pages_router()
-
-PAGE = 50
-NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
 
 @dataclass(frozen=True)
@@ -42,68 +35,61 @@ class Running:
 
 @pages.get("/ui/queries", dependencies=[allow("analyst", "owner", "auditor")])
 async def history_page(
-    request: Request,
-    caller: CurrentCaller,
-    services: ServicesDep,
-    dataset: NameOrNone = "",
-    cursor: PageCursor = None,
+    visit: CurrentVisit, dataset: NameOrNone = "", cursor: PageCursor = None
 ) -> Response:
     """The history, newest first, with what runs above it."""
-    page = await queries.history(services, caller, dataset or None, PAGE, cursor)
-    running = [] if cursor else await _running(caller, services, page.items)
-    return render(
-        request,
+    page = await visit.run(queries.history, dataset or None, PAGE, cursor)
+    return visit.render(
         "queries.html",
         queries=[query for query in page.items if query.status != "running"],
-        running=running,
+        running=[] if cursor else await _running(visit, page.items),
         next=page.next,
         dataset=dataset,
     )
 
 
 @pages.get("/ui/queries/running", dependencies=[allow("analyst", "owner", "auditor")])
-async def running_queries(
-    request: Request, caller: CurrentCaller, services: ServicesDep
-) -> Response:
+async def running_queries(visit: CurrentVisit) -> Response:
     """What runs now: a part of the page, which is loaded anew when nothing runs any more."""
-    page = await queries.history(services, caller, None, PAGE, None)
-    running = await _running(caller, services, page.items)
-    if not running:
-        return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
-    return render(request, "running.html", running=running)
+    page = await visit.run(queries.history, None, PAGE, None)
+    running = await _running(visit, page.items)
+    return visit.render("running.html", running=running) if running else _load_anew()
 
 
 @pages.get("/ui/queries/{query_id}", dependencies=[allow("analyst", "owner", "auditor")])
-async def one_query(
-    request: Request, query_id: str, caller: CurrentCaller, services: ServicesDep
-) -> Response:
+async def one_query(visit: CurrentVisit, query_id: str) -> Response:
     """One query: its answer to its analyst, the rest to who may see it."""
-    view = await queries.look_up(services, caller, query_id)
-    if "hx-request" in request.headers and view.progress is None:
-        return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
-    return await run_in_threadpool(_page, request, view)
+    view = await visit.run(queries.look_up, query_id)
+    if visit.is_of_part and view.progress is None:
+        return _load_anew()
+    return await run_in_threadpool(_page, visit, view)
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])
-async def cancel_query(query_id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
+async def cancel_query(visit: CurrentVisit, query_id: str) -> Response:
     """Give the charge back, if the query has not begun."""
-    await queries.cancel(services, caller, query_id)
+    await visit.run(queries.cancel, query_id)
     return to(f"/ui/queries/{query_id}")
 
 
-def _page(request: Request, view: QueryView) -> Response:
+def _load_anew() -> Response:
+    """Makes the script load the whole page: what it watched is over."""
+    return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
+
+
+def _page(visit: Visit, view: QueryView) -> Response:
     members = view.members()
     answer = members.get("answer")
     kind = QUERY_KINDS[members["query"]["kind"]]
     drawing = None if answer is None else kind.draw(answer)
-    return render(request, "query.html", found=members, answer=answer, drawing=drawing)
+    return visit.render("query.html", found=members, answer=answer, drawing=drawing)
 
 
-async def _running(caller: Caller, services: Services, listed: list[QueryOut]) -> list[Running]:
+async def _running(visit: Visit, listed: list[QueryOut]) -> list[Running]:
     running = []
     for query in listed:
         if query.status == "running":
-            view = await queries.look_up(services, caller, query.id)
+            view = await visit.run(queries.look_up, query.id)
             if view.progress is not None:
                 running.append(Running(query, view.progress))
     return running

@@ -8,20 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.queries.parts.accuracy import significant
+from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.metric import MetricOptions, Share, exact, predicted
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.reaching import least_loss
-from app.queries.parts.sentences import counted, version_of
 from mechanisms.clustering.cluster import Clustering as Centres
 from mechanisms.clustering.cluster import cluster
 from mechanisms.clustering.initial import centre_levels
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.plan import plan
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 
 TARGET = "count_noise_scale"
@@ -41,6 +38,8 @@ class Clustering(Query):
         "cluster. The centres come with the encoding of all values, so that clients can assign "
         "records of their own; which private record belongs where is never released."
     )
+
+    targets: ClassVar[tuple[str, ...]] = (TARGET,)
 
     kind: Literal["clustering"]
     clusters: int = Field(ge=1, le=MAX_CLUSTERS)
@@ -81,29 +80,14 @@ class Clustering(Query):
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        if set(target) != {TARGET}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
-        public = self._plan(dataset)
-
-        def noise(loss: PrivacyLoss) -> float:
-            public.steps(loss)
-            return public.count_noise_scale(loss)
-
-        return charge_for(dataset, least_loss(noise, target[TARGET]))
+        scale, public = only(target, TARGET), self._plan(dataset)
+        return charge_for(dataset, least_loss(public.steps, public.count_noise_scale, scale))
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
         public = self._plan(context.dataset)
         result = cluster(context.records, public, share, context.randomness, context.executor)
         return Release({"centres": result.centres.tolist(), "encoding": self._encoding(result)})
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        by = "learned distances" if self.encoding == "learned_distance" else "0/1 codes"
-        clusters = counted(self.clusters, "cluster")
-        return (
-            f"Where do the centres of {clusters} of records lie in "
-            f"{version_of(dataset, version)}, by {by} of their values?"
-        )
 
     def _plan(self, dataset: Dataset) -> ClusteringPlan:
         names = self.distance.attributes
@@ -130,11 +114,7 @@ class Clustering(Query):
         return {
             "kind": self.encoding,
             "attributes": [
-                {
-                    "name": attribute.name,
-                    "values": list(attribute.levels),
-                    "vectors": points.tolist(),
-                }
-                for attribute, points in pairs
+                {"name": one.name, "values": list(one.levels), "vectors": points.tolist()}
+                for one, points in pairs
             ],
         }

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from app.queries.parts.dataset_examples import attribute_lists
 from app.queries.parts.examples import Example, Examples
-from app.queries.parts.metric_examples import attribute_lists
 from mechanisms.model.domains import Dataset
 
 FIVE: dict[str, Any] = {

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.metric import TARGET, MetricOptions, predicted
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.reaching import least_loss
-from app.queries.parts.sentences import listing, version_of
 from mechanisms.distances.accuracy import cell_noise_scale
 from mechanisms.distances.learn import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 
 
@@ -33,6 +32,8 @@ class Distance(MetricOptions, Query):
         "the distances of all attributes are learned at once, each table of a pair released once."
     )
 
+    targets: ClassVar[tuple[str, ...]] = (TARGET,)
+
     kind: Literal["distance"]
     target: Text | None = Field(default=None, description="One attribute, or null for all.")
     embedding: bool = Field(
@@ -46,28 +47,15 @@ class Distance(MetricOptions, Query):
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        if set(target) != {TARGET}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [TARGET]})
-        public = self._plan(dataset)
-
-        def noise(loss: PrivacyLoss) -> float:
-            public.steps(loss)
-            return cell_noise_scale(public, loss)
-
-        return charge_for(dataset, least_loss(noise, target[TARGET]))
+        scale, public = only(target, TARGET), self._plan(dataset)
+        noise = partial(cell_noise_scale, public)
+        return charge_for(dataset, least_loss(public.steps, noise, scale))
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
         public = self._plan(context.dataset)
         learned = learn(context.records, public, share, context.randomness, context.executor)
         return Release({"distances": {one.attribute.name: self._metric(one) for one in learned}})
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        if self.target is not None:
-            of = self.target
-        else:
-            of = f"each of {listing(self.attributes)}" if self.attributes else "every attribute"
-        return f"How far apart are the values of {of} in {version_of(dataset, version)}?"
 
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)

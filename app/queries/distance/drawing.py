@@ -1,37 +1,101 @@
-"""What the page of an answer shows of a metric."""
+"""Distances between the values of an attribute: a heat map, ordered by the dendrogram beside it.
+
+Shapes in the unit of the drawing, and texts that are not escaped yet: ``answer.html`` writes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from app.queries.distance.heat_map import MOST, HeatMap, heat_map
+from app.queries.distance.linkage import Node, average_linkage
+from app.queries.parts.texts import printable
+
+#: More values than this are a table only: cells would be smaller than a point.
+MOST = 60
+TREE, LABEL, WIDTH, TOP = 110, 150, 640, 4.0
+LONGEST = 20
 
 
 @dataclass(frozen=True)
-class DrawnMetric:
-    """The distances of one attribute: a table, and a drawing unless there are too many values."""
+class Cell:
+    """One distance; the closer, the more opaque."""
 
-    attribute: str
-    levels: Sequence[str]
-    matrix: Sequence[Sequence[float]]
-    context: Sequence[str]
-    heat_map: HeatMap | None
+    x: float
+    y: float
+    opacity: float
+    title: str
 
 
-def draw(answer: Mapping[str, Any]) -> list[DrawnMetric]:
-    return [
-        DrawnMetric(
-            attribute=attribute,
-            levels=metric["values"],
-            matrix=metric["matrix"],
-            context=metric["context"],
-            heat_map=(
-                heat_map(metric["values"], metric["matrix"])
-                if 2 <= len(metric["values"]) <= MOST
-                else None
-            ),
-        )
+@dataclass(frozen=True)
+class HeatMap:
+    """All shapes of one drawing."""
+
+    label_x: ClassVar[int] = TREE + 6
+    width: float
+    height: float
+    #: The side of a cell.
+    side: float
+    #: The name of each row and its baseline.
+    labels: tuple[tuple[float, str], ...]
+    cells: tuple[Cell, ...]
+    #: The lines of the dendrogram, as SVG paths.
+    branches: tuple[str, ...]
+
+
+def draw(answer: Mapping[str, Any]) -> dict[str, HeatMap]:
+    """A drawing of the distances of each attribute that has not too many values for one."""
+    return {
+        attribute: heat_map(metric["values"], metric["matrix"])
         for attribute, metric in answer["distances"].items()
-    ]
+        if 2 <= len(metric["values"]) <= MOST
+    }
+
+
+def heat_map(values: Sequence[str], matrix: Sequence[Sequence[float]]) -> HeatMap:
+    """The drawing of a symmetric (n, n) matrix with 2 ≤ n ≤ MOST; close is dark."""
+    tree = average_linkage(matrix)
+    order = tree.order()
+    side = min(34.0, (WIDTH - TREE - LABEL) / len(order))
+    farthest = max(max(row) for row in matrix) or 1.0
+    rows = {value: TOP + (place + 0.5) * side for place, value in enumerate(order)}
+    branches: list[str] = []
+    _add_branches(tree, rows, max(tree.height, 1e-12), branches)
+    cells = (
+        Cell(
+            x=TREE + LABEL + place * side,
+            y=rows[value] - side / 2,
+            opacity=1 - matrix[value][other] / farthest,
+            title=f"{printable(values[value])} and {printable(values[other])}: "
+            f"{matrix[value][other]:.4g}",
+        )
+        for value in order
+        for place, other in enumerate(order)
+    )
+    return HeatMap(
+        width=TREE + LABEL + side * len(order) + 4,
+        height=TOP * 2 + side * len(order),
+        side=side,
+        labels=tuple((rows[value] + 4, printable(values[value], LONGEST)) for value in order),
+        cells=tuple(cells),
+        branches=tuple(branches),
+    )
+
+
+def _add_branches(node: Node, rows: dict[int, float], whole: float, branches: list[str]) -> float:
+    """Adds the lines of a node and of all below it. Returns the height of its middle."""
+    if node.left is None or node.right is None:
+        return rows[node.value]
+    upper, lower = (
+        _add_branches(child, rows, whole, branches) for child in (node.left, node.right)
+    )
+    here = _x(node.height, whole)
+    first, second = (_x(child.height, whole) for child in (node.left, node.right))
+    branches.append(f"M{first:.1f} {upper:.1f} H{here:.1f} V{lower:.1f} H{second:.1f}")
+    return (upper + lower) / 2
+
+
+def _x(height: float, whole: float) -> float:
+    """Leaves at the labels, the root at the left edge."""
+    return 4 + (TREE - 8) * (1 - height / whole)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from app.queries.parts.dataset_examples import attribute_lists, contexts
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
-from app.queries.parts.metric_examples import attribute_lists, contexts
 from mechanisms.model.domains import Dataset
 
 OCCUPATIONS: dict[str, Any] = {

@@ -2,82 +2,59 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from app.queries.parts.sentences import counted, listing
+from app.contract.models import Body
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import Dataset, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.utilities import UTILITIES
+from mechanisms.utilities.utility import Utility
 
-STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 #: Names of attributes and levels are registered at most this long.
 Text = Annotated[str, Field(max_length=1000)]
 
 
-class Nodes(BaseModel):
+class Nodes(Body):
     """All nodes of a graph."""
 
-    model_config = STRICT
-
     nodes: Literal["all"] = "all"
-
-    def phrase(self, place: str, count: int) -> str:
-        return f"{_several(count, 'node')} of {place}"
-
-    def about(self, dataset: Dataset) -> str:  # noqa: ARG002 - nodes have no class
-        return ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - the same for every graph
         return AllNodes()
 
 
-class AttributeList(BaseModel):
+class AttributeList(Body):
     """Attributes of a table, scored by what they say about a class attribute.
 
     The class attribute is the registered one unless it is named.
     """
 
-    model_config = STRICT
-
     attributes: tuple[Text, ...] = Field(min_length=2, max_length=10_000)
     class_attribute: Text | None = None
 
-    def phrase(self, place: str, count: int) -> str:
-        return f"{_several(count, 'attribute')} of {place}, out of {listing(self.attributes)},"
-
-    def about(self, dataset: Dataset) -> str:
-        return f" about {class_of(dataset, self.class_attribute)}"
-
     def over(self, dataset: Dataset) -> Candidates:
-        return refusing(
-            lambda: Attributes(self.attributes, class_of(dataset, self.class_attribute))
-        )
+        try:
+            return Attributes(self.attributes, class_of(dataset, self.class_attribute))
+        except ValueError as error:  # The class attribute may be one that the dataset names.
+            raise UnsupportedQuery(str(error)) from None
 
 
-class AttributeValues(BaseModel):
+class AttributeValues(Body):
     """The public levels of one attribute: its values or bins, and its missing level."""
 
-    model_config = STRICT
-
     values_of: Text
-
-    def phrase(self, place: str, count: int) -> str:
-        return f"{_several(count, 'value')} of {self.values_of} in {place}"
-
-    def about(self, dataset: Dataset) -> str:  # noqa: ARG002 - values have no class
-        return ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - named, not looked up
         return ValuesOf(self.values_of)
 
 
-class TreeList(BaseModel):
+class TreeList(Body):
     """Public decision trees, chosen between by their private rates."""
-
-    model_config = STRICT
 
     trees: tuple[dict[str, Any], ...] = Field(min_length=2, max_length=1000)
     class_attribute: Text | None = None
@@ -89,23 +66,14 @@ class TreeList(BaseModel):
         Trees(self.trees, self.class_attribute or "", self.positive_class)
         return self
 
-    def phrase(self, place: str, count: int) -> str:
-        return f"{_several(count, 'decision tree')} out of {len(self.trees)}, on {place},"
-
-    def about(self, dataset: Dataset) -> str:
-        of = class_of(dataset, self.class_attribute)
-        return f" for the value {self.positive_class} of {of}"
-
     def over(self, dataset: Dataset) -> Candidates:
         return Trees(self.trees, class_of(dataset, self.class_attribute), self.positive_class)
 
 
 def _which(body: Any) -> str | None:
     """The kind of candidates by the one member that only this kind has."""
-    for member in ("nodes", "attributes", "values_of", "trees"):
-        if member in body if isinstance(body, dict) else hasattr(body, member):
-            return member
-    return None
+    has = body.__contains__ if isinstance(body, dict) else partial(hasattr, body)
+    return next(filter(has, ("nodes", "attributes", "values_of", "trees")), None)
 
 
 CandidateList = Annotated[
@@ -121,16 +89,12 @@ CandidateList = Annotated[
 ]
 
 #: By kind: how a request writes candidates, and what they are.
-CANDIDATES: dict[str, tuple[type[BaseModel], str]] = {
+CANDIDATES: dict[str, tuple[type[Body], str]] = {
     AllNodes.kind: (Nodes, AllNodes.description),
     Attributes.kind: (AttributeList, Attributes.description),
     ValuesOf.kind: (AttributeValues, ValuesOf.description),
     Trees.kind: (TreeList, Trees.description),
 }
-
-
-def _several(count: int, noun: str) -> str:
-    return noun if count == 1 else counted(count, noun)
 
 
 def class_of(dataset: Dataset, named: str | None) -> str:
@@ -146,10 +110,10 @@ def class_of(dataset: Dataset, named: str | None) -> str:
     )
 
 
-def refusing(make: Any) -> Candidates:
-    """What ``make`` makes; its ValueError, which depends on the dataset, as UnsupportedQuery."""
-    try:
-        candidates: Candidates = make()
-    except ValueError as error:
-        raise UnsupportedQuery(str(error)) from None
-    return candidates
+def utilities_of(kind: str, neighbouring: str) -> list[Utility]:
+    """The utilities that compare candidates of a kind under the relation of a dataset."""
+    return [
+        one
+        for one in UTILITIES.values()
+        if one.candidates == kind and neighbouring in one.relations
+    ]

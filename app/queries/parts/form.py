@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from app.contract.datasets import Facts
 from app.queries.parts.query import CatalogueEntry
@@ -39,52 +39,50 @@ class FormField:
     group: str = ""
 
 
+@dataclass(frozen=True)
 class KindForm:
     """The form of one kind. A variant is the algorithm, the statistic or the candidates."""
 
-    body: ClassVar[type[CatalogueEntry]]
+    body: type[CatalogueEntry]
     #: Kinds are listed in ascending order of it.
-    order: ClassVar[int]
+    order: int
     #: The kinds of datasets that it fits.
-    datasets: ClassVar[frozenset[str]] = frozenset({"graph", "table", "prefix"})
-    #: The name of the choice of a variant, where there is one.
-    label: ClassVar[str] = ""
+    datasets: tuple[str, ...] = ("graph", "table", "prefix")
+    #: The parameter that a variant fills, where there are variants.
+    choice: str = ""
+    #: The bodies of the variants, where each has its own.
+    bodies: Mapping[str, type[CatalogueEntry]] = field(default_factory=dict)
+    #: The parameters that are objects, whose fields are folded together, with their titles.
+    folded: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, facts: Facts) -> bool:
         """True if the dataset can be asked queries of this kind."""
-        return facts.kind in self.datasets
+        return facts.kind in self.datasets and (not self.choice or bool(self.variants(facts)))
 
     def variants(self, facts: Facts) -> tuple[Option, ...]:
         """The variants that fit the dataset; empty if the kind has none."""
         del facts
-        return ()
+        bodies = self.bodies.items()
+        return tuple(Option(name, body.title, body.description) for name, body in bodies)
 
     def start(self, variant: str) -> dict[str, Any]:
         """What the variant alone says of the query."""
-        del variant
-        return {}
+        return {self.choice: variant} if self.choice else {}
 
     def fields(self, facts: Facts, variant: str) -> Iterator[FormField]:
-        """The fields of a variant, in the order of the page."""
-        del facts, variant
-        yield from parameters(self.body)
+        """The fields of a variant, in the order of the page: one per parameter of its body."""
+        del facts
+        entry = self.bodies.get(variant, self.body).catalogue()
+        for name, schema in entry["parameters"].items():
+            field = FormField(name, schema, name in entry["required"], entry["definitions"])
+            if name in self.folded:
+                inner = field.definitions[schema["$ref"].rpartition("/")[2]]["properties"]
+                for part, form in inner.items():
+                    path, group = f"{name}.{part}", self.folded[name]
+                    yield replace(field, name=path, schema=form, group=group)
+            elif name != self.choice:
+                yield field
 
     def targets(self, variant: str) -> tuple[str, ...]:
         """The accuracies that a quote may have to reach."""
-        del variant
-        return ()
-
-
-def parameters(body: type[CatalogueEntry]) -> Iterator[FormField]:
-    """One field per parameter of a body."""
-    entry = body.catalogue()
-    for name, schema in entry["parameters"].items():
-        yield FormField(name, schema, name in entry["required"], entry["definitions"])
-
-
-def inner_fields(outer: FormField, title: str) -> Iterator[FormField]:
-    """The fields of an object inside the query, folded together under ``title``."""
-    inner = outer.definitions[outer.schema["$ref"].rpartition("/")[2]]
-    for name, schema in inner["properties"].items():
-        path = f"{outer.name}.{name}"
-        yield replace(outer, name=path, schema=schema, required=False, group=title)
+        return self.bodies.get(variant, self.body).targets

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import getfile
 from pathlib import Path
 from typing import Any
 
 from app.queries.parts.examples import Examples
 from app.queries.parts.form import KindForm
 from app.queries.parts.query import CatalogueEntry
-from app.queries.parts.sentences import words
+from app.queries.parts.texts import words
 from mechanisms.model.domains import NeighbouringRelation
 
 #: A stored query, in the form that requests are stored in.
@@ -28,19 +29,10 @@ class Format:
     write: Callable[[Mapping[str, Any]], str]
 
 
-def undrawn(answer: Mapping[str, Any]) -> None:
-    """For answers that ``answer.html`` shows as they are."""
-    del answer
-
-
 @dataclass(frozen=True)
 class Kind:
     """One query kind."""
 
-    #: The entry of the catalogue: name, title, description, parameters.
-    body: type[CatalogueEntry]
-    #: The folder of the kind, with ``answer.html``.
-    folder: Path
     form: KindForm
     examples: Examples
     #: By what a history groups its queries: how the answer was made, after the name of the kind.
@@ -50,15 +42,25 @@ class Kind:
     #: The type that requests are read into, where several bodies make one kind.
     model: Any = None
     #: What ``answer.html`` shows of an answer, beside the answer itself.
-    draw: Callable[[Mapping[str, Any]], Any] = undrawn
+    draw: Callable[[Mapping[str, Any]], Any] = lambda answer: None  # noqa: ARG005 - shown as it is
     #: The parameter that lists of queries show beside the name of the kind.
     subject: str | None = None
     #: Further formats of an answer, by name.
     formats: Mapping[str, Format] = field(default_factory=dict)
 
     @property
+    def body(self) -> type[CatalogueEntry]:
+        """The entry of the catalogue: name, title, description, parameters."""
+        return self.form.body
+
+    @property
     def name(self) -> str:
         return self.body.name
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the kind, with ``answer.html``."""
+        return Path(getfile(self.body)).parent
 
     def label(self, query: Stored) -> str:
         """A query in few words, for lists: "statistic: edges"."""

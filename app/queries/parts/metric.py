@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
+from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, significant
-from app.queries.parts.candidates import STRICT, Text
+from app.queries.parts.candidates import Text
 from mechanisms.distances import accuracy
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Plan
@@ -23,11 +23,9 @@ TARGET = "cell_noise_scale"
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class MetricOptions(BaseModel):
+class MetricOptions(Body):
     """The fields of a metric. Those that a context has no use for are ignored, but for the two of
     the baseline alone."""
-
-    model_config = STRICT
 
     context: Literal["baseline", "mean_su", "max_relevance", "max_dependency"] = Field(
         default="max_relevance",
@@ -79,7 +77,7 @@ class MetricOptions(BaseModel):
 
 def exact(number: float) -> Fraction:
     """A float by its shortest decimal form: 0.3 means three tenths."""
-    return Fraction(Decimal(repr(number)))
+    return Fraction(repr(number))
 
 
 def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
+from app.contract.models import Body
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
@@ -46,14 +45,14 @@ class QueryContext:
     executor: Executor
 
 
-class CatalogueEntry(BaseModel):
+class CatalogueEntry(Body):
     """The facts about a kind that the catalogue shows."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
+    #: The accuracies that a quote may have to reach.
+    targets: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
@@ -94,13 +93,6 @@ class Query(CatalogueEntry, ABC):
     @abstractmethod
     def compute(self, context: QueryContext) -> Release:
         """The answer. Privacy: ``context.loss`` under the relation of the dataset."""
-
-    @abstractmethod
-    def question(self, dataset: Dataset, version: int) -> str:
-        """One plain English sentence: what the query asks of this version of the dataset.
-
-        It is made of public facts. The query must fit the dataset: ``price`` accepts it.
-        """
 
     def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - read by other kinds
         """True if ``compute`` always takes less time than to wake a thread for it."""

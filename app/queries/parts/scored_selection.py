@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from accounting.privacy_loss import PrivacyLoss
-from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
+from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import CandidateList, Nodes
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.sentences import version_of
-from app.queries.parts.utilities import Member, ObjectiveName, objective_of, phrase_of
+from app.queries.parts.utilities import Member, ObjectiveName, objective_of
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
@@ -24,8 +22,18 @@ from mechanisms.selection import SELECTORS, Draws, Selector
 from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
 
 
+class Drawing(NamedTuple):
+    """How k candidates are drawn; ``rescore``: they are scored again before each draw."""
+
+    k: int = 1
+    draws: Draws = "peeled"
+    rescore: bool = False
+
+
 class ScoredSelection(Query):
     """Draws by the scores of candidates, one or several."""
+
+    targets: ClassVar[tuple[str, ...]] = (SCORE_TARGET,)
 
     kind: str
     candidates: CandidateList = Nodes()
@@ -34,45 +42,28 @@ class ScoredSelection(Query):
     sensitivity: Sensitivity = Sensitivity.SHIFTED
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    def count(self) -> int:
-        """How many candidates are selected."""
-        return 1
-
-    def form(self) -> Draws:
-        return "peeled"
+    def drawing(self) -> Drawing:
+        return Drawing()
 
     def names_nodes(self) -> bool:
         return isinstance(self.candidates, Nodes)
 
-    def anew(self) -> bool:
-        """Whether scores that compare candidates are worked out again before each draw."""
-        return False
-
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         public = self._plan(dataset)
-        steps = draw_steps(
-            self._selector(),
-            self._objective(),
-            share,
-            self.count(),
-            self.form(),
-            self.anew(),
-        )
+        steps = draw_steps(self._selector(), self._objective(), share, *self.drawing())
         accuracy = self._accuracy(public, share)
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        if set(target) != {SCORE_TARGET}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [SCORE_TARGET]})
-        count = self._plan(dataset).count
-        loss = self._selector().loss_for(count, target[SCORE_TARGET], self.count(), CONFIDENCE)
+        error, count = only(target, SCORE_TARGET), self._plan(dataset).count
+        loss = self._selector().loss_for(count, error, self.drawing().k, CONFIDENCE)
         return charge_for(dataset, loss)
 
     def compute(self, context: QueryContext) -> Release:
         dataset = context.dataset
         share, _ = mechanism_loss(dataset, context.loss)
-        candidates = self.candidates.over(dataset)
+        candidates, drawing = self.candidates.over(dataset), self.drawing()
         chosen = select_top(
             context.records,
             dataset,
@@ -80,20 +71,14 @@ class ScoredSelection(Query):
             self._objective(),
             self.sensitivity,
             self._selector(),
-            self.count(),
-            self.form(),
+            drawing.k,
+            drawing.draws,
             share,
             context.randomness,
             context.executor,
-            self.anew(),
+            drawing.rescore,
         )
         return Release(self.answer([candidates.label(dataset, int(index)) for index in chosen]))
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        candidates = self.candidates.phrase(version_of(dataset, version), self.count())
-        has = "has" if self.count() == 1 else "have"
-        measure = phrase_of(self.objective, self.utilities)
-        return f"Which {candidates} {has} the highest {measure}{self.candidates.about(dataset)}?"
 
     def answer(self, labels: list[int | str]) -> dict[str, Any]:
         """The labels of the selected candidates, as the contract shows them."""
@@ -106,16 +91,12 @@ class ScoredSelection(Query):
         return SELECTORS[self.selector]
 
     def _plan(self, dataset: Dataset) -> Plan:
-        return plan(
-            dataset,
-            self.candidates.over(dataset),
-            self._objective(),
-            self.sensitivity,
-            self.count(),
-        )
+        candidates, count = self.candidates.over(dataset), self.drawing().k
+        return plan(dataset, candidates, self._objective(), self.sensitivity, count)
 
     def _accuracy(self, public: Plan, share: PrivacyLoss) -> dict[str, Any]:
-        error = self._selector().accuracy(public.count, share, self.count(), CONFIDENCE)
+        count = self.drawing().k
+        error = self._selector().accuracy(public.count, share, count, CONFIDENCE)
         accuracy: dict[str, Any] = {
             "confidence": CONFIDENCE,
             SCORE_TARGET: significant(error),

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
-from app.queries.parts.candidates import STRICT
-from app.queries.parts.sentences import listing, words
+from app.contract.models import Body
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.objectives import OBJECTIVES, Objective, Term
 from mechanisms.utilities import UTILITIES
@@ -19,17 +18,11 @@ ObjectiveName = Literal["single", "weighted_sum", "pareto"]
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
-class UtilityTerm(BaseModel):
+class UtilityTerm(Body):
     """A utility by its name in the catalogue, with its weight in a weighted sum."""
-
-    model_config = STRICT
 
     name: str = Field(max_length=100)
     weight: Weight | None = None
-
-    def phrase(self) -> str:
-        weight = "" if self.weight is None else f"{self.weight:g} × "
-        return weight + words(self.name)
 
     def term(self) -> Term:
         if self.name not in UTILITIES:
@@ -40,17 +33,11 @@ class UtilityTerm(BaseModel):
         return Term(UTILITIES[self.name], weight)
 
 
-class SumTerm(BaseModel):
+class SumTerm(Body):
     """A weighted sum as one member of a Pareto score; ``name`` is the analyst's own word for it."""
-
-    model_config = STRICT
 
     weighted_sum: tuple[UtilityTerm, ...] = Field(min_length=1, max_length=20)
     name: str | None = Field(default=None, max_length=100)
-
-    def phrase(self) -> str:
-        members = listing(member.phrase() for member in self.weighted_sum)
-        return f"the weighted sum of {members}"
 
     def term(self) -> Term:
         return Term(OBJECTIVES["weighted_sum"]([member.term() for member in self.weighted_sum]))
@@ -74,10 +61,3 @@ def objective_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) 
             supported={"objective": "pareto"},
         )
     return OBJECTIVES[name]([member.term() for member in members])
-
-
-def phrase_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> str:
-    """The objective in a sentence: "weighted sum of 2 × degree and egocentric density"."""
-    phrase = listing(member.phrase() for member in members)
-    prefix = {"single": "", "weighted_sum": "weighted sum of ", "pareto": "Pareto score of "}
-    return prefix[name] + phrase

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.contract.amounts import Delta
+from app.queries.parts.accuracy import only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.sentences import version_of
-from app.queries.statistic.sentence import sentence
-from mechanisms.model.domains import Dataset, TableDomain
-from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.model.release import Release
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
 from mechanisms.statistics.predicate import condition
@@ -25,44 +23,30 @@ from mechanisms.statistics.quantile import exact_share
 from mechanisms.statistics.release import Mechanism
 from mechanisms.statistics.validity import choose
 
-StatisticName = Literal[
-    "count",
-    "sum",
-    "mean",
-    "median",
-    "quantile",
-    "smallest_sum",
-    "edges",
-    "triangles",
-    "two_triangles",
-    "stars",
-]
-MechanismName = Literal[
-    "laplace",
-    "exponential",
-    "smooth_sensitivity",
-    "largest_local_sensitivities",
-    "noisy_local_sensitivity",
-    "ladder",
-]
+if TYPE_CHECKING:
+    StatisticName: TypeAlias = str
+    MechanismName: TypeAlias = str
+else:
+    StatisticName = Literal[tuple(STATISTICS)]
+    MechanismName = Literal[tuple(MECHANISMS)]
+
 #: The fields of their own that statistics need; ``where`` alone may be left out.
-FIELDS: dict[str, tuple[str, ...]] = {
+FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "count": ("where",),
     "sum": ("attribute",),
     "mean": ("attribute",),
     "median": ("attribute",),
     "quantile": ("attribute", "quantile"),
-    "smallest_sum": (),
-    "edges": (),
-    "triangles": (),
-    "two_triangles": (),
     "stars": ("k",),
 }
+#: The fields that only some statistics have.
+OWN = ("attribute", "quantile", "k", "where")
+#: How mechanisms read the fields whose form is more than a type.
+READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
 #: A count reads a byte a row: fewer rows than this are read while a thread would wake.
 LIGHT_ROWS = 1 << 16
 #: What a quote may have to reach: the error of the value, or by some mechanisms of its rank.
-ERROR = "error"
-TARGETS = {"exponential": "rank_error"}
+ERROR, RANK_ERROR = "error", "rank_error"
 
 
 class StatisticQuery(Query):
@@ -74,6 +58,8 @@ class StatisticQuery(Query):
         "One number about a table or a graph. `mechanism` defaults to the recommended one of the "
         "statistic; some take a `delta` above 0, which is charged, and the others take none."
     )
+
+    targets: ClassVar[tuple[str, ...]] = (ERROR, RANK_ERROR)
 
     kind: Literal["statistic"]
     statistic: StatisticName
@@ -94,25 +80,18 @@ class StatisticQuery(Query):
     mechanism: MechanismName | None = None
     delta: Delta = 0
 
-    @field_validator("where")
+    @field_validator(*READERS)
     @classmethod
-    def _well_formed(cls, where: dict[str, Any] | None) -> dict[str, Any] | None:
-        # The form of a condition needs no dataset: what is wrong with it is wrong with the body.
-        if where is not None:
-            condition(where)
-        return where
-
-    @field_validator("quantile")
-    @classmethod
-    def _decimal(cls, quantile: float | None) -> float | None:
-        if quantile is not None:
-            exact_share(quantile)
-        return quantile
+    def _well_formed(cls, value: Any, info: ValidationInfo) -> Any:
+        # To read it takes no dataset: what is wrong with it is wrong with the body.
+        if value is not None:
+            READERS[str(info.field_name)](value)
+        return value
 
     @model_validator(mode="after")
     def _fields_of_the_statistic(self) -> StatisticQuery:
         own = FIELDS[self.statistic]
-        for field in ("attribute", "quantile", "k", "where"):
+        for field in OWN:
             is_set = getattr(self, field) is not None
             if is_set and field not in own:
                 raise ValueError(f"{field} is not a field of {self.statistic}")
@@ -132,11 +111,8 @@ class StatisticQuery(Query):
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         mechanism = self._mechanism(dataset)
-        named = TARGETS.get(mechanism.name, ERROR)
-        if set(target) != {named}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [named]})
-        loss = mechanism.loss_reaching(self._statistic, dataset, target[named])
-        return charge_for(dataset, loss)
+        error = only(target, RANK_ERROR if mechanism.name == "exponential" else ERROR)
+        return charge_for(dataset, mechanism.loss_reaching(self._statistic, dataset, error))
 
     def compute(self, context: QueryContext) -> Release:
         dataset = context.dataset
@@ -150,9 +126,6 @@ class StatisticQuery(Query):
         if scale is not None:
             answer["noise_scale"] = float(scale)
         return Release(answer)
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        return sentence(self.statistic, self._fields, version_of(dataset, version))
 
     def _noise_scale(
         self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss
@@ -181,11 +154,10 @@ class StatisticQuery(Query):
 
     @cached_property
     def _statistic(self) -> Statistic:
-        fields = dict(self._fields)
-        if "quantile" in fields:
-            fields["quantile"] = exact_share(fields["quantile"])
-        if "where" in fields:
-            fields["where"] = condition(fields["where"])
+        fields = {
+            name: READERS[name](value) if name in READERS else value
+            for name, value in self._fields.items()
+        }
         statistic: Statistic = STATISTICS[self.statistic](**fields)
         return statistic
 
@@ -194,6 +166,12 @@ class StatisticQuery(Query):
         """The fields of its own that the statistic has, where the query gives them."""
         values = {field: getattr(self, field) for field in FIELDS[self.statistic]}
         return {field: value for field, value in values.items() if value is not None}
+
+
+def stored_mechanism(query: Mapping[str, Any], relation: NeighbouringRelation) -> str:
+    """The mechanism of a stored query; one that the query does not name follows from the rest."""
+    delta = parse_units(query["delta"], 18)
+    return choose(query["statistic"], query["mechanism"], relation, delta)
 
 
 def number(value: Fraction) -> int | float:

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from app.contract.datasets import Facts
-from app.queries.parts.form import FormField, KindForm, Option, parameters
-from app.queries.statistic.body import ERROR, FIELDS, TARGETS, StatisticQuery
+from app.queries.parts.form import FormField, KindForm, Option
+from app.queries.statistic.body import FIELDS, OWN
 from mechanisms.statistics import STATISTICS
 from mechanisms.statistics.validity import VALID
 
-#: The parameters that only some statistics have.
-OWN = frozenset(name for names in FIELDS.values() for name in names)
-
 
 class StatisticForm(KindForm):
-    body = StatisticQuery
-    order = 60
-    label = "Statistic"
-
-    def fits(self, facts: Facts) -> bool:
-        return bool(self.variants(facts))
-
     def variants(self, facts: Facts) -> tuple[Option, ...]:
         """The statistics that some mechanism may release; those of numbers need one to be there."""
         return tuple(
@@ -32,23 +21,16 @@ class StatisticForm(KindForm):
             if _mechanisms(name, facts) and (facts.has_numbers or "attribute" not in FIELDS[name])
         )
 
-    def start(self, variant: str) -> dict[str, Any]:
-        return {"statistic": variant}
-
     def fields(self, facts: Facts, variant: str) -> Iterator[FormField]:
-        for field in parameters(self.body):
-            if field.name == "statistic" or field.name in OWN - {*FIELDS[variant]}:
-                continue
-            if field.name == "where":
+        for field in super().fields(facts, variant):
+            if field.name == "where" and "where" in FIELDS[variant]:
                 yield replace(field, widget="where")
             elif field.name == "mechanism":
                 yield replace(field, schema={**field.schema, "enum": _mechanisms(variant, facts)})
-            else:
-                yield replace(field, required=field.required or field.name in OWN)
-
-    def targets(self, variant: str) -> tuple[str, ...]:
-        del variant
-        return (ERROR, *TARGETS.values())
+            elif field.name in FIELDS[variant]:
+                yield replace(field, required=True)
+            elif field.name not in OWN:
+                yield field
 
 
 def _mechanisms(statistic: str, facts: Facts) -> list[str]:

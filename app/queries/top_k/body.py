@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from app.queries.parts.scored_selection import ScoredSelection
+from app.queries.parts.scored_selection import Drawing, ScoredSelection
 from mechanisms.selection import Draws
 
 #: Peeled draws take time in proportion to k times the number of candidates.
@@ -30,14 +30,8 @@ class TopK(ScoredSelection):
         default=False, description="Pareto: compare only the candidates that are left."
     )
 
-    def count(self) -> int:
-        return self.k
-
-    def form(self) -> Draws:
-        return self.draws
-
-    def anew(self) -> bool:
-        return self.rescore
+    def drawing(self) -> Drawing:
+        return Drawing(self.k, self.draws, self.rescore)
 
     def answer(self, labels: list[int | str]) -> dict[str, Any]:
         return {"selected": labels}

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from app.queries.parts.candidate_examples import candidates_of, utilities_of
+from app.queries.parts.candidates import utilities_of
+from app.queries.parts.dataset_examples import candidates_of, selections
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
 from mechanisms.model.domains import Dataset
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.selection import SELECTORS
 
 INFLUENTIAL: dict[str, Any] = {
     "dataset": "github",
@@ -25,19 +25,13 @@ INFLUENTIAL: dict[str, Any] = {
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    query = {"kind": "top_k", "k": 2}
+    yield from selections(dataset, {**query, "draws": "one_shot"})
     for kind, candidates in candidates_of(dataset).items():
-        names = utilities_of(dataset, kind)
-        query = {"kind": "top_k", "k": 2, "candidates": candidates}
-        for name, sensitivity, selector in product(names, Sensitivity, SELECTORS):
-            yield {
-                **query,
-                "utilities": [{"name": name}],
-                "draws": "one_shot",
-                "sensitivity": sensitivity.value,
-                "selector": selector,
-            }
+        names = [one.name for one in utilities_of(kind, dataset.neighbouring)]
         for objective, sensitivity in product(_objectives(names), Sensitivity):
-            yield {**query, **objective, "sensitivity": sensitivity.value}
+            choices = {"candidates": candidates, "sensitivity": sensitivity.value}
+            yield {**query, **objective, **choices}
 
 
 def _objectives(names: list[str]) -> list[dict[str, Any]]:

@@ -45,40 +45,32 @@ class Tree(CatalogueEntry):
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
         """The parameters of both; each says to which algorithms it belongs."""
-        parameters: dict[str, Any] = {}
-        definitions: dict[str, Any] = {}
-        required: dict[str, list[str]] = {}
-        for algorithm, kind in ALGORITHMS.items():
-            own = kind.catalogue()
-            definitions |= own["definitions"]
-            required[algorithm] = own["required"]
-            for name, form in own["parameters"].items():
-                if name != "algorithm":
-                    parameters.setdefault(name, {})[algorithm] = form
+        own = {algorithm: kind.catalogue() for algorithm, kind in ALGORITHMS.items()}
+        parameters: dict[str, dict[str, Any]] = {}
+        for algorithm, entry in own.items():
+            for name, form in entry["parameters"].items():
+                parameters.setdefault(name, {})[algorithm] = form
+        del parameters["algorithm"]
+        algorithms = {"enum": list(ALGORITHMS), "default": "id3", "type": "string"}
+        combined = {name: _combined(forms) for name, forms in parameters.items()}
+        required = set.intersection(*(set(entry["required"]) for entry in own.values()))
         return {
             "kind": cls.name,
             "title": cls.title,
             "description": cls.description,
-            "parameters": {
-                "algorithm": {
-                    "enum": list(ALGORITHMS),
-                    "default": "id3",
-                    "type": "string",
-                },
-                **{name: _combined(forms) for name, forms in parameters.items()},
-            },
-            "required": [name for name in required["id3"] if name in required["evolutionary"]],
+            "parameters": {"algorithm": algorithms, **combined},
+            "required": [name for name in own["id3"]["required"] if name in required],
             "algorithms": [
                 {
                     "name": algorithm,
                     "title": kind.title,
                     "description": kind.description,
-                    "required": required[algorithm],
+                    "required": own[algorithm]["required"],
                     "source": kind.source,
                 }
                 for algorithm, kind in ALGORITHMS.items()
             ],
-            "definitions": definitions,
+            "definitions": {k: v for one in own.values() for k, v in one["definitions"].items()},
         }
 
 

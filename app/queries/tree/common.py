@@ -8,7 +8,6 @@ from pydantic import Field
 
 from app.queries.parts.candidates import Text, class_of
 from app.queries.parts.query import Query
-from app.queries.parts.sentences import listing
 from mechanisms.model.domains import Dataset
 from mechanisms.model.records import Records, TableRecords
 from mechanisms.selection import SELECTORS, Selector
@@ -24,8 +23,6 @@ class TreeQuery(Query):
 
     name: ClassVar[str] = "tree"
     source: ClassVar[str]
-    #: The accuracy targets beside the score.
-    further_targets: ClassVar[tuple[str, ...]] = ()
 
     kind: Literal["tree"]
     attributes: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=1000)
@@ -37,9 +34,6 @@ class TreeQuery(Query):
 
     def _class(self, dataset: Dataset) -> str:
         return class_of(dataset, self.class_attribute)
-
-    def _inputs(self) -> str:
-        return "all other attributes" if self.attributes is None else listing(self.attributes)
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]

@@ -7,18 +7,17 @@ from decimal import Decimal
 from math import ldexp
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
-from app.queries.parts.candidates import STRICT, Text
+from app.contract.models import Body
+from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
+from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, QueryContext
-from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
 from app.queries.tree.common import TreeQuery, of_table
 from mechanisms.model.domains import Dataset
-from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
@@ -28,10 +27,8 @@ from mechanisms.trees.evolutionary.fitness import Fitness
 MAX_DEPTH = 11
 
 
-class Weights(BaseModel):
+class Weights(Body):
     """The weights of the two rates in a weighted sum."""
-
-    model_config = STRICT
 
     true_positive_rate: Weight = 1.0
     true_negative_rate: Weight = 1.0
@@ -49,6 +46,7 @@ class EvolutionaryTree(TreeQuery):
         "Differentially Private Multi-Objective Selection, Algorithm 1 (DP-MOET), with the loss "
         "shared among all selections"
     )
+    targets: ClassVar[tuple[str, ...]] = (SCORE_TARGET,)
 
     algorithm: Literal["evolutionary"]
     positive_class: Text
@@ -76,11 +74,8 @@ class EvolutionaryTree(TreeQuery):
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        if set(target) != {SCORE_TARGET}:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": [SCORE_TARGET]})
-        plan = self._search(dataset)
-        last = plan.draws[-1]
-        loss = self._selector().loss_for(plan.pools[-1], target[SCORE_TARGET], last, CONFIDENCE)
+        error, plan = only(target, SCORE_TARGET), self._search(dataset)
+        loss = self._selector().loss_for(plan.pools[-1], error, plan.draws[-1], CONFIDENCE)
         return charge_for(dataset, loss * len(plan.draws))
 
     def compute(self, context: QueryContext) -> Release:
@@ -95,28 +90,11 @@ class EvolutionaryTree(TreeQuery):
         )
         return Release({"trees": trees})
 
-    def question(self, dataset: Dataset, version: int) -> str:
-        which = "decision tree" if self.outputs == 1 else f"{self.outputs} decision trees"
-        verb = "tells" if self.outputs == 1 else "tell"
-        return (
-            f"Which {which} of depth at most {self.max_depth} best {verb} the value "
-            f"{self.positive_class} of {self._class(dataset)} from its other values using "
-            f"{self._inputs()} in {version_of(dataset, version)}?"
-        )
-
     def _search(self, dataset: Dataset) -> Search:
-        weights = self.weights or Weights()
-        fitness = Fitness(
-            self.objective,
-            {
-                "true_positive_rate": Decimal(repr(weights.true_positive_rate)),
-                "true_negative_rate": Decimal(repr(weights.true_negative_rate)),
-            },
-            Sensitivity(self.sensitivity),
-        )
+        weights = {name: Decimal(repr(one)) for name, one in self.weights or Weights()}
         return Search(
             task=self._task(dataset),
-            fitness=fitness,
+            fitness=Fitness(self.objective, weights, Sensitivity(self.sensitivity)),
             selector=self._selector(),
             positive_class=self.positive_class,
             population=self.population,
@@ -147,10 +125,8 @@ class EvolutionaryTree(TreeQuery):
             ),
         }
         if self.sensitivity == "global":
-            accuracy["objective_below_best"] = significant(error * self._unit(plan, dataset, pool))
+            # Δ of the objective: trees that dominate, or Σ w · rate.
+            grid, scale = plan.fitness.unit(dataset, pool)
+            unit = ldexp(grid.cap, -grid.bits) / scale
+            accuracy["objective_below_best"] = significant(error * unit)
         return accuracy
-
-    def _unit(self, plan: Search, dataset: Dataset, pool: int) -> float:
-        """Δ of the objective: trees that dominate, or Σ w · rate."""
-        grid, scale = plan.fitness.unit(dataset, pool)
-        return ldexp(grid.cap, -grid.bits) / scale

@@ -2,13 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from app.queries.parts.kind import Format
-from app.queries.tree.dot import dot
+from app.queries.parts.texts import printable
+from app.queries.tree.branches import Tree, label, ways
 from app.queries.tree.svg import svg
-from app.queries.tree.text import text
+
+
+def text(trees: list[Tree]) -> str:
+    """All trees as indented text, one line per branch; numbered where there are several."""
+    blocks = []
+    for number, tree in enumerate(trees, 1):
+        lines = [f"tree {number}"] if len(trees) > 1 else []
+        lines += [label(tree)] if "label" in tree else _below(tree, "")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _below(node: Tree, indent: str) -> list[str]:
+    lines = []
+    for answer, child in ways(node):
+        question = f"{indent}{printable(node['attribute'])} {printable(answer)}"
+        if "label" in child:
+            lines.append(f"{question}: {printable(label(child))}")
+        else:
+            lines += [question, *_below(child, indent + "│   ")]
+    return lines
+
+
+def dot(trees: list[Tree]) -> str:
+    """One directed graph for ``dot -Tpng``; each tree is a component of it."""
+    lines = ["digraph trees {", "  node [shape=box, fontname=sans];", "  edge [fontname=sans];"]
+    free = 0
+    for tree in trees:
+        free = _add(tree, free, lines)
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _add(node: Tree, number: int, lines: list[str]) -> int:
+    """Write the node and all below it; the next free number."""
+    if "label" in node:
+        lines.append(f'  n{number} [label="{_quoted(label(node))}", style=rounded];')
+        return number + 1
+    lines.append(f'  n{number} [label="{_quoted(node["attribute"])}"];')
+    free = number + 1
+    for answer, child in ways(node):
+        lines.append(f'  n{number} -> n{free} [label="{_quoted(answer)}"];')
+        free = _add(child, free, lines)
+    return free
+
+
+def _quoted(text: str) -> str:
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')
+
 
 FORMATS: dict[str, Format] = {
     "text": Format("text/plain; charset=utf-8", lambda answer: text(answer["trees"])),
     "dot": Format("text/vnd.graphviz; charset=utf-8", lambda answer: dot(answer["trees"])),
     "svg": Format("image/svg+xml", lambda answer: svg(answer["trees"])),
 }
+
+
+def draw(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Each tree as SVG, in which every name and label is escaped, and as indented text."""
+    return [(svg([tree]), text([tree])) for tree in answer["trees"]]

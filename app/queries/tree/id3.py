@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
 from app.queries.parts.query import Price, QueryContext
-from app.queries.parts.sentences import version_of
 from app.queries.tree.common import TreeQuery, of_table
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -39,8 +38,7 @@ class Id3Tree(TreeQuery):
     source: ClassVar[str] = (
         "Local Dampening, PVLDB 14(4), 2021, section 5.2; Friedman and Schuster, KDD 2010"
     )
-
-    further_targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
+    targets: ClassVar[tuple[str, ...]] = (SCORE_TARGET, COUNT_TARGET)
 
     algorithm: Literal["id3"] = "id3"
     criterion: Literal["information_gain", "gini", "max"] = "gini"
@@ -61,11 +59,13 @@ class Id3Tree(TreeQuery):
         return Price((*own, *native.steps), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        targets = {COUNT_TARGET, SCORE_TARGET}
-        if not target.keys() <= targets:
-            raise UnsupportedQuery("no such accuracy target", supported={"target": sorted(targets)})
+        if not target.keys() <= {*self.targets}:
+            names = sorted(self.targets)
+            raise UnsupportedQuery("no such accuracy target", supported={"target": names})
         # Any charge shows the dataset as the mechanism sees it.
-        id3 = self._id3(as_add_remove(dataset, charge_for_add_remove(dataset, ONE)).dataset)
+        id3 = self._id3(
+            as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
+        )
         shares = [1]
         if COUNT_TARGET in target:
             shares.append(share_for_count_error(target[COUNT_TARGET], CONFIDENCE))
@@ -87,12 +87,6 @@ class Id3Tree(TreeQuery):
             context.executor,
         )
         return Release({"trees": [tree]})
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        return (
-            f"Which decision tree of depth at most {self.max_depth} predicts "
-            f"{self._class(dataset)} from {self._inputs()} in {version_of(dataset, version)}?"
-        )
 
     def _id3(self, dataset: Dataset) -> Id3:
         return Id3(
@@ -136,6 +130,3 @@ class Id3Tree(TreeQuery):
                 "records on."
             )
         return accuracy
-
-
-ONE = PrivacyLoss(10**9)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
+from app.queries.parts.texts import printable
 from app.queries.tree.branches import Tree, label, ways
 
 ROW, GAP, PAD, CHARACTER = 26, 46, 10, 7
 LONGEST = 60
+#: The roundness of the corners, the fill and the stroke of a box.
+LEAF, INNER = (10, "#e8f3ec", "#2e7d4f"), (3, "#e9eefb", "#3559b5")
 
 
 def svg(trees: list[Tree]) -> str:
@@ -40,10 +43,10 @@ class _Drawing:
 
     def place(self, node: Tree, x: int, answer: str) -> float:
         """Draw a node and all below it from ``x`` on; the height of its middle."""
-        text = label(node) if "label" in node else str(node["attribute"])
-        caption = _short(answer)
+        text = printable(label(node) if "label" in node else str(node["attribute"]), LONGEST)
+        caption = printable(answer, LONGEST)
         start = x + CHARACTER * len(caption) + (PAD if caption else 0)
-        width = CHARACTER * len(_short(text)) + 2 * PAD
+        width = CHARACTER * len(text) + 2 * PAD
         if "label" in node:
             middle = PAD + self.row * ROW + ROW / 2
             self.row += 1
@@ -57,29 +60,17 @@ class _Drawing:
                     f'{below - GAP // 2} {end:g} {below - 4} {end:g}" fill="none" '
                     'stroke="#8a8f98"/>'
                 )
-        self._box(node, caption, x, start, width, middle, text)
-        self.right = max(self.right, start + width)
-        return middle
-
-    def _box(
-        self, node: Tree, caption: str, x: int, start: int, width: int, middle: float, text: str
-    ) -> None:
-        leaf = "label" in node
         if caption:
             self.boxes.append(_text(caption, x, middle, "#444b55"))
-        self.boxes.append(
+        corner, fill, stroke = LEAF if "label" in node else INNER
+        self.boxes += (
             f'<rect x="{start}" y="{middle - 10:g}" width="{width}" height="20" '
-            f'rx="{10 if leaf else 3}" fill="{"#e8f3ec" if leaf else "#e9eefb"}" '
-            f'stroke="{"#2e7d4f" if leaf else "#3559b5"}"/>'
+            f'rx="{corner}" fill="{fill}" stroke="{stroke}"/>',
+            _text(text, start + PAD, middle, "#15181d"),
         )
-        self.boxes.append(_text(_short(text), start + PAD, middle, "#15181d"))
+        self.right = max(self.right, start + width)
+        return middle
 
 
 def _text(text: str, x: int, middle: float, colour: str) -> str:
     return f'<text x="{x}" y="{middle + 4:g}" fill="{colour}">{escape(text)}</text>'
-
-
-def _short(text: str) -> str:
-    """XML has no control characters, and a drawing no room for long names."""
-    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"

@@ -10,7 +10,6 @@ from pydantic import Field
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.sentences import version_of
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 
@@ -19,6 +18,7 @@ class Coin(Query):
     name: ClassVar[str] = "coin"
     title: ClassVar[str] = "A made-up coin"
     description: ClassVar[str] = "Says a side, whatever the records."
+    targets: ClassVar[tuple[str, ...]] = ("wrong_side",)
 
     kind: Literal["coin"]
     side: Literal["heads", "tails"]
@@ -35,6 +35,3 @@ class Coin(Query):
     def compute(self, context: QueryContext) -> Release:
         del context
         return Release({"shows": self.side})
-
-    def question(self, dataset: Dataset, version: int) -> str:
-        return f"Does the coin of {version_of(dataset, version)} show {self.side}?"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.budgets import AccountBalance, Point
-from app.dashboard.charts.burn_down import burn_down_chart
+from app.dashboard.burn_down import burn_down_chart
 from app.dashboard.views.budgets import state_of
 from app.usecases.spending import burn_down, exhaustion, habit, percent
 

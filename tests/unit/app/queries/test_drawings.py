@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.dashboard.templating import ENVIRONMENT
 from app.queries.clustering.drawing import draw as draw_centres
 from app.queries.distance.drawing import draw as draw_metrics
-from app.queries.distance.heat_map import heat_map
+from app.queries.distance.drawing import heat_map
 from app.queries.distance.linkage import Node, average_linkage
 
 hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
@@ -74,4 +74,4 @@ def test_a_centre_is_named_by_the_closest_vectors() -> None:
             ]
         },
     }
-    assert [dict(one.levels) for one in draw_centres(answer)] == [{"x": "a", "y": "d"}]
+    assert draw_centres(answer) == [{"x": "a", "y": "d"}]

@@ -163,7 +163,7 @@ def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) ->
             names |= {one.partition(".")[0] for one in fields} | kind.form.start(chosen).keys()
             assert kind.form.targets(chosen)
             page = build(facts, kind.name, chosen, Form({}))
-            assert (page.kind, page.form) == (kind.name, chosen)
+            assert (page.kind, page.variant.value) == (kind, chosen)
             assert [control.name for control in page.controls] == fields
     assert names == kind.body.catalogue()["parameters"].keys()
 

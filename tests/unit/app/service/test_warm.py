@@ -18,7 +18,8 @@ from numba.core.dispatcher import Dispatcher
 import mechanisms
 from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
-from app.queries.parts.candidate_examples import candidates_of, utilities_of
+from app.queries.parts.candidates import utilities_of
+from app.queries.parts.dataset_examples import candidates_of
 from app.service.warm import stored_types, warm
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
@@ -126,7 +127,8 @@ def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path)
             for body in kind.examples.every(public):
                 ask(body, private, public)
         for kind_of_candidates, candidates in candidates_of(public).items():
-            for body in selections(candidates, utilities_of(public, kind_of_candidates)):
+            names = [one.name for one in utilities_of(kind_of_candidates, public.neighbouring)]
+            for body in selections(candidates, names):
                 ask(body, private, public)
     assert {name_of(kernel): list(kernel.signatures) for kernel in warmed} == before
 

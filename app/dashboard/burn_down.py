@@ -1,4 +1,8 @@
-"""What is left of an allowance, day by day: a step line from the limit towards nothing."""
+"""What is left of an allowance, day by day: a step line from the limit towards nothing.
+
+SVG that shows under the strictest policy: shapes with attributes and class names. The page shows
+the numbers in a table beside it.
+"""
 
 from __future__ import annotations
 
