@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from secrets import token_hex
 from typing import Any
@@ -33,6 +34,11 @@ def snapshot(database: Database) -> Iterator[Connection]:
                 for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                     connection.execute(text(f"SET LOCAL {limit} = 0"))
             yield connection
+
+
+def named(statement: Select[Any]) -> Callable[[tuple[Any, ...]], Any]:
+    """Makes the rows of ``streamed`` named tuples, with the names of the columns."""
+    return namedtuple("Record", statement.selected_columns.keys())._make  # type: ignore[misc]
 
 
 def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[Any, ...]]:
