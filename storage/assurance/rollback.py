@@ -94,11 +94,12 @@ def _unfreeze(connection: Connection, id: int, more: PrivacyLoss, raised: Privac
         # The limit had been raised after what the database remembers.
         causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
     for cause in causes:
-        last = change_account(connection, id, cause)
-        if last is None:
+        change = change_account(connection, id, cause)
+        if change is None:
             raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-        add_entries(connection, [last])
-    return Published(id, last.entry["seq"], last.entry["head"], last.charged)
+        add_entries(connection, [change])
+        state = Published(id, change.entry["seq"], change.entry["head"], change.charged)
+    return state
 
 
 def _larger(left: PrivacyLoss, right: PrivacyLoss) -> PrivacyLoss:

@@ -30,8 +30,15 @@ from storage.ledger.entries import NOTHING
 
 _a, _e = budget_account.c, entry.c
 _ENTRIES: Select[Any] = select(
-    *(_e.account_id, _e.seq, _e.kind, uuid_bytes(_e.query_id), _e.actor, _e.at_us),
-    *(_e.digest, _e.head, _e.subject),
+    _e.account_id,
+    _e.seq,
+    _e.kind,
+    uuid_bytes(_e.query_id),
+    _e.actor,
+    _e.at_us,
+    _e.digest,
+    _e.head,
+    _e.subject,
     *(_e[name] for name in MOVED),
 ).order_by(_e.account_id, _e.seq)
 

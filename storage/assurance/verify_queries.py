@@ -38,7 +38,10 @@ _QUERIES: Select[Any] = select(
 #: Every entry that names a query.
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id),
-    *(_e.account_id, _e.kind, _e.at_us, _e.subject),
+    _e.account_id,
+    _e.kind,
+    _e.at_us,
+    _e.subject,
     *(_e[name] for name in MOVED),
 ).where(_e.query_id.is_not(None))
 

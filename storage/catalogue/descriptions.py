@@ -52,8 +52,9 @@ def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | Non
         return kind(**values, labels=labels(values["nodes"])) if labelled else kind(**values)
 
     domain: Domain = json.loads(text, object_hook=decoded)
-    is_fixed = isinstance(domain, TableDomain) and rows is not None
-    return replace(domain, rows=rows) if is_fixed else domain
+    if rows is None or not isinstance(domain, TableDomain):
+        return domain
+    return replace(domain, rows=rows)
 
 
 def _encoded(value: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from secrets import token_hex
 from typing import Any
@@ -36,9 +36,10 @@ def snapshot(database: Database) -> Iterator[Connection]:
             yield connection
 
 
-def named(statement: Select[Any]) -> Callable[[tuple[Any, ...]], Any]:
-    """Makes the rows of ``streamed`` named tuples, with the names of the columns."""
-    return namedtuple("Record", statement.selected_columns.keys())._make  # type: ignore[misc]
+def named(statement: Select[Any]) -> Any:
+    """Makes a row of ``streamed`` a named tuple, with the names of the statement's columns."""
+    record: Any = namedtuple("Record", statement.selected_columns.keys())  # type: ignore[misc]
+    return record._make
 
 
 def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[Any, ...]]:
