@@ -167,7 +167,7 @@ class Uploads:
         folder = self._files.staging_folder(upload.dataset.id)
         heartbeat = asyncio.create_task(self._renew(upload.id, progress))
         try:
-            prepared = await asyncio.get_running_loop().run_in_executor(
+            rows = await asyncio.get_running_loop().run_in_executor(
                 self._readers,
                 lambda: prepare_upload(
                     upload.path,
@@ -184,9 +184,9 @@ class Uploads:
                 version = await run_in_threadpool(
                     self._datasets.publish,
                     upload.id,
-                    prepared.folder,
+                    folder,
                     actor=upload.actor,
-                    rows=prepared.rows,
+                    rows=rows,
                 )
             except NotFound:
                 # The owner withdrew the records while they were being prepared.

@@ -42,7 +42,7 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
             f"cannot write the published heads to {heads.path}: {error.strerror}"
         ) from error
     if heads.damaged:
-        log.error("the published heads have damaged lines", lines=heads.damaged)
+        log.error("the published heads have damaged lines", lines=len(heads.damaged))
     looking = Repeated("heads", seconds, look)
     publisher.on_disconnect(looking.wake)
     looking.start()

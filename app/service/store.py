@@ -9,7 +9,7 @@ from typing import Any
 
 from app.config.settings import Settings
 from app.service import wings
-from storage.files.shared import MountedFolder, Shared
+from storage.files.shared import Shared
 from storage.records.data_folder import Files
 
 
@@ -28,7 +28,7 @@ def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
 def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
     """What a worker shares with its service: the service's own folder, or its store."""
     if settings.store is None:
-        yield MountedFolder(root)
+        yield Shared(root)
         return
     with _cached(settings, root) as store:
         yield store

@@ -19,9 +19,9 @@ from app.contract.times import moment
 from storage.assurance.backup import DestinationTaken
 from storage.assurance.backup import back_up as back_up_database
 from storage.assurance.heads import HeadsLog, Published, read_heads
-from storage.assurance.receipts import check_receipt as check_receipt_in
 from storage.assurance.rollback import HeadsTooOld, accept
 from storage.assurance.stored_files import compare
+from storage.assurance.verification import check_receipt as check_receipt_in
 from storage.assurance.verification import verify as verify_database
 from storage.database.database import Database
 from storage.database.privileges import grant_service
@@ -111,7 +111,7 @@ def check_receipt(settings: Settings, head: bytes) -> ReceiptReport | None:
         receipt = check_receipt_in(database, head)
     if receipt is None:
         return None
-    entry, bad = receipt.entry, receipt.first_bad
+    entry, bad = receipt
     return ReceiptReport(
         kind=entry.kind,
         epsilon=format_units(entry.epsilon_nano, 9),

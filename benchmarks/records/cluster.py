@@ -34,7 +34,7 @@ from mechanisms.model.domains import (
 )
 from mechanisms.model.executor import Executor
 from storage.files.arrays import write_arrays
-from storage.ingest import CodedGraph
+from storage.ingest import CodedGraph, UploadLimits
 from storage.records.preparation import open_records, prepare
 from tests.support.clusters import Processes, cluster
 from tests.support.randomness import SeededRandomness
@@ -54,7 +54,7 @@ def generated(edges: int) -> CodedGraph:
 
 def preparation(graph: CodedGraph) -> Work:
     def work(executor: Executor, folder: Path) -> str:
-        prepare(graph, folder, executor, work_limit=1 << 62)
+        prepare(graph, folder, executor, UploadLimits(preparation_work=1 << 62))
         digest = hashlib.sha256()
         for path in sorted(folder.iterdir()):
             digest.update(path.name.encode() + path.read_bytes())

@@ -113,23 +113,24 @@ def prepare(kind: str, path: Path, size: int, limit: int) -> dict[str, float]:
         )
     itself = memory("RssAnon")
     peaks, start = Peaks(), perf_counter()
-    version = prepare_upload(
+    folder = path.with_name("version")
+    prepare_upload(
         path,
         media_type="text/csv",
         gzipped=False,
         dataset=Dataset("benchmark", relation, domain),
-        folder=path.with_name("version"),
+        folder=folder,
         executor=ThreadExecutor(WORKERS),
         limits=UploadLimits(memory_bytes=limit, preparation_work=1 << 62),
     )
     seconds = perf_counter() - start
     peaks.stop()
-    open_records(version.folder, domain)
+    open_records(folder, domain)
     took = {"seconds": seconds, "the process itself, MB": itself}
     took |= {"anonymous memory, MB": peaks.anonymous, "mapped files, MB": peaks.mapped}
-    took["written, MB"] = sum(file.stat().st_size for file in version.folder.iterdir()) >> 20
+    took["written, MB"] = sum(file.stat().st_size for file in folder.iterdir()) >> 20
     if kind == "graph":
-        edges = len(np.load(version.folder / "1.npy", mmap_mode="r")) // 2
+        edges = len(np.load(folder / "1.npy", mmap_mode="r")) // 2
         took["calculated, MB"] = preparation_memory(size, edges, WORKERS, WORKERS) >> 20
     return took
 

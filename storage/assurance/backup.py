@@ -10,7 +10,6 @@ of the freeze, so that only heads from after the backup count as evidence of lat
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -25,7 +24,7 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version
 from storage.errors import StorageError, UnusableDatabase
-from storage.files.folders import make_folder, sync_folder
+from storage.files.folders import make_folder, sync
 from storage.ledger.freezing import freeze
 
 DATABASE = "privypurse.db"
@@ -57,7 +56,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
         try:
             _copy(database, data, log, unfinished)
             unfinished.rename(destination)
-            sync_folder(destination.parent)
+            sync(destination.parent)
             return
         except FileNotFoundError:
             if attempt == ATTEMPTS - 1:
@@ -123,8 +122,4 @@ def _seal(folder: Path) -> None:
     """Restrict the modes to the owner, and sync all files and folders."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+        sync(path)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
-from storage.files.folders import make_folder, sync_folder
+from storage.files.folders import create_file, make_folder, sync
 
 #: Bytes of a file, and bytes per account, above which the file is compacted.
 LONG, EACH = 2**20, 1024
@@ -52,8 +52,8 @@ class HeadsLog:
         self.gone: set[int] = set()
         #: Moments of freezes while this file was in use, microseconds.
         self.marks: set[int] = set()
-        #: The number of complete lines that cannot be read, because the file is damaged.
-        self.damaged = 0
+        #: Complete lines that cannot be read. They stay in the file as evidence.
+        self.damaged: list[bytes] = []
         self._read_to = 0
         self._first = b""
 
@@ -116,23 +116,20 @@ class HeadsLog:
             if not self._is_long(os.fstat(old).st_size):
                 return  # another process has replaced it
             start = _checked({"kind": "start", "at": at_us, "token": secrets.token_hex(8)})
-            lines = [start, *(_damaged_lines(self.path) if self.damaged else [])]
+            lines = [start, *self.damaged]
             lines += [_checked({"kind": "freeze", "at": freeze}) for freeze in sorted(self.marks)]
             for id, state in sorted(self.published.items()):
                 lines.append(_encode("gone" if id in self.gone else "head", state, at_us))
             place = self.path.resolve()
             shorter = place.with_name(place.name + ".new")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            descriptor = os.open(shorter, flags, 0o600)
-            try:
-                os.fchmod(descriptor, os.fstat(old).st_mode & 0o777)
-                _write(descriptor, b"".join(lines))
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            shorter.unlink(missing_ok=True)
+            with create_file(shorter) as out:
+                os.fchmod(out.fileno(), os.fstat(old).st_mode & 0o777)
+                _write(out.fileno(), b"".join(lines))
+            sync(shorter)
             # Synced before the rename, so a crash leaves the old file or the new one.
             os.replace(shorter, place)
-            sync_folder(place.parent)
+            sync(place.parent)
         self.refresh()
 
     @contextmanager
@@ -148,7 +145,7 @@ class HeadsLog:
                 if not os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
                     continue
                 if fresh:
-                    sync_folder(self.path.parent)
+                    sync(self.path.parent)
                 yield descriptor
                 return
             finally:
@@ -157,17 +154,17 @@ class HeadsLog:
     def _take(self, line: bytes) -> None:
         try:
             fields = _decode(line)
-            if fields["kind"] == "start":
-                return
-            if fields["kind"] == "freeze":
+            kind = fields["kind"]
+            if kind == "freeze":
                 self.marks.add(fields["at"])
+            if kind in ("start", "freeze"):
                 return
             charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"])
             head = bytes.fromhex(fields["head"])
             state = Published(fields["account"], fields["seq"], head, charged)
-            kind = fields["kind"]
         except (ValueError, KeyError, TypeError):
-            self.damaged += bool(line.strip())
+            if line.strip():
+                self.damaged.append(line)
             return
         last = self.published.get(state.account)
         # Processes may write out of order, so only a later state replaces another.
@@ -196,17 +193,6 @@ def _is_start(line: bytes) -> bool:
     with suppress(ValueError):
         return bool(_decode(line)["kind"] == "start")
     return False
-
-
-def _damaged_lines(path: Path) -> Iterator[bytes]:
-    """The lines that cannot be read. They stay in the file as evidence."""
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                _decode(line)
-            except ValueError:
-                if line.strip() and line.endswith(b"\n"):
-                    yield line
 
 
 def _encode(kind: str, state: Published, at_us: int) -> bytes:

@@ -15,15 +15,14 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry
+from storage.ledger.balances import SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
 #: The number of heads that one statement reads.
 AT_ONCE = 500
 
 _a, _e = budget_account.c, entry.c
-_ACCOUNTS: Select[Any] = select(
-    _a.id, _a.seq, _a.head, _a.frozen, _a.charged_eps_n, _a.charged_delta_a
-).order_by(_a.id)
+_ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS).order_by(_a.id)
 
 
 class Publisher:
@@ -52,9 +51,14 @@ class Publisher:
             back = self._gone_back(connection, rows)
         if back:
             return self._freeze(back)
-        moved = [row for row in rows if not row.frozen and self._has_moved(row)]
+        last = self._log.published
+        moved = [
+            Published(id, seq, head, PrivacyLoss(*charged))
+            for id, seq, head, frozen, *charged in rows
+            if not frozen and (id not in last or seq > last[id].seq)
+        ]
         if moved:
-            self._log.publish([_state(row) for row in moved], self._database.now_us())
+            self._log.publish(moved, self._database.now_us())
         return []
 
     def any_frozen(self) -> bool:
@@ -62,10 +66,6 @@ class Publisher:
         frozen = select(_a.id).where(_a.frozen == 1).limit(1)
         with self._database.read() as connection:
             return connection.execute(frozen).first() is not None
-
-    def _has_moved(self, row: Row[Any]) -> bool:
-        last = self._log.published.get(row.id)
-        return last is None or row.seq > last.seq
 
     def _gone_back(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
         """The accounts whose chains lack the published head; all accounts if one is missing.
@@ -110,8 +110,3 @@ def _forked(connection: Connection, states: Sequence[Published]) -> list[int]:
         stored = {row.account_id: row.head for row in connection.execute(heads)}
         forked += [state.account for state in some if stored.get(state.account) != state.head]
     return forked
-
-
-def _state(row: Row[Any]) -> Published:
-    charged = PrivacyLoss(row.charged_eps_n, row.charged_delta_a)
-    return Published(row.id, row.seq, row.head, charged)

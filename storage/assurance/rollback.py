@@ -14,18 +14,17 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.tables import budget_account, dataset, users
+from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal import audit
 from storage.journal.layouts import EntryKind
+from storage.ledger.accounts import account_row, select_accounts
 from storage.ledger.entries import Cause, add_entries, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at
 
 _a = budget_account.c
 _FROZEN = (
-    select(budget_account, dataset.c.name.label("dataset"), users.c.name.label("analyst"))
-    .outerjoin(dataset, dataset.c.id == _a.dataset_id)
-    .outerjoin(users, users.c.id == _a.analyst_id)
+    select_accounts()
     .where(_a.frozen == 1)
     .order_by(_a.rank, _a.id)
     .with_for_update(of=budget_account)
@@ -61,19 +60,19 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     log.refresh()
 
     def work(connection: Connection) -> list[Accepted]:
-        rows = connection.execute(_FROZEN).all()
+        rows = [account_row(row) for row in connection.execute(_FROZEN)]
         if not heads_lost and not frozen_at(connection, [row.id for row in rows]) <= log.marks:
             raise HeadsTooOld("the published heads do not reach beyond the restored backup")
         done, states = [], []
         for row in rows:
-            charged = PrivacyLoss(row.charged_eps_n, row.charged_delta_a)
-            limit = PrivacyLoss(row.lim_eps_n, row.lim_delta_a)
+            charged, limit = row.account.charged, row.account.limit
             published = log.published.get(row.id)
             total = charged if published is None else _larger(charged, published.charged)
             if heads_lost:
                 total = _larger(total, limit)
-            states.append(_unfreeze(connection, row.id, charged, limit, total))
-            done.append(Accepted(row.id, row.dataset, row.analyst, total - charged))
+            more, raised = total - charged, _larger(limit, total) - limit
+            states.append(_unfreeze(connection, row.id, more, raised))
+            done.append(Accepted(row.id, row.dataset, row.analyst, more))
         if done:
             detail = {"accounts": len(done), "heads_lost": heads_lost}
             audit.record(connection, OPERATOR, "ledger.accept_rollback", "ledger", detail)
@@ -87,29 +86,21 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     return database.write(work)
 
 
-def _unfreeze(
-    connection: Connection, id: int, charged: PrivacyLoss, limit: PrivacyLoss, total: PrivacyLoss
-) -> Published:
-    """Charge the account up to ``total``, raise its limit to that if needed, and unfreeze it."""
+def _unfreeze(connection: Connection, id: int, more: PrivacyLoss, raised: PrivacyLoss) -> Published:
+    """Charge the account ``more``, raise its limit by ``raised`` before, and unfreeze it."""
     at_us = connection.execute(select(now_us())).scalar_one()
-    changes = []
-    raised = _larger(limit, total) - limit
-    if raised != PrivacyLoss(0):
+    causes = [Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)]
+    if any(raised.amounts):
         # The limit had been raised after what the database remembers.
-        cause = Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts)
-        changes.append(change_account(connection, id, cause))
-    more = total - charged
-    cause = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
-    changes.append(change_account(connection, id, cause))
-    done = [change for change in changes if change is not None]
-    if len(done) < len(changes):
-        raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-    add_entries(connection, done)
-    last = done[-1]
-    return Published(id, last.entry["seq"], last.entry["head"], last.charged)
+        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
+    for cause in causes:
+        change = change_account(connection, id, cause)
+        if change is None:
+            raise LedgerAlarm("a frozen account changed while it was being unfrozen")
+        add_entries(connection, [change])
+        state = Published(id, change.entry["seq"], change.entry["head"], change.charged)
+    return state
 
 
 def _larger(left: PrivacyLoss, right: PrivacyLoss) -> PrivacyLoss:
-    return PrivacyLoss(
-        max(left.epsilon_nano, right.epsilon_nano), max(left.delta_atto, right.delta_atto)
-    )
+    return PrivacyLoss(*map(max, left.amounts, right.amounts))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from storage.catalogue.retention import named_graphs, read_references, read_versions
+from storage.catalogue.retention import read_folders, read_references
 from storage.database.database import Database
 from storage.files.arrays import MANIFEST
 from storage.records.retention import AGE, is_orphan
@@ -28,10 +28,11 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
 
     Raises: StoreFailed.
     """
-    before = _folders(database)
-    stored = names()
-    after = _folders(database)
     with database.read() as connection:
+        before = read_folders(connection)
+    stored = names()
+    with database.read() as connection:
+        after = read_folders(connection)
         references = read_references(connection)
     oldest = time.time() - AGE
     # A version that is published or removed meanwhile is in one of the two only.
@@ -46,14 +47,3 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
         if is_orphan(name, references, old=written < oldest)
     ]
     return Comparison(lost, None if references is None else len(orphans))
-
-
-def _folders(database: Database) -> dict[str, str | None]:
-    """The folders of all that queries read, by description; None if there is no folder."""
-    with database.read() as connection:
-        versions, graphs = read_versions(connection), named_graphs(connection)
-    folders = {
-        f"version {number} of {name}": ("arrays", folder) for name, number, folder in versions
-    }
-    folders |= {f"the node list of {name}": ("nodes", folder) for name, folder in graphs}
-    return {what: folder and f"{top}/{folder}" for what, (top, folder) in folders.items()}

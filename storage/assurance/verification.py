@@ -21,8 +21,9 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.snapshot import snapshot
 from storage.database.tables import budget_account, dataset, query
+from storage.ledger.entry_pages import EntryRow, entry_with_head
 
-__all__ = ["Bad", "Verification", "verify"]
+__all__ = ["Bad", "Verification", "check_receipt", "verify"]
 
 _a = budget_account.c
 
@@ -71,6 +72,20 @@ def verify(
             now = connection.execute(select(now_us())).scalar_one() if released_only else None
             bad = check_queries(connection, chains, queries, now)
         return Verification(len(rows), chains.entries, _head(chains), bad)
+
+
+def check_receipt(database: Database, head: bytes) -> tuple[EntryRow, Bad | None] | None:
+    """The entry of a receipt, which is its head, and the first contradiction in its chain.
+
+    Returns None if no entry has this head.
+    """
+    with snapshot(database) as connection:
+        entry = entry_with_head(connection, head)
+        if entry is None:
+            return None
+        own = _a.id == entry.account_id
+        rows = {row.id: row for row in connection.execute(select(budget_account).where(own))}
+        return entry, check_chains(connection, Chains(rows, own), None)
 
 
 Condition = ColumnElement[bool]

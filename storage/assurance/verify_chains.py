@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import add, itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, true
 
+from accounting.account import AccountRank, admits
 from storage.assurance.heads import Published
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
@@ -22,23 +25,27 @@ from storage.journal.layouts import (
     entry_digest,
     next_head,
 )
+from storage.ledger.balances import LIMITS, MOVED, SUMS
+from storage.ledger.entries import NOTHING
 
-_e = entry.c
+_a, _e = budget_account.c, entry.c
 _ENTRIES: Select[Any] = select(
     _e.account_id,
     _e.seq,
     _e.kind,
-    uuid_bytes(_e.query_id).label("query"),
+    uuid_bytes(_e.query_id),
     _e.actor,
-    _e.d_eps_n,
-    _e.d_delta_a,
     _e.at_us,
     _e.digest,
     _e.head,
     _e.subject,
+    *(_e[name] for name in MOVED),
 ).order_by(_e.account_id, _e.seq)
 
 CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind in EntryKind)
+
+#: One whole number per measure, as in ``accounting.measures``.
+Amounts = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,150 +62,132 @@ class Bad:
 
 @dataclass
 class Chains:
-    """The accounts under verification, and sums of their entries.
-
-    ``opened_us``: the moment of each opening. ``carried``: the charge of an account
-    over all datasets at its opening. ``recharged``: the charges of unfreezes.
-    """
+    """The accounts under verification, the number of their entries, and sums of those."""
 
     rows: dict[int, Row[Any]]
     #: The condition that selects the accounts; None for all accounts.
     concerned: ColumnElement[bool] | None = None
     entries: int = 0
-    opened_us: dict[int, int] = field(default_factory=dict)
-    carried: dict[int, tuple[int, int]] = field(default_factory=dict)
-    recharged: dict[int, tuple[int, int]] = field(default_factory=dict)
+    sums: dict[int, ChainSums] = field(default_factory=dict)
 
     def entries_of_accounts(self) -> ColumnElement[bool]:
         """The condition that an entry belongs to one of these accounts."""
         if self.concerned is None:
             return true()
-        return _e.account_id.in_(select(budget_account.c.id).where(self.concerned))
+        return _e.account_id.in_(select(_a.id).where(self.concerned))
 
 
 def check_chains(
     connection: Connection, chains: Chains, heads: Mapping[int, Published] | None
 ) -> Bad | None:
     """The first row whose chain, sum, limit or state contradicts the entries."""
-    entries = _ENTRIES.where(chains.entries_of_accounts())
+    heads = heads or {}
+    entries = streamed(connection, _ENTRIES.where(chains.entries_of_accounts()))
     waiting = iter(chains.rows.values())
-    walk: _Walk | None = None
-    for row in streamed(connection, entries):
-        if walk is None or walk.id != row[0]:
-            if walk is not None and (bad := walk.finish(chains)):
-                return bad
-            account = next(waiting, None)
-            # Both are in the order of account ids, so a gap in either is a contradiction.
-            if account is None or account.id > row[0]:
-                return Bad("entry", _name(row[0], row[1]), "belongs to no account")
-            if account.id < row[0]:
-                return _empty(account)
-            walk = _Walk(account, (heads or {}).get(account.id))
-        if reason := walk.step(row):
-            return Bad("entry", _name(row[0], row[1]), reason)
-        chains.entries += 1
-    if walk is not None and (bad := walk.finish(chains)):
-        return bad
+    for id, rows in groupby(entries, itemgetter(0)):
+        account = next(waiting, None)
+        # Both are in the order of account ids, so a gap in either is a contradiction.
+        if account is None or account.id > id:
+            return Bad("entry", _name(id, next(rows)[1]), "belongs to no account")
+        if account.id < id:
+            return _empty(account)
+        sums = chains.sums[id] = ChainSums(account, heads.get(id))
+        for row in rows:
+            if reason := sums.add(row):
+                return Bad("entry", _name(id, row[1]), reason)
+            chains.entries += 1
+        if bad := sums.compare():
+            return bad
     for account in waiting:
         return _empty(account)
     if chains.concerned is None:
-        for id in sorted(heads or {}):
-            if id not in chains.rows:
-                return Bad("budget_account", f"account {id}", "was published and is gone")
+        for id in sorted(set(heads) - set(chains.rows)):
+            return Bad("budget_account", f"account {id}", "was published and is gone")
     return None
 
 
-class _Walk:
-    """One account, entry by entry."""
+class ChainSums:
+    """The sums of one account's entries.
+
+    ``opened_us``: the moment of its opening. ``carried``: the charge of an account over all
+    datasets at its opening. ``recharged``: the charges of unfreezes.
+    """
 
     def __init__(self, account: Row[Any], published: Published | None) -> None:
-        self.id: int = account.id
+        self.opened_us = 0
+        self.carried = self.recharged = NOTHING
         self._account, self._published = account, published
         self._seq, self._head, self._frozen = 0, EMPTY_HEAD, 0
-        self._eps = self._delta = self._limit_eps = self._limit_delta = 0
-        self._opened = 0
-        self._carried, self._recharged = (0, 0), (0, 0)
+        self._charged = self._limit = NOTHING
 
-    def step(self, row: Any) -> str | None:
+    def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns the reason if it is bad, else None."""
-        account, seq, kind, query, actor, eps, delta, at_us, digest, head, subject = row
+        account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
+        amounts = tuple(listed)
         self._seq += 1
         if seq != self._seq:
             return f"follows entry {self._seq - 1}: what lay between is missing"
         if query is not None and len(query) != 16:
             return "names no query"
-        if entry_digest(account, kind, query, actor, (eps, delta), at_us, subject) != digest:
+        if entry_digest(account, kind, query, actor, amounts, at_us, subject) != digest:
             return "is not what its digest was made of"
         self._head = next_head(self._head, digest)
         if head != self._head:
             return "does not follow from the head before it"
         if self._published and seq == self._published.seq and head != self._published.head:
             return "has another head than the one that was published"
-        return self._count(kind, query, eps, delta, at_us, subject)
+        return self._count(kind, query, amounts, at_us, subject)
 
     def _count(
-        self,
-        kind: int,
-        query: bytes | None,
-        eps: int,
-        delta: int,
-        at_us: int,
-        subject: bytes | None,
+        self, kind: int, query: bytes | None, amounts: Amounts, at_us: int, subject: bytes | None
     ) -> str | None:
+        row = self._account
         if (self._seq == 1) != (kind == GENESIS):
             return "is a genesis, which comes first and once" if self._seq > 1 else "is no genesis"
         if kind in (CHARGE, RELEASE):
-            self._eps += eps
-            self._delta += delta
+            self._charged = added(self._charged, amounts)
             if query is None:
-                if kind == RELEASE or self._seq != 2 or self._account.rank != 1:
+                if kind == RELEASE or self._seq != 2 or row.rank != AccountRank.ANALYST:
                     return "belongs to no query"
-                self._carried = eps, delta
-            if (eps < 0 or delta < 0) if kind == CHARGE else (eps > 0 or delta > 0):
+                self.carried = amounts
+            if min(amounts) < 0 if kind == CHARGE else max(amounts) > 0:
                 return "has an amount of the wrong sign"
         elif kind == GENESIS:
-            row = self._account
             expected = account_subject(row.rank, row.dataset_id, row.analyst_id)
             if subject is not None and subject != expected:
                 return "was the genesis of an account for somebody or something else"
-            self._opened, self._limit_eps, self._limit_delta = at_us, eps, delta
+            self.opened_us, self._limit = at_us, amounts
         elif kind == LIMIT_CHANGE:
-            self._limit_eps += eps
-            self._limit_delta += delta
+            self._limit = added(self._limit, amounts)
         else:
             if self._frozen == (kind == FREEZE):
                 return "changes nothing: that is how the account stood"
             self._frozen = int(kind == FREEZE)
-            self._eps += eps
-            self._delta += delta
-            self._recharged = self._recharged[0] + eps, self._recharged[1] + delta
-            if eps < 0 or delta < 0 or (kind == FREEZE and (eps or delta)):
+            self._charged = added(self._charged, amounts)
+            self.recharged = added(self.recharged, amounts)
+            if min(amounts) < 0 or (kind == FREEZE and any(amounts)):
                 return "has an amount of the wrong sign"
-        if not (0 <= self._eps <= self._limit_eps and 0 <= self._delta <= self._limit_delta):
+        if min(self._charged) < 0 or not admits(self._limit, self._charged, NOTHING):
             return "leaves the account charged beyond its limit, or below nothing"
         return None
 
-    def finish(self, chains: Chains) -> Bad | None:
-        """Compare the sums of the entries with the row of the account."""
-        row, published = self._account, self._published
-        name = f"account {self.id}"
+    def compare(self) -> Bad | None:
+        """The contradiction between the sums and the row of the account, or None."""
+        id, published = self._account.id, self._published
         if published and self._seq < published.seq:
-            return Bad("entry", _name(self.id, self._seq + 1), "was published and is missing")
-        for column, stored, summed in (
-            ("seq", row.seq, self._seq),
-            ("head", row.head, self._head),
-            ("charged_eps_n", row.charged_eps_n, self._eps),
-            ("charged_delta_a", row.charged_delta_a, self._delta),
-            ("lim_eps_n", row.lim_eps_n, self._limit_eps),
-            ("lim_delta_a", row.lim_delta_a, self._limit_delta),
-            ("frozen", row.frozen, self._frozen),
-        ):
-            if stored != summed:
-                return Bad("budget_account", name, f"{column} is not what its entries add up to")
-        chains.opened_us[self.id] = self._opened
-        chains.carried[self.id] = self._carried
-        chains.recharged[self.id] = self._recharged
+            return Bad("entry", _name(id, self._seq + 1), "was published and is missing")
+        columns = (_a.seq, _a.head, *SUMS, *LIMITS, _a.frozen)
+        summed = (self._seq, self._head, *self._charged, *self._limit, self._frozen)
+        for column, value in zip(columns, summed, strict=True):
+            if getattr(self._account, column.name) != value:
+                reason = f"{column.name} is not what its entries add up to"
+                return Bad("budget_account", f"account {id}", reason)
         return None
+
+
+def added(sums: Amounts, amounts: Amounts) -> Amounts:
+    """The sums after one more entry, measure by measure."""
+    return tuple(map(add, sums, amounts))
 
 
 def _empty(account: Row[Any]) -> Bad:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import select
@@ -30,37 +29,26 @@ class Facts(NamedTuple):
     names: DistantLabels | None
 
 
-class DatasetFacts:
-    """An LRU cache of facts; safe to share between threads."""
+def load_facts(
+    database: Database, files: Files, dataset_id: int, domain_length: int, rows: int | None
+) -> Facts:
+    """The facts of a dataset; the last two are the values of its row that may change once."""
+    with database.read() as connection:
+        row = connection.execute(_FACTS.where(_d.id == dataset_id)).one()
+    relation = NeighbouringRelation(row.neighbouring)
+    description = json.loads(row.description)
+    if relation is NeighbouringRelation.REPLACE and rows is not None:
+        description["rows"] = rows
+    if not domain_length:
+        return Facts(description, None, None)
 
-    def __init__(self, database: Database, files: Files) -> None:
-        self._database, self._files = database, files
-        self._cached = lru_cache(maxsize=256)(self._load)
+    def labels(length: int) -> Labels:
+        return files.labels(dataset_id, row.nodes_folder, length)
 
-    def of(self, row: Any) -> Facts:
-        """The facts of a row with ``storage.catalogue.dataset_rows.FACTS``.
-
-        The key of the cache has the values of the row that may change once.
-        """
-        return self._cached(row.id, row.domain_length, row.fixed_rows)
-
-    def _load(self, dataset_id: int, domain_length: int, rows: int | None) -> Facts:
-        with self._database.read() as connection:
-            row = connection.execute(_FACTS.where(_d.id == dataset_id)).one()
-        relation = NeighbouringRelation(row.neighbouring)
-        description = json.loads(row.description)
-        if relation is NeighbouringRelation.REPLACE and rows is not None:
-            description["rows"] = rows
-        if not domain_length:
-            return Facts(description, None, None)
-
-        def labels(length: int) -> Labels:
-            return self._files.labels(dataset_id, row.nodes_folder, length)
-
-        domain = decode_domain(row.domain, labels=labels, rows=rows)
-        names = domain.labels if isinstance(domain, GraphDomain) else None
-        return Facts(
-            description,
-            Dataset(row.name, relation, domain, row.records_per_person),
-            names if isinstance(names, DistantLabels) else None,
-        )
+    domain = decode_domain(row.domain, labels=labels, rows=rows)
+    names = domain.labels if isinstance(domain, GraphDomain) else None
+    return Facts(
+        description,
+        Dataset(row.name, relation, domain, row.records_per_person),
+        names if isinstance(names, DistantLabels) else None,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
 from mechanisms.model.records import Records
 from storage.catalogue import retention, versions
-from storage.catalogue.dataset_facts import DatasetFacts
+from storage.catalogue.dataset_facts import Facts, load_facts
 from storage.catalogue.dataset_rows import (
     DATASETS,
     StoredDataset,
@@ -57,7 +57,8 @@ class Datasets:
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
         self._open = OpenRecords(files, self._folder_of)
-        self._facts = DatasetFacts(database, files)
+        # Safe to share between threads. The key has the values of a row that may change once.
+        self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
 
     def register(
         self,
@@ -181,14 +182,8 @@ class Datasets:
 
         To send a list may take long. Inside the transaction, all charges would wait for it.
         """
-        folder = None if labels is None else self._files.keep_labels(labels)
-        try:
+        with self._files.keep_labels(labels) as folder:
             self._database.write(lambda connection: work(connection, folder))
-        except CommitUnknown:
-            raise  # the names may be committed
-        except BaseException:
-            self._files.discard_labels(folder)
-            raise
 
     # ---------------------------------------------------------------- records
 
@@ -207,11 +202,12 @@ class Datasets:
 
     def keep_upload(self, upload: int, detail: Mapping[str, Any] | None = None) -> None:
         """Heartbeat: extends the lease of an upload by a minute, and stores its progress."""
-        self._database.write(lambda connection: versions.keep_upload(connection, upload, detail))
+        self._database.write(lambda connection: versions.hold_upload(connection, upload, detail))
 
     def claim_upload(self, upload: int) -> bool:
         """Take over an upload whose lease expired. ``keep_upload`` must follow as for a new one."""
-        return self._database.write(lambda connection: versions.claim_upload(connection, upload))
+        hold = partial(versions.hold_upload, upload_id=upload, if_expired=True)
+        return self._database.write(hold)
 
     def refuse_upload(self, upload: int, detail: Mapping[str, Any]) -> None:
         """End an upload. Only the owner may see ``detail``."""
@@ -225,7 +221,6 @@ class Datasets:
         count; StoreFailed. After an error nothing has changed, and ``folder`` has its old path.
         """
         moved: list[tuple[int, int]] = []
-        remote: str | None = None
 
         def take_back() -> None:
             if moved:
@@ -240,15 +235,14 @@ class Datasets:
             moved.append((dataset_id, version))
             return version
 
-        try:
-            remote = self._files.keep(folder, upload)
-            return self._database.write(work)
-        except CommitUnknown:
-            raise  # the version may stand: its folder must stay
-        except BaseException:
-            take_back()
-            self._files.discard(remote)
-            raise
+        with self._files.keep(folder, upload) as remote:
+            try:
+                return self._database.write(work)
+            except CommitUnknown:
+                raise  # the version may stand: its folder must stay
+            except BaseException:
+                take_back()
+                raise
 
     def withdraw(self, name: str, *, actor: User) -> None:
         """End all queries on the records. Ledger and stored answers stay.
@@ -315,9 +309,6 @@ class Datasets:
         """Close the versions whose files were removed."""
         self._open.forget_gone()
 
-    def version_folder(self, dataset_id: int, version: int) -> Path:
-        return self._files.version_folder(dataset_id, version)
-
     def records(self, dataset_id: int, version: int, domain: Domain) -> Records:
         """The private records of a published version, for a charged query.
 
@@ -340,7 +331,7 @@ class Datasets:
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
-        facts = self._facts.of(row)
+        facts = self._facts_of(row)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -358,8 +349,11 @@ class Datasets:
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
         """``public`` and ``names`` of the dataset in a row with ``dataset_rows.FACTS``."""
-        facts = self._facts.of(row)
+        facts = self._facts_of(row)
         return facts.public, facts.names
+
+    def _facts_of(self, row: Any) -> Facts:
+        return self._facts(row.id, row.domain_length, row.fixed_rows)
 
     def _folder_of(self, dataset_id: int, version: int) -> str | None:
         """The folder of a version in a store."""

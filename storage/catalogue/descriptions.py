@@ -11,7 +11,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 from mechanisms.model.domains import (
-    Attribute,
     CategoricalAttribute,
     Domain,
     GraphDomain,
@@ -23,10 +22,20 @@ from mechanisms.model.domains import (
 Labels = Sequence[int] | Sequence[str]
 #: The end of the text of a graph whose nodes have names, and of no other text.
 LABELLED = '"labelled":true}'
+KINDS: dict[str, type[Any]] = {
+    "graph": GraphDomain,
+    "table": TableDomain,
+    "prefix": PrefixDomain,
+    "categorical": CategoricalAttribute,
+    "numeric": NumericAttribute,
+}
+_NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def encode_domain(domain: Domain) -> str:
-    return json.dumps(_domain(domain), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(
+        domain, default=_encoded, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
 
 
 def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | None = None) -> Domain:
@@ -36,47 +45,21 @@ def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | Non
         labels: opens the labels of a number of nodes; called only if the nodes have names.
         rows: the row count of a ``replace`` table, if an upload has fixed it.
     """
-    values = json.loads(text)
-    kind = values.pop("kind")
-    if kind == "graph":
-        labelled = values.pop("labelled")
-        return GraphDomain(**values, labels=labels(values["nodes"]) if labelled else None)
-    if kind == "prefix":
-        return PrefixDomain(tuple(values["public_values"]))
-    values["attributes"] = tuple(_attribute(attribute) for attribute in values["attributes"])
-    table = TableDomain(**values)
-    return table if rows is None else replace(table, rows=rows)
+
+    def decoded(values: dict[str, Any]) -> Any:
+        kind, labelled = KINDS[values.pop("kind")], values.pop("labelled", False)
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return kind(**values, labels=labels(values["nodes"])) if labelled else kind(**values)
+
+    domain: Domain = json.loads(text, object_hook=decoded)
+    if rows is None or not isinstance(domain, TableDomain):
+        return domain
+    return replace(domain, rows=rows)
 
 
-def _domain(domain: Domain) -> dict[str, Any]:
-    if isinstance(domain, GraphDomain):
-        return {
-            "kind": "graph",
-            "nodes": domain.nodes,
-            "max_degree": domain.max_degree,
-            "labelled": domain.labels is not None,
-        }
-    if isinstance(domain, PrefixDomain):
-        return _fields("prefix", domain)
-    return _fields("table", domain, attributes=[_encoded(one) for one in domain.attributes])
-
-
-def _encoded(attribute: Attribute) -> dict[str, Any]:
-    if isinstance(attribute, CategoricalAttribute):
-        return _fields("categorical", attribute)
-    return _fields("numeric", attribute)
-
-
-def _fields(
-    kind: str, value: PrefixDomain | TableDomain | Attribute, **others: Any
-) -> dict[str, Any]:
+def _encoded(value: Any) -> dict[str, Any]:
     """The fields of a dataclass in their order, which is a part of the stored format."""
-    names = [field.name for field in fields(value)]
-    return {"kind": kind, **{name: getattr(value, name) for name in names}, **others}
-
-
-def _attribute(values: dict[str, Any]) -> Attribute:
-    kind = values.pop("kind")
-    if kind == "categorical":
-        return CategoricalAttribute(**{**values, "values": tuple(values["values"])})
-    return NumericAttribute(**{**values, "edges": tuple(values["edges"])})
+    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, GraphDomain):
+        content["labelled"] = content.pop("labels") is not None
+    return {"kind": _NAMES[type(value)], **content}

@@ -42,23 +42,24 @@ def read_references(connection: Connection) -> References | None:
     )
 
 
-def read_versions(connection: Connection) -> list[tuple[str, int, str | None]]:
-    """The versions that queries read: (dataset, version, folder), by name.
+def read_folders(connection: Connection) -> dict[str, str | None]:
+    """The folders of all that queries read, by description.
 
-    A version in a data folder has no folder in a store.
+    None stands for a version or a node list that is in a data folder and not in a store.
     """
-    read = (
-        select(_d.name, _v.version, _v.folder)
-        .join_from(dataset, dataset_version, (_v.dataset_id == _d.id) & (_v.version == _d.version))
-        .order_by(_d.name)
+    is_current = (_v.dataset_id == _d.id) & (_v.version == _d.version)
+    versions = select(_d.name, _v.version, _v.folder).join_from(
+        dataset, dataset_version, is_current
     )
-    return [(row.name, row.version, row.folder) for row in connection.execute(read)]
-
-
-def named_graphs(connection: Connection) -> list[tuple[str, str | None]]:
-    """The graphs whose nodes have names: (dataset, folder of the list), by name."""
-    named = select(_d.name, _d.nodes_folder).where(_d.domain.endswith(LABELLED)).order_by(_d.name)
-    return [(row.name, row.nodes_folder) for row in connection.execute(named)]
+    graphs = select(_d.name, _d.nodes_folder).where(_d.domain.endswith(LABELLED))
+    folders = {
+        f"version {number} of {name}": folder and f"arrays/{folder}"
+        for name, number, folder in connection.execute(versions.order_by(_d.name))
+    }
+    return folders | {
+        f"the node list of {name}": folder and f"nodes/{folder}"
+        for name, folder in connection.execute(graphs.order_by(_d.name))
+    }
 
 
 def end_lost_uploads(connection: Connection) -> None:

@@ -67,24 +67,24 @@ def begin_upload(connection: Connection, dataset_id: int) -> int:
     return int(upload_id)
 
 
-def keep_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any] | None) -> None:
-    """Heartbeat: extends the lease of an upload, and stores its progress."""
+def hold_upload(
+    connection: Connection,
+    upload_id: int,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    if_expired: bool = False,
+) -> bool:
+    """Extend the lease of a running upload, and store its progress.
+
+    ``if_expired``: only when the lease has expired. Of concurrent calls, one returns True.
+    """
     values: dict[str, Any] = {"lease_until": now_us() + UPLOAD_LEASE_US}
     if detail is not None:
         values["detail"] = _encode(detail)
-    connection.execute(
-        update(upload).where(_u.id == upload_id, _u.state == PREPARING).values(values)
-    )
-
-
-def claim_upload(connection: Connection, upload_id: int) -> bool:
-    """Take over an upload whose lease expired. Of concurrent calls, one returns True."""
-    claimed = connection.execute(
-        update(upload)
-        .where(_u.id == upload_id, _u.state == PREPARING, _u.lease_until <= now_us())
-        .values(lease_until=now_us() + UPLOAD_LEASE_US)
-    )
-    return claimed.rowcount == 1
+    running = update(upload).where(_u.id == upload_id, _u.state == PREPARING)
+    if if_expired:
+        running = running.where(_u.lease_until <= now_us())
+    return connection.execute(running.values(values)).rowcount == 1
 
 
 def refuse_upload(connection: Connection, upload_id: int, detail: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from secrets import token_hex
@@ -33,6 +34,12 @@ def snapshot(database: Database) -> Iterator[Connection]:
                 for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                     connection.execute(text(f"SET LOCAL {limit} = 0"))
             yield connection
+
+
+def named(statement: Select[Any]) -> Any:
+    """Makes a row of ``streamed`` a named tuple, with the names of the statement's columns."""
+    record: Any = namedtuple("Record", statement.selected_columns.keys())  # type: ignore[misc]
+    return record._make
 
 
 def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[Any, ...]]:

@@ -1,1 +1,1 @@
-"""Closed folders, mapped and growing arrays, node labels, and the `Shared` protocol."""
+"""Closed folders, mapped and growing arrays, node labels, and files that machines share."""

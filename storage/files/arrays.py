@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.files.folders import create_file, make_folder, sync_folder
+from storage.files.folders import create_file, make_folder, sync
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -47,11 +47,10 @@ def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) ->
         manifest = {"format": FORMAT, "kind": kind, "arrays": entries}
         with create_file(partial / MANIFEST) as out:
             out.write(json.dumps(manifest, ensure_ascii=True, indent=1).encode())
-            out.flush()
-            os.fsync(out.fileno())
-        sync_folder(partial)
+        sync(partial / MANIFEST)
+        sync(partial)
         os.rename(partial, folder)
-        sync_folder(folder.parent)
+        sync(folder.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -84,8 +83,7 @@ def _write(path: Path, array: NDArray[Any]) -> None:
         raise ValueError("arrays in a folder have one dimension")
     with create_file(path) as out:
         np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
-        out.flush()
-        os.fsync(out.fileno())
+    sync(path)
 
 
 def _open(path: Path) -> NDArray[Any]:

@@ -22,18 +22,9 @@ def create_file(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "wb")
 
 
-def sync_file(path: Path) -> None:
-    """Make the content of a file survive a power cut."""
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

@@ -6,13 +6,15 @@ mapping of the file, which the system writes back to the disk when memory is sho
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+#: Values that are copied in one write.
+PIECE = 1 << 20
 
 
 class GrowingArray:
@@ -45,12 +47,8 @@ class GrowingArray:
 def sorted_copy(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:
     """The values in ascending order, in a file of their own that is sorted in place."""
     copy = GrowingArray(folder, values.dtype)
-    for part in pieces(values):
-        copy.append(part)
+    for start in range(0, len(values), PIECE):
+        copy.append(values[start : start + PIECE])
     ordered = copy.array()
     ordered.sort()
     return ordered
-
-
-def pieces(values: NDArray[Any], length: int = 1 << 20) -> Iterable[NDArray[Any]]:
-    return (values[start : start + length] for start in range(0, len(values), length))

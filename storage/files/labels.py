@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Protocol, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,6 @@ Label = TypeVar("Label")
 DECIMAL = re.compile(r"-?[0-9]{1,40}")
 
 
-class NodeIndex(Protocol):
-    """Finds nodes by their names in the records."""
-
-    def codes(self, names: Any) -> NDArray[np.int32]:
-        """The node numbers of an Arrow array of integers or strings; −1 for a name of no node."""
-        ...
-
-
 class NodeNumbers:
     """Nodes without names: the numbers 0 … count − 1."""
 
@@ -37,6 +29,7 @@ class NodeNumbers:
         self._count = count
 
     def codes(self, names: Any) -> NDArray[np.int32]:
+        """The node numbers of an Arrow array of integers or strings; −1 for a name of no node."""
         numbers, valid = as_integers(names)
         valid &= (numbers >= 0) & (numbers < self._count)
         return np.where(valid, numbers, -1).astype(np.int32)
@@ -164,6 +157,7 @@ class TextLabels(_Labels[str]):
 
 
 NodeLabels = IntegerLabels | TextLabels
+NodeIndex = NodeNumbers | NodeLabels
 Labels = Sequence[int] | Sequence[str]
 
 

@@ -8,124 +8,91 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
-from storage.files.folders import create_file, make_folder, sync_folder
+from storage.files.folders import create_file, make_folder, sync
 
 Content = Callable[[BinaryIO], object]
 
 
-class Shared(Protocol):
-    """Safe to use from any thread. With an object store, every method may raise StoreFailed."""
+class Shared:
+    """The files below a folder that every machine mounts: nothing is copied.
 
-    def write(self, name: str, content: Content, *, durable: bool = False) -> None:
-        """Write or replace a file; ``durable``: it survives a power cut."""
-        ...
-
-    def offer(self, path: Path, name: str) -> str:
-        """Share a file below the data folder. Returns the name by which others read it.
-
-        An object store gets a copy called ``name``; in a mounted folder the file keeps its path.
-        """
-        ...
-
-    def read(self, name: str) -> bytes:
-        """The content of a small file. Raises: FileNotFoundError."""
-        ...
-
-    def file(self, name: str) -> AbstractContextManager[Path]:
-        """The path of a file that is never written again, valid within the block.
-
-        A mapping of the file outlives the block. Raises: FileNotFoundError.
-        """
-        ...
-
-    def hold(self, path: Path, mapped: object) -> None:
-        """Pin a path of ``file``, or a folder of such paths, while ``mapped`` is alive.
-
-        Must be called inside the block of ``file``.
-        """
-        ...
-
-    def holds(self, name: str) -> bool: ...
-
-    def name_of(self, path: Path) -> str | None:
-        """The shared name of a file; None if it is not shared."""
-        ...
-
-    def names(self, folder: str) -> dict[str, float]:
-        """All files below a folder, each with the time of its writing in seconds since 1970."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Remove a file, or do nothing if there is none."""
-        ...
-
-    def remove_soon(self, name: str) -> None:
-        """Like ``remove``, but never blocks and never raises. Called from finalizers."""
-        ...
-
-
-class MountedFolder:
-    """A data folder that every machine mounts: nothing is copied."""
+    The base of the files in an object store (``storage.s3.cache``), of which every method may
+    raise StoreFailed. Safe to use from any thread.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:
+        """Write or replace a file; ``durable``: it survives a power cut."""
         path = self._root / name
         make_folder(path.parent)
         partial = path.with_name(token_hex(16))
         try:
             with create_file(partial) as out:
                 content(out)
-                if durable:
-                    out.flush()
-                    os.fsync(out.fileno())
+            if durable:
+                sync(partial)
             os.rename(partial, path)
             if durable:
-                sync_folder(path.parent)
+                sync(path.parent)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
 
     def offer(self, path: Path, name: str) -> str:  # noqa: ARG002
+        """Share a file below the data folder. Returns the name by which others read it.
+
+        An object store gets a copy called ``name``; in a mounted folder the file keeps its path.
+        """
         return str(path.resolve().relative_to(self._root))
 
     def read(self, name: str) -> bytes:
+        """The content of a small file. Raises: FileNotFoundError."""
         return (self._root / name).read_bytes()
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
+        """The path of a file that is never written again, valid within the block.
+
+        A mapping of the file outlives the block. Raises: FileNotFoundError.
+        """
         path = self._root / name
         if not path.is_file():
             raise FileNotFoundError
         yield path
 
     def hold(self, path: Path, mapped: object) -> None:
-        """Does nothing: a file stays until it is removed."""
+        """Pin a path of ``file``, or a folder of such paths, while ``mapped`` is alive.
+
+        Must be called inside the block of ``file``. Does nothing here: a file stays until it is
+        removed.
+        """
 
     def holds(self, name: str) -> bool:
         return (self._root / name).is_file()
 
     def name_of(self, path: Path) -> str | None:
+        """The shared name of a file; None if it is not shared."""
         path = path.resolve()
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else None
 
     def names(self, folder: str) -> dict[str, float]:
+        """All files below a folder, each with the time of its writing in seconds since 1970."""
         written = {}
         for path in (self._root / folder).rglob("*"):
-            try:
+            with suppress(FileNotFoundError):  # its own process may remove it meanwhile
                 if path.is_file():
                     written[str(path.relative_to(self._root))] = path.stat().st_mtime
-            except FileNotFoundError:  # its own process removed it meanwhile
-                continue
         return written
 
     def remove(self, name: str) -> None:
+        """Remove a file, or do nothing if there is none."""
         path = self._root / name
         path.unlink(missing_ok=True)
         # The folder of a job is removed with its last file.
@@ -134,5 +101,6 @@ class MountedFolder:
                 path.parent.rmdir()
 
     def remove_soon(self, name: str) -> None:
+        """Like ``remove``, but never blocks and never raises. Called from finalizers."""
         with suppress(OSError):
             self.remove(name)

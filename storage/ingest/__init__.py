@@ -49,41 +49,33 @@ def read_records(
     Raises: UnsupportedMediaType, TooLarge, InvalidRecords (at most 20 errors, in file order).
     """
     form = form_of(media_type, gzipped)
+
+    def batches(names: list[str], integers: bool = False) -> Iterator[Batch]:
+        limit = limits.decompressed_bytes
+        if form == CSV:
+            return csv_batches(path, names, gzipped=gzipped, limit=limit, integers=integers)
+        if form == PARQUET:
+            return parquet_batches(path, names, limit=limit)
+        raise UnsupportedMediaType("tables come as text/csv or application/vnd.apache.parquet")
+
+    if isinstance(domain, PrefixDomain):
+        return read_cutoff(batches([CUTOFF]), domain)
+    collector: EdgeCollector | RowCollector
     if isinstance(domain, GraphDomain):
         if form == GRAPHML:
             return read_graphml(path, domain, limits)
         if form == NODE_LINK:
             return read_node_link(path, domain, limits)
-        edges = EdgeCollector(domain, limits.edges, scratch, limits.memory_bytes)
-        integers = domain.labels is None or isinstance(domain.labels[0], int)
-        for batch in _batches(path, form, list(ENDS), gzipped, limits, integers):
-            edges.add(batch)
-            between()
-        return edges.finish()
-    if isinstance(domain, PrefixDomain):
-        return read_cutoff(_batches(path, form, [CUTOFF], gzipped, limits), domain)
-    rows = RowCollector(domain, limits.cells, scratch)
-    names = [attribute.name for attribute in domain.attributes]
-    for batch in _batches(path, form, names, gzipped, limits):
-        rows.add(batch)
+        collector = EdgeCollector(domain, limits.edges, scratch, limits.memory_bytes)
+        has_integers = domain.labels is None or isinstance(domain.labels[0], int)
+        records = batches(list(ENDS), has_integers)
+    else:
+        collector = RowCollector(domain, limits.cells, scratch)
+        records = batches([attribute.name for attribute in domain.attributes])
+    for batch in records:
+        collector.add(batch)
         between()
-    return rows.finish()
-
-
-def _batches(
-    path: Path,
-    form: str,
-    names: list[str],
-    gzipped: bool,
-    limits: UploadLimits,
-    integers: bool = False,
-) -> Iterator[Batch]:
-    limit = limits.decompressed_bytes
-    if form == CSV:
-        return csv_batches(path, names, gzipped=gzipped, limit=limit, integers=integers)
-    if form == PARQUET:
-        return parquet_batches(path, names, limit=limit)
-    raise UnsupportedMediaType("tables come as text/csv or application/vnd.apache.parquet")
+    return collector.finish()
 
 
 def release_memory() -> None:

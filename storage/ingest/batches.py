@@ -31,8 +31,12 @@ class Numbering:
     ) -> Iterator[Refusal]:
         """One refusal for each record of the mask ``faulty``, for the first ones only."""
         for record in np.flatnonzero(faulty)[:MOST]:
-            place = self.place(record, column)
-            yield place, type, f"{place_text(place)}: {message}"
+            yield self.refusal(record, type, message, column)
+
+    def refusal(self, record: int, type: str, message: str, column: str | None = None) -> Refusal:
+        """The refusal of one record, whose text names the place too."""
+        place = self.place(record, column)
+        return place, type, f"{_text(place)}: {message}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Batch:
     numbering: Numbering
 
 
-def place_text(place: Place) -> str:
+def _text(place: Place) -> str:
     """A place in words, such as "line 7, column age"."""
     if len(place) == 1:
         return f"the {place[0]}"

@@ -5,7 +5,7 @@ Each distinct text is coded once, so a column of a million cells with ten values
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,27 +53,34 @@ def code_cells(column: Any, attribute: Attribute) -> CodedCells:
         if isinstance(attribute, NumericAttribute):
             return _code_numbers(column, attribute)
         column = column.cast(pa.string()).dictionary_encode()
-    texts = column.dictionary
-    distinct = _append(_code_texts(texts, attribute), _missing(attribute))
-    return distinct.take(column.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False))
+    # A cell without a value gets the text after the last, which is null.
+    unset = len(column.dictionary)
+    texts = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
+    places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
+    return _code_texts(texts, attribute).take(places)
 
 
 def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    missing = unset = np.asarray(texts.is_null())
+    if attribute.missing is not None:
+        described = pa.scalar(attribute.missing, texts.type)
+        texts = pc.fill_null(texts, described)
+        missing = np.asarray(pc.equal(texts, described))
     if isinstance(attribute, CategoricalAttribute):
         levels = pa.array(attribute.levels, pa.string()).cast(texts.type)
         codes = pc.index_in(texts, value_set=levels).fill_null(-1).to_numpy(zero_copy_only=False)
-        faults = np.where(codes < 0, UNKNOWN_VALUE, GOOD).astype(np.int8)
-        return CodedCells(codes, None, faults)
-    missing = np.zeros(len(texts), np.bool_)
-    if attribute.missing is not None:
-        missing = _truth(pc.equal(texts, pa.scalar(attribute.missing, texts.type)))
-    numeric = _truth(pc.match_substring_regex(texts, NUMBER))
-    readable = pc.if_else(pa.array(numeric), texts, pa.scalar("nan", texts.type))
-    values = pc.cast(readable, pa.float64()).to_numpy(zero_copy_only=False)
-    return _bin(values, missing, attribute)
+        coded = CodedCells(codes, None, np.where(codes < 0, UNKNOWN_VALUE, GOOD).astype(np.int8))
+    else:
+        numeric = pc.match_substring_regex(texts, NUMBER).fill_null(False)
+        readable = pc.if_else(numeric, texts, pa.scalar("nan", texts.type))
+        values = pc.cast(readable, pa.float64()).to_numpy(zero_copy_only=False)
+        coded = _bin(values, missing, attribute)
+    if attribute.missing is None:
+        coded.faults[unset] = MISSING
+    return coded
 
 
 def _code_numbers(column: Any, attribute: NumericAttribute) -> CodedCells:
@@ -103,24 +110,3 @@ def _bin(
     codes = np.searchsorted(np.asarray(attribute.edges), values, side="right") - 1
     codes = np.where(missing, bins, codes.clip(0, bins - 1))
     return CodedCells(codes, values + 0.0, faults)  # + 0.0 makes −0 a 0
-
-
-def _missing(attribute: Attribute) -> CodedCells:
-    """One coded cell without a value."""
-    fault = np.array([MISSING if attribute.missing is None else GOOD], np.int8)
-    if isinstance(attribute, NumericAttribute):
-        return replace(_bin(np.zeros(1), np.ones(1, np.bool_), attribute), faults=fault)
-    code = -1 if attribute.missing is None else attribute.levels.index(attribute.missing)
-    return CodedCells(np.array([code], np.int32), None, fault)
-
-
-def _truth(mask: Any) -> NDArray[np.bool_]:
-    return np.asarray(mask.fill_null(False))
-
-
-def _append(cells: CodedCells, more: CodedCells) -> CodedCells:
-    values = None
-    if cells.values is not None and more.values is not None:
-        values = np.concatenate((cells.values, more.values))
-    codes = np.concatenate((cells.codes, more.codes))
-    return CodedCells(codes, values, np.concatenate((cells.faults, more.faults)))

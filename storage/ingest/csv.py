@@ -7,7 +7,8 @@ cells may be quoted but hold no line break, and no line is blank.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -94,7 +95,6 @@ def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
     try:
         return _columns(lines, width, pa.dictionary(pa.int32(), pa.string()))
     except pa.ArrowInvalid:
-        _refuse_faulty(lines, "encoding", _encoding_fault)
         _refuse_lines(lines, width)
 
 
@@ -121,20 +121,17 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
 
 
 def _refuse_lines(lines: Lines, width: int) -> NoReturn:
-    """Refuse the lines of a block that are not records of ``width`` cells."""
-    _refuse_faulty(lines, "csv", lambda text: _fault(text, width))
+    """Refuse the lines of a block that are not UTF-8, else those that are not records."""
+    texts = lines.content.split(b"\n")[: lines.count]
+    for type, fault_of in (("encoding", _encoding_fault), ("csv", partial(_fault, width=width))):
+        refusals = (
+            (("line", line), type, f"line {line} {fault}")
+            for line, text in enumerate(texts, lines.first)
+            if (fault := fault_of(text)) is not None
+        )
+        refuse_any(islice(refusals, MOST))
     last = lines.first + lines.count - 1
     refuse(("line", lines.first), "csv", f"lines {lines.first} to {last} are not well-formed CSV")
-
-
-def _refuse_faulty(lines: Lines, type: str, fault_of: Callable[[bytes], str | None]) -> None:
-    texts = enumerate(lines.content.split(b"\n")[: lines.count], lines.first)
-    refusals = (
-        (("line", line), type, f"line {line} {fault}")
-        for line, text in texts
-        if (fault := fault_of(text)) is not None
-    )
-    refuse_any(islice(refusals, MOST))
 
 
 def _fault(text: bytes, width: int) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,9 +15,9 @@ from mechanisms.model.domains import GraphDomain
 from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray
 from storage.files.labels import node_index
-from storage.ingest.batches import Batch, Numbering, place_text
+from storage.ingest.batches import Batch, Numbering
 from storage.ingest.limits import UploadLimits
-from storage.ingest.refusals import MOST, Refusal, refuse, refuse_any
+from storage.ingest.refusals import MOST, refuse, refuse_any
 
 ENDS = ("source", "target")
 UNKNOWN_NODE = "unknown_node", "not a node of this dataset"
@@ -67,12 +66,14 @@ class EdgeCollector:
         """
         if self._edges + batch.rows > self._most_edges:
             raise TooLarge(f"an upload may have at most {self._most_edges} edges")
+        bound = self._domain.max_degree
         source, target = ends = [self._codes(batch, name) for name in ENDS]
         named = zip(ENDS, ends, strict=True)
         at = batch.numbering.refusals
         refuse_any(chain.from_iterable(at(codes < 0, *UNKNOWN_NODE, name) for name, codes in named))
         refuse_any(at(source == target, "self_loop", "an edge from a node to itself"))
-        self._count(batch.numbering, source, target)
+        over = self._count(source, target)
+        refuse_any(at(over, "degree", f"a node has more than max_degree = {bound} edges"))
         for column, codes in zip(self._ends, ends, strict=True):
             column.append(codes)
         self._starts.append(self._edges)
@@ -90,10 +91,9 @@ class EdgeCollector:
             repeated = first_repeated(source, target, indptr, self._window)
             assert repeated is not None
             batch = bisect_right(self._starts, repeated) - 1
-            place = self._numberings[batch].place(repeated - self._starts[batch])
-            refuse(
-                place, "duplicate_edge", f"{place_text(place)}: this edge stands further up already"
-            )
+            record = repeated - self._starts[batch]
+            reason = "duplicate_edge", "this edge stands further up already"
+            refuse(*self._numberings[batch].refusal(record, *reason))
         return CodedGraph(indptr, indices)
 
     def _codes(self, batch: Batch, name: str) -> NDArray[np.int32]:
@@ -109,41 +109,24 @@ class EdgeCollector:
         coded: NDArray[np.int32] = codes[places]
         return coded
 
-    def _count(
-        self, numbering: Numbering, source: NDArray[np.int32], target: NDArray[np.int32]
-    ) -> None:
-        bound = self._domain.max_degree
-        before = self._degrees
+    def _count(self, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Count the degrees. Returns the first edges at which a node has too many, as a mask."""
+        before, over = self._degrees, np.zeros(len(source), np.bool_)
         self._degrees = before + np.bincount(source, minlength=len(before))
         self._degrees += np.bincount(target, minlength=len(before))
-        if self._degrees.max() > bound:
-            refuse_any(_too_many(numbering, source, target, before, bound))
-
-
-def _too_many(
-    numbering: Numbering,
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    before: NDArray[Any],
-    bound: int,
-) -> Iterator[Refusal]:
-    """The first edges at which a node has more than ``bound``, given the degrees ``before``."""
-    degrees, count = before.copy(), 0
-    # In pieces: sorting takes ten times the memory of its input, and only the first are needed.
-    for first in range(0, len(source), PIECE):
-        piece = slice(first, first + PIECE)
-        ends = np.column_stack((source[piece], target[piece])).ravel()
-        for row in np.unique(np.flatnonzero(_reached(ends, degrees) > bound) // 2)[: MOST - count]:
-            count += 1
-            place = numbering.place(first + int(row))
-            yield (
-                place,
-                "degree",
-                f"{place_text(place)}: a node has more than max_degree = {bound} edges",
-            )
-        if count == MOST:
-            return
-        np.add.at(degrees, ends, 1)
+        if self._degrees.max() <= self._domain.max_degree:
+            return over
+        degrees = before.copy()
+        # In pieces: sorting takes ten times the memory of its input, and only the first are needed.
+        for first in range(0, len(source), PIECE):
+            piece = slice(first, first + PIECE)
+            ends = np.column_stack((source[piece], target[piece])).ravel()
+            passed = np.flatnonzero(_reached(ends, degrees) > self._domain.max_degree)
+            over[first + passed // 2] = True
+            if np.count_nonzero(over) >= MOST:
+                break
+            np.add.at(degrees, ends, 1)
+        return over
 
 
 def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]:

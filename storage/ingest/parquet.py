@@ -13,7 +13,7 @@ from typing import Any
 from storage.errors import TooLarge
 from storage.ingest.batches import Batch, Numbering
 from storage.ingest.csv import check_columns
-from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
+from storage.ingest.refusals import WHOLE, refuse, refuse_any
 
 ROWS = 2**16
 LARGEST_CHUNK = 256 * 2**20
@@ -67,7 +67,12 @@ def _open(path: Path, as_dictionary: Sequence[str] = ()) -> Any:
 def _check(file: Any, names: Sequence[str], limit: int) -> None:
     """Check the metadata of a file before any page is unpacked."""
     check_columns(file.schema_arrow.names, names, "row")
-    refuse_any(_types(file.schema_arrow))
+    fault = "holds neither texts nor integers, floats or booleans"
+    refuse_any(
+        (("column", field.name), "column_type", f"column {field.name}: {fault}")
+        for field in file.schema_arrow
+        if not _accepted(field.type)
+    )
     metadata, unpacked = file.metadata, 0
     for group in range(metadata.num_row_groups):
         for position in range(metadata.num_columns):
@@ -79,13 +84,6 @@ def _check(file: Any, names: Sequence[str], limit: int) -> None:
             unpacked += chunk.total_uncompressed_size
     if unpacked > limit:
         raise TooLarge(f"an upload may have at most {limit} bytes after decompression")
-
-
-def _types(schema: Any) -> Iterator[Refusal]:
-    for field in schema:
-        if not _accepted(field.type):
-            text = f"column {field.name}: holds neither texts nor integers, floats or booleans"
-            yield ("column", field.name), "column_type", text
 
 
 def _accepted(type: Any) -> bool:

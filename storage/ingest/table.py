@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray
-from storage.ingest.batches import Batch, place_text
+from storage.ingest.batches import Batch
 from storage.ingest.cells import FAULTS, code_cells
 from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
@@ -82,8 +82,8 @@ class RowCollector:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
         if described is not None and rows > described:
-            place = batch.numbering.place(described - self._rows)
-            refuse(place, "rows", f"{place_text(place)}: more rows than the {described} described")
+            reason = "rows", f"more rows than the {described} described"
+            refuse(*batch.numbering.refusal(described - self._rows, *reason))
         if rows > self._most_rows:
             raise TooLarge(f"an upload of this width may have at most {self._most_rows} rows")
 

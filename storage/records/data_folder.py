@@ -17,14 +17,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from secrets import token_hex
 
 from storage.errors import TooLarge
-from storage.files.folders import create_file, make_folder, remove_folder, sync_folder
+from storage.files.folders import create_file, make_folder, remove_folder, sync
 from storage.files.labels import Labels, open_labels, write_labels
-from storage.files.shared import MountedFolder, Shared
+from storage.files.shared import Shared
 from storage.records.retention import AGE, References
 from storage.records.tickets import Tickets
 
@@ -55,7 +55,7 @@ class Files:
     def __init__(self, root: Path, shared: Shared | None = None) -> None:
         self.root = root
         #: The files that other replicas and the workers of a cluster see too.
-        self.shared = MountedFolder(root) if shared is None else shared
+        self.shared = Shared(root) if shared is None else shared
         self.tickets = Tickets(self.shared)
         for folder in (root, root / "incoming", root / "datasets"):
             make_folder(folder)
@@ -106,15 +106,13 @@ class Files:
         make_folder(folder)
         return folder
 
-    def keep_labels(self, labels: Labels) -> str | None:  # noqa: ARG002
-        """Copy a node list to a store before the transaction begins. Returns its folder there.
+    def keep_labels(self, labels: Labels | None) -> AbstractContextManager[str | None]:  # noqa: ARG002
+        """Copy a node list to a store before the transaction in the block. Yields its folder there.
 
-        Raises: ValueError for repeated labels; StoreFailed.
+        If the block fails, no graph gets these names: removes the copy, unless the commit is
+        unknown. Raises: ValueError for repeated labels; StoreFailed. Does nothing here.
         """
-        return None
-
-    def discard_labels(self, folder: str | None) -> None:
-        """Undo ``keep_labels`` if no graph gets these names."""
+        return nullcontext()
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
         """Store the node list of a dataset, and replace one of a crashed transaction."""
@@ -150,12 +148,9 @@ class Files:
         """
         yield self.version_folder(dataset_id, version)
 
-    def keep(self, staging: Path, upload: int) -> str | None:  # noqa: ARG002
-        """Copy a prepared version to a store before the transaction begins. Returns its folder.
-
-        Raises: StoreFailed; then no part of the version stays.
-        """
-        return None
+    def keep(self, staging: Path, upload: int) -> AbstractContextManager[str | None]:  # noqa: ARG002
+        """Copy a prepared version to a store before the transaction in the block, as above."""
+        return nullcontext()
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
         """Give a prepared version its final name.
@@ -166,14 +161,11 @@ class Files:
         folder = self.version_folder(dataset_id, version)
         remove_folder(folder)
         os.rename(staging, folder)
-        sync_folder(folder.parent)
+        sync(folder.parent)
 
     def take_back(self, staging: Path, dataset_id: int, version: int) -> None:
         """Undo ``publish`` in a transaction that was rolled back."""
         os.rename(self.version_folder(dataset_id, version), staging)
-
-    def discard(self, folder: str | None) -> None:
-        """Undo ``keep`` if the version is not published."""
 
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
         """Delete a version that no query can open; ``folder``: its folder in a store."""

@@ -7,7 +7,6 @@ on records. The final name exists only after all arrays are on the disk.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,6 @@ Progress = Callable[[float], None]
 GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
 
 
-@dataclass(frozen=True)
-class PreparedVersion:
-    """A version that can be published. ``rows``: of a ``replace`` table, whose number is public."""
-
-    folder: Path
-    rows: int | None
-
-
 def prepare_upload(
     path: Path,
     *,
@@ -60,11 +51,12 @@ def prepare_upload(
     executor: Executor,
     limits: UploadLimits | None = None,
     progress: Progress | None = None,
-) -> PreparedVersion:
+) -> int | None:
     """Read, check, prepare and write the records in a file to the new ``folder``.
 
-    Does not remove ``path``. Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner
-        alone); then no folder remains.
+    Does not remove ``path``. Returns the rows of a ``replace`` table, whose number is public.
+    Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner alone); then no folder
+        remains.
     """
     limits = limits or UploadLimits()
     if isinstance(dataset.domain, GraphDomain):
@@ -83,37 +75,28 @@ def prepare_upload(
         )
     finally:
         release_memory()
-    prepare(
-        coded,
-        folder,
-        executor,
-        work_limit=limits.preparation_work,
-        memory_limit=limits.memory_bytes,
-        progress=progress,
-    )
+    prepare(coded, folder, executor, limits, progress)
     public = dataset.neighbouring is NeighbouringRelation.REPLACE
-    rows = coded.rows if public and isinstance(coded, CodedTable) else None
-    return PreparedVersion(folder, rows)
+    return coded.rows if public and isinstance(coded, CodedTable) else None
 
 
 def prepare(
     coded: Coded,
     folder: Path,
     executor: Executor,
-    *,
-    work_limit: int,
-    memory_limit: int = UploadLimits.memory_bytes,
+    limits: UploadLimits,
     progress: Progress | None = None,
 ) -> None:
     """Write coded records and the arrays derived from them to the new ``folder``.
 
-    Raises: InvalidRecords of type ``preparation_limit`` if deriving takes more than ``work_limit``
-        steps, of type ``memory_limit`` if it takes more than these bytes beside mapped files.
+    Raises: InvalidRecords of type ``preparation_limit`` or ``memory_limit`` if deriving takes more
+        steps, or more bytes beside mapped files, than ``limits`` allow.
     """
     if isinstance(coded, CodedGraph):
         nodes, edges = len(coded.indptr) - 1, len(coded.indices) // 2
-        parts = _parts_within(memory_limit, nodes, edges, executor)
-        write_arrays(folder, GRAPH, _graph_arrays(coded, executor, work_limit, parts, progress))
+        parts = _parts_within(limits.memory_bytes, nodes, edges, executor)
+        arrays = _graph_arrays(coded, executor, limits.preparation_work, parts, progress)
+        write_arrays(folder, GRAPH, arrays)
     elif isinstance(coded, CodedTable):
         write_arrays(folder, TABLE, _table_arrays(coded, folder.parent))
     else:

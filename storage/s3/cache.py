@@ -22,8 +22,8 @@ from threading import Event, Lock, RLock, Thread
 from weakref import WeakValueDictionary, finalize
 
 from storage.errors import StoreFailed
-from storage.files.folders import create_file, make_folder, sync_file, sync_folder
-from storage.files.shared import Content
+from storage.files.folders import create_file, make_folder, sync
+from storage.files.shared import Content, Shared
 from storage.records.retention import OWNER
 from storage.s3.objects import ObjectStore
 
@@ -36,14 +36,14 @@ ASK, PATIENCE = 5.0, 15.0
 NAME = re.compile(r"[0-9a-z][0-9a-z.-]*(/[0-9a-z][0-9a-z.-]*){0,3}")
 
 
-class CachedStore:
+class CachedStore(Shared):
     """Files of a store by name, with at most ``limit`` bytes of them on this disk."""
 
     def __init__(self, store: ObjectStore, root: Path, limit: int) -> None:
-        self._store, self._root, self._limit = store, root.resolve(), limit
-        self._folder = self._root / "store"
-        make_folder(self._folder)
-        for partial in self._folder.glob(".*"):
+        super().__init__(root / "store")
+        self._store, self._limit = store, limit
+        make_folder(self._root)
+        for partial in self._root.glob(".*"):
             partial.unlink()
         self._pins: Counter[str] = Counter()
         #: Files to be unpinned, and when: finalizers append here, because they must not block.
@@ -86,13 +86,10 @@ class CachedStore:
             self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002
-        partial = self._partial()
-        try:
+        with self._partial() as partial:
             with create_file(partial) as out:
                 content(out)
-            self._store.put(partial, _checked(name))
-        finally:
-            partial.unlink(missing_ok=True)
+            self.put(partial, name)
 
     def offer(self, path: Path, name: str) -> str:
         self.put(path, name)
@@ -105,17 +102,14 @@ class CachedStore:
     def adopt(self, path: Path, name: str) -> None:
         """Put a file into the cache that was just stored, so that it need not be fetched."""
         self._make_room(path.stat().st_size)
-        partial = self._partial()
-        os.link(path, partial)
-        self._place(partial, self._path(name))
+        with self._partial() as partial:
+            os.link(path, partial)
+            self._place(partial, self._path(name))
 
     def read(self, name: str) -> bytes:
-        partial = self._new()
-        try:
+        with self._partial() as partial:
             self._store.get(_checked(name), partial)
             return partial.read_bytes()
-        finally:
-            partial.unlink()
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
@@ -141,10 +135,6 @@ class CachedStore:
 
     def holds(self, name: str) -> bool:
         return self._store.holds(_checked(name))
-
-    def name_of(self, path: Path) -> str | None:
-        path = path.resolve()
-        return str(path.relative_to(self._folder)) if path.is_relative_to(self._folder) else None
 
     def names(self, folder: str) -> dict[str, float]:
         return {
@@ -181,26 +171,25 @@ class CachedStore:
                 return
             if fetch.failed is not None and fetch.failed > start:
                 raise StoreFailed("the store of prepared records cannot be used now")
-            partial = self._new()
             try:
-                self._store.get(name, partial)
-                self._make_room(partial.stat().st_size)
-                sync_file(partial)  # a file with a final name is whole, also after a power cut
-                self._place(partial, path)
+                with self._partial() as partial:
+                    self._store.get(name, partial)
+                    self._make_room(partial.stat().st_size)
+                    sync(partial)  # a file with a final name is whole, also after a power cut
+                    self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()
                 raise
-            finally:
-                partial.unlink(missing_ok=True)
 
-    def _partial(self) -> Path:
-        make_folder(self._folder)  # an operator may have removed it
-        return self._folder / f".{token_hex(16)}"
-
-    def _new(self) -> Path:
-        path = self._partial()
-        create_file(path).close()
-        return path
+    @contextmanager
+    def _partial(self) -> Iterator[Path]:
+        """A path for a new file, which is removed with the block unless it was renamed."""
+        make_folder(self._root)  # an operator may have removed it
+        path = self._root / f".{token_hex(16)}"
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
     def _make_room(self, size: int) -> None:
         with self._lock:
@@ -243,27 +232,27 @@ class CachedStore:
     def _cached(self) -> list[Path]:
         return [
             path
-            for path in self._folder.rglob("*")
+            for path in self._root.rglob("*")
             if path.is_file() and not path.name.startswith(".")
         ]
 
     def _place(self, path: Path, final: Path) -> None:
         with self._lock:
-            for folder in reversed(final.relative_to(self._folder).parents):
-                make_folder(self._folder / folder)
+            for folder in reversed(final.relative_to(self._root).parents):
+                make_folder(self._root / folder)
             os.rename(path, final)
-            sync_folder(final.parent)
+            sync(final.parent)
 
     def _drop(self, path: Path) -> None:
         with self._lock, suppress(OSError):
             path.unlink()
             for folder in path.parents:
-                if folder == self._folder:
+                if folder == self._root:
                     return
                 folder.rmdir()
 
     def _path(self, name: str) -> Path:
-        return self._folder / _checked(name)
+        return self._root / _checked(name)
 
     def _probe(self) -> None:
         while not self._closing.wait(ASK):
@@ -273,19 +262,17 @@ class CachedStore:
                     self._answered = time.monotonic()
 
     def _run(self) -> None:
-        compared, closing = time.monotonic(), False
-        while not closing:
-            with suppress(Empty):
+        compared = time.monotonic()
+        while True:
+            # A sweep removes later what cannot be removed now.
+            with suppress(Empty, StoreFailed, OSError):
                 name = self._removals.get(timeout=LOOK)
-                # A sweep removes later what cannot be removed now.
-                with suppress(StoreFailed, OSError):
-                    if name is None:
-                        closing = True
-                    else:
-                        self.remove(name)
-            if not closing and time.monotonic() - compared >= LOOK:
-                compared = time.monotonic()
-                with suppress(StoreFailed, OSError):
+                if name is None:
+                    return
+                self.remove(name)
+            with suppress(StoreFailed, OSError):
+                if time.monotonic() - compared >= LOOK:
+                    compared = time.monotonic()
                     self.drop_gone()
 
 

@@ -7,16 +7,15 @@ failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
-from typing import TypeVar
 
 import s3fs
 
 from storage.errors import StoreFailed
-
-T = TypeVar("T")
+from storage.files.folders import create_file
 
 #: Seconds until an attempt to connect and a silent connection fail, and the number of attempts.
 CONNECT, SILENCE = 5, 20
@@ -55,24 +54,23 @@ class ObjectStore:
     def put(self, path: Path, name: str) -> None:
         """Store a file atomically: no reader sees a part of it."""
         metadata = {DIGEST: _digest(path)}
-        try:
-            self._try(lambda: self._files.put_file(str(path), self._of(name), Metadata=metadata))
-        except FileNotFoundError:
-            raise StoreFailed("the store of prepared records has no such bucket") from None
+        with _failures(needs_bucket=True):
+            self._files.put_file(str(path), self._of(name), Metadata=metadata)
 
     def get(self, name: str, path: Path) -> None:
-        """Write an object to a file. Raises: FileNotFoundError."""
-        metadata = self._try(lambda: self._files.metadata(self._of(name)))
-        self._try(lambda: self._files.get_file(self._of(name), str(path)))
+        """Write an object to the new file ``path``. Raises: FileNotFoundError."""
+        create_file(path).close()
+        with _failures():
+            metadata = self._files.metadata(self._of(name))
+            self._files.get_file(self._of(name), str(path))
         if metadata.get(DIGEST) != _digest(path):
             raise StoreFailed("an object in the store is not the one that was stored")
 
     def holds(self, name: str) -> bool:
-        try:
-            self._try(lambda: self._files.metadata(self._of(name)))
-        except FileNotFoundError:
-            return False
-        return True
+        with suppress(FileNotFoundError), _failures():
+            self._files.metadata(self._of(name))
+            return True
+        return False
 
     def names(self, folder: str) -> dict[str, float]:
         """All objects below a folder ('' for everything), each with the time of its writing.
@@ -80,10 +78,8 @@ class ObjectStore:
         Leaves out the objects by which other tools mark an empty folder.
         """
         below = self._of(folder) if folder else self._prefix
-        try:
-            objects = self._try(lambda: self._files.find(below, detail=True))
-        except FileNotFoundError:
-            raise StoreFailed("the store of prepared records has no such bucket") from None
+        with _failures(needs_bucket=True):
+            objects = self._files.find(below, detail=True)
         start = len(self._prefix) + 1
         return {
             path[start:]: entry["LastModified"].timestamp()
@@ -92,21 +88,27 @@ class ObjectStore:
         }
 
     def remove(self, name: str) -> None:
-        self._try(lambda: self._files.rm_file(self._of(name)))
+        with _failures():
+            self._files.rm_file(self._of(name))
 
     def _of(self, name: str) -> str:
         return f"{self._prefix}/{name}"
 
-    def _try(self, work: Callable[[], T]) -> T:
-        try:
-            return work()
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            # Danger: errors of the library quote addresses and names. The class is enough.
-            kind = type(error).__name__
-            text = f"the store of prepared records cannot be used now ({kind})"
-            raise StoreFailed(text) from None
+
+@contextmanager
+def _failures(needs_bucket: bool = False) -> Iterator[None]:
+    """Makes every error a StoreFailed, except FileNotFoundError for an absent object."""
+    try:
+        yield
+    except FileNotFoundError:
+        if needs_bucket:
+            raise StoreFailed("the store of prepared records has no such bucket") from None
+        raise
+    except Exception as error:
+        # Danger: errors of the library quote addresses and names. The class is enough.
+        kind = type(error).__name__
+        text = f"the store of prepared records cannot be used now ({kind})"
+        raise StoreFailed(text) from None
 
 
 def _digest(path: Path) -> str:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from storage.errors import OtherLedger, StoreFailed
+from storage.errors import CommitUnknown, OtherLedger, StoreFailed
 from storage.files.arrays import MANIFEST, files_of
 from storage.files.folders import remove_folder
 from storage.files.labels import DistantLabels, Labels, NodeLabels, open_labels, write_labels
@@ -71,19 +71,19 @@ class RemoteFiles(Files):
         if failed is not None:
             raise failed
 
-    def keep_labels(self, labels: Labels) -> str:
+    @contextmanager
+    def keep_labels(self, labels: Labels | None) -> Iterator[str | None]:
+        if labels is None:
+            yield None
+            return
         # Number 0 is of no dataset: the dataset of these names may not have a number yet.
-        staging, folder = self.staging_folder(0), token_hex(16)
+        staging = self.staging_folder(0)
         try:
             write_labels(staging, labels)
-            self._keep(staging, _nodes(folder))
+            with self._keep(staging, "nodes", token_hex(16)) as folder:
+                yield folder
         finally:
             remove_folder(staging)
-        return folder
-
-    def discard_labels(self, folder: str | None) -> None:
-        if folder is not None:
-            self._discard(_nodes(folder))
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
         """Does nothing: the names are in the store already."""
@@ -91,14 +91,8 @@ class RemoteFiles(Files):
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
         return DistantLabels(length, lambda: self._fetch_labels(folder))
 
-    def keep(self, staging: Path, upload: int) -> str:
-        folder = f"{int(upload)}-{token_hex(16)}"
-        self._keep(staging, _arrays(folder))
-        return folder
-
-    def discard(self, folder: str | None) -> None:
-        if folder is not None:
-            self._discard(_arrays(folder))
+    def keep(self, staging: Path, upload: int) -> AbstractContextManager[str]:
+        return self._keep(staging, "arrays", f"{int(upload)}-{token_hex(16)}")
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
         """Does nothing: the row that names its folder publishes a version."""
@@ -113,21 +107,16 @@ class RemoteFiles(Files):
         version: int,  # noqa: ARG002
         where: Callable[[], str | None] = lambda: None,
     ) -> Iterator[Path]:
-        folder = where()
-        if folder is None:
-            raise FileNotFoundError("the version was not published to a store")
-        with self._folder(_arrays(folder)) as path:
+        with self._folder("arrays", where()) as path:
             yield path
 
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
         if folder is not None:
-            self._remove(_arrays(folder))
+            self._remove(f"arrays/{folder}")
 
     def _fetch_labels(self, folder: str | None) -> NodeLabels:
         try:
-            if folder is None:
-                raise FileNotFoundError
-            with self._folder(_nodes(folder)) as path:
+            with self._folder("nodes", folder) as path:
                 labels = open_labels(path)
                 self._store.hold(path, labels)
                 return labels
@@ -135,36 +124,31 @@ class RemoteFiles(Files):
             raise StoreFailed("the store of prepared records has lost a list of nodes") from None
 
     @contextmanager
-    def _folder(self, name: str) -> Iterator[Path]:
+    def _folder(self, top: str, folder: str | None) -> Iterator[Path]:
+        if folder is None:
+            raise FileNotFoundError("the arrays were not written to a store")
         with ExitStack() as stack:
-            manifest = stack.enter_context(self._store.file(f"{name}/{MANIFEST}"))
+            manifest = stack.enter_context(self._store.file(f"{top}/{folder}/{MANIFEST}"))
             for file in files_of(manifest.parent):
-                stack.enter_context(self._store.file(f"{name}/{file}"))
+                stack.enter_context(self._store.file(f"{top}/{folder}/{file}"))
             yield manifest.parent
 
-    def _keep(self, staging: Path, name: str) -> None:
+    @contextmanager
+    def _keep(self, staging: Path, top: str, folder: str) -> Iterator[str]:
         try:
             for path in sorted(staging.iterdir()):
-                self._store.put(path, f"{name}/{path.name}")
-                self._store.adopt(path, f"{name}/{path.name}")
+                self._store.put(path, f"{top}/{folder}/{path.name}")
+                self._store.adopt(path, f"{top}/{folder}/{path.name}")
+            yield folder
+        except CommitUnknown:
+            raise  # a row may name the folder
         except BaseException:
-            self._discard(name)
+            # A sweep removes the rest later, as after a crash.
+            with suppress(StoreFailed):
+                self._remove(f"{top}/{folder}")
             raise
-
-    def _discard(self, name: str) -> None:
-        # A sweep removes the rest later, as after a crash.
-        with suppress(StoreFailed):
-            self._remove(name)
 
     def _remove(self, name: str) -> None:
         # From the listing, so that an interrupted removal can be repeated.
         for file in self._store.names(name):
             self._store.remove(file)
-
-
-def _arrays(folder: str) -> str:
-    return f"arrays/{folder}"
-
-
-def _nodes(folder: str) -> str:
-    return f"nodes/{folder}"

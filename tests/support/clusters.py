@@ -16,7 +16,7 @@ from app.cluster.roles import Certificates
 from app.demo.service import ROOT, free_port
 from app.engine.execution import ThreadExecutor
 from storage.cluster.scratch import Scratch
-from storage.files.shared import MountedFolder
+from storage.files.shared import Shared
 from tests.support.patience import PATIENCE, until
 
 
@@ -83,7 +83,7 @@ class Processes:
             threads,
             self.address,
             security,
-            Scratch(MountedFolder(self.data)),
+            Scratch(Shared(self.data)),
             **{"worth": 0} | options,
         )
         if "patience" not in options:

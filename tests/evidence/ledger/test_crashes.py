@@ -159,7 +159,7 @@ def test_a_publication_that_dies_puts_its_folder_back(world: World) -> None:
     with Failpoint(world.database, 5) as failpoint:
         assert world.datasets.publish(upload, staging, actor=world.owner) == 1
     assert not failpoint.reached
-    folder = world.datasets.version_folder(dataset.id, 1)
+    folder = world.files.version_folder(dataset.id, 1)
     assert (folder / "array").read_bytes() == b"prepared"
     assert not staging.exists()
 

@@ -245,7 +245,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
     stored, owner = services.datasets.find(name), services.users.find("olga")
     assert stored is not None
     assert owner is not None
-    folder = services.datasets.version_folder(stored.id, 1)
+    folder = services.files.version_folder(stored.id, 1)
     assert folder.is_dir()
     services.datasets.withdraw(name, actor=owner)
     until(lambda: not folder.exists())

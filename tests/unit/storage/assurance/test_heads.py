@@ -51,13 +51,13 @@ def test_a_line_cut_off_spoils_neither_itself_nor_the_next(path: Path) -> None:
         path.write_bytes(whole[:-cut])
         other = HeadsLog(path)
         other.refresh()
-        assert (other.published, other.damaged) == ({1: state(1, 1)}, 0)
+        assert (other.published, len(other.damaged)) == ({1: state(1, 1)}, 0)
         other.publish([state(1, 3)], 12)
         again = HeadsLog(path)
         again.refresh()
         # Without its line end alone the cut line is whole once more.
         assert again.published == {1: state(1, 3)}
-        assert again.damaged == (0 if cut == 1 else 1)
+        assert len(again.damaged) == (0 if cut == 1 else 1)
 
 
 def test_a_changed_line_is_not_believed(path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_changed_line_is_not_believed(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"seq":9', b'"seq":8'))
     other = HeadsLog(path)
     other.refresh()
-    assert (other.published, other.damaged) == ({}, 1)
+    assert (other.published, len(other.damaged)) == ({}, 1)
 
 
 def test_what_an_operator_accepts_replaces_what_was_published(path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there_holds_nothing(path: Path) -> None:
 def content(path: Path) -> tuple[dict[int, Published], set[int], set[int], int]:
     log = HeadsLog(path)
     log.refresh()
-    return log.published, log.gone, log.marks, log.damaged
+    return log.published, log.gone, log.marks, len(log.damaged)
 
 
 def test_a_long_file_is_replaced_by_one_that_says_the_same(path: Path) -> None:

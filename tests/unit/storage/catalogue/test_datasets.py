@@ -231,13 +231,13 @@ class TestVersions:
         reservation = world.ledger.reserve(request(dataset, analyst))
         assert isinstance(reservation, Reservation)
         world.publish(dataset)
-        folder = world.datasets.version_folder(dataset.id, 1)
+        folder = world.files.version_folder(dataset.id, 1)
         assert world.datasets.remove_unused(dataset.name) == []
         assert folder.is_dir()
         world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
         assert world.datasets.remove_unused() == [1]
         assert not folder.exists()
-        assert world.datasets.version_folder(dataset.id, 2).is_dir()
+        assert world.files.version_folder(dataset.id, 2).is_dir()
         assert world.datasets.remove_unused(dataset.name) == []
         world.datasets.withdraw(dataset.name, actor=world.owner)
         assert world.datasets.remove_unused(dataset.name) == [2]

@@ -19,7 +19,7 @@ pytest.importorskip("moto", reason="needs the extra `test`")
 
 from storage.cluster.scratch import Scratch
 from storage.errors import StoreFailed
-from storage.files.shared import MountedFolder, Shared
+from storage.files.shared import Shared
 from storage.records.data_folder import Files
 from storage.records.tickets import Ticket, Tickets
 from storage.s3 import cache, objects
@@ -40,7 +40,7 @@ def server() -> Iterator[StoreProcess]:
 @pytest.fixture(params=["mounted", "store"])
 def process(request: pytest.FixtureRequest, server: StoreProcess, tmp_path: Path) -> Processes:
     if request.param == "mounted":
-        return lambda _: MountedFolder(tmp_path)
+        return lambda _: Shared(tmp_path)
     address = server.address()
 
     def new_shared(name: str) -> Shared:
@@ -364,11 +364,11 @@ def test_what_has_its_name_has_survived(
         assert synced == [path]
         place(path, final)
 
-    monkeypatch.setattr(cache, "sync_file", synced.append)
+    monkeypatch.setattr(cache, "sync", synced.append)
     monkeypatch.setattr(store, "_place", placed)
     with store.file("cluster/ab") as path:
         assert path.exists()
-    assert len(synced) == 1
+    assert synced[1:] == [path.parent]
 
 
 def test_one_part_at_a_time_is_in_memory(

@@ -15,7 +15,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
 from storage.errors import InvalidRecords, StorageError
 from storage.ingest import UploadLimits
-from storage.records.preparation import PreparedVersion, open_records, prepare_upload
+from storage.records.preparation import open_records, prepare_upload
 from tests.support.uploads import AGE, SEX, edges_csv, file_of, graph_domain, table_domain
 
 EDGE, REPLACE = NeighbouringRelation.EDGE, NeighbouringRelation.REPLACE
@@ -27,17 +27,19 @@ def prepared(
     relation: NeighbouringRelation = EDGE,
     limits: UploadLimits | None = None,
     shares: list[float] | None = None,
-) -> PreparedVersion:
-    return prepare_upload(
+) -> tuple[Path, int | None]:
+    folder = path.with_name("version")
+    rows = prepare_upload(
         path,
         media_type="text/csv",
         gzipped=False,
         dataset=Dataset("test", relation, domain),
-        folder=path.with_name("version"),
+        folder=folder,
         executor=Inline(),
         limits=limits,
         progress=None if shares is None else shares.append,
     )
+    return folder, rows
 
 
 def test_a_graph(tmp_path: Path) -> None:
@@ -45,11 +47,11 @@ def test_a_graph(tmp_path: Path) -> None:
     labels = sorted(graph)
     domain = graph_domain(len(labels), labels=labels)
     shares: list[float] = []
-    version = prepared(file_of(tmp_path, edges_csv(graph.edges)), domain, shares=shares)
-    assert version.rows is None
+    folder, rows = prepared(file_of(tmp_path, edges_csv(graph.edges)), domain, shares=shares)
+    assert rows is None
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    records = open_records(version.folder, domain)
+    records = open_records(folder, domain)
     assert isinstance(records, GraphRecords)
     assert set(records.columns) == set(GRAPH_COLUMNS)
     assert (records.indptr.dtype, records.indices.dtype) == (np.int64, np.int32)
@@ -63,9 +65,9 @@ def test_a_table(tmp_path: Path) -> None:
     path = file_of(tmp_path, "sex,age\nMale,30\nFemale,120\n")
     for relation, rows in ((REPLACE, 2), (NeighbouringRelation.ADD_REMOVE, None)):
         domain = table_domain(SEX, AGE)
-        version = prepared(path, domain, relation)
-        assert version.rows == rows
-        records = open_records(version.folder, domain)
+        folder, public_rows = prepared(path, domain, relation)
+        assert public_rows == rows
+        records = open_records(folder, domain)
         assert isinstance(records, TableRecords)
         assert {name: codes.tolist() for name, codes in records.codes.items()} == {
             "sex": [1, 0],
@@ -73,29 +75,29 @@ def test_a_table(tmp_path: Path) -> None:
         }
         assert records.values["age"].tolist() == [30.0, 120.0]
         assert list(records.values) == ["age"]
-        version.folder.rename(tmp_path / str(relation))
+        folder.rename(tmp_path / str(relation))
 
 
 def test_a_prefix(tmp_path: Path) -> None:
     domain = PrefixDomain((1.0, 2.0))
-    version = prepared(file_of(tmp_path, "cutoff\n1\n"), domain, NeighbouringRelation.PREFIX)
-    assert open_records(version.folder, domain) == PrefixRecords(1)
+    folder, _ = prepared(file_of(tmp_path, "cutoff\n1\n"), domain, NeighbouringRelation.PREFIX)
+    assert open_records(folder, domain) == PrefixRecords(1)
 
 
 def test_graphs_without_edges(tmp_path: Path) -> None:
     for nodes in (1, 5):
         domain = graph_domain(nodes)
-        version = prepared(file_of(tmp_path, "source,target\n"), domain)
-        records = open_records(version.folder, domain)
+        folder, _ = prepared(file_of(tmp_path, "source,target\n"), domain)
+        records = open_records(folder, domain)
         assert isinstance(records, GraphRecords)
         assert records.columns["degree"].tolist() == [0] * nodes
-        version.folder.rename(tmp_path / f"v{nodes}")
+        folder.rename(tmp_path / f"v{nodes}")
 
 
 def test_the_preparation_limit_is_exact(tmp_path: Path) -> None:
     path = file_of(tmp_path, edges_csv(nx.complete_graph(9).edges))
     domain = graph_domain(9)
-    records = open_records(prepared(path, domain).folder, domain)
+    records = open_records(prepared(path, domain)[0], domain)
     assert isinstance(records, GraphRecords)
     work = preparation_work(records.indptr, records.indices)
     path.with_name("version").rename(tmp_path / "first")
