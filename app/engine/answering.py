@@ -28,6 +28,7 @@ from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, inline_if_embedded
 from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
+from app.engine.waiting import over
 from app.queries import QueryContext
 from mechanisms.model.randomness import Randomness
 from storage.catalogue.datasets import Datasets
@@ -202,7 +203,7 @@ class Answering:
         """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
         under_way = self._under_way.get(query_id)
         if under_way is not None and under_way.task is not None:
-            await asyncio.wait([under_way.task], timeout=wait)
+            await over(under_way.task, wait)
             return
         # It runs in another process: ask the database now and then.
         deadline = time.monotonic() + wait
@@ -229,9 +230,9 @@ class Answering:
         assert under_way.task is not None
         # The deadline is checked against instants, never against the end of the work: a reply of
         # 202 must not tell more of a run time than the clock does.
-        task, done = under_way.task, set[asyncio.Task[Reply]]()
+        task, done = under_way.task, False
         try:
-            done, _ = await asyncio.wait([task], timeout=wait)
+            done = await over(task, wait)
         finally:
             if not done:
                 # Nobody may take the exception: that the query was cancelled stands in its row.
@@ -311,7 +312,7 @@ class Answering:
         """
         begun = under_way.begun
         if not begun.done():
-            await asyncio.wait([begun], timeout=self._limit)
+            await over(begun, self._limit)
         if begun.done() and not begun.cancelled():
             return begun.result()
         begun.cancel()
@@ -330,8 +331,7 @@ class Answering:
         """
         job = self._execution.job(self._compute, *work)
         remaining = begun + self._limit - time.monotonic()
-        await asyncio.wait([job], timeout=max(0.0, remaining))
-        if not job.done():
+        if not await over(job, max(0.0, remaining)):
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
             job.add_done_callback(lambda _: self._places.leave(begun))
             instant = begun + release_after(time.monotonic() - begun, self._interval)

@@ -5,6 +5,8 @@ No bodies, no paths with names in them, no query strings, no exception texts, no
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 import logging
 import threading
@@ -28,9 +30,11 @@ ready: FilteringBoundLogger = structlog.get_logger(OWN)
 SPEAKING = ("uvicorn", "alembic")
 
 
-def only_allowed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Drop every field that is not on the list."""
-    return {key: value for key, value in event.items() if key in ALLOWED}
+def rendered(_: object, level: str, event: MutableMapping[str, Any]) -> str:
+    """The line of an event: its fields without those that are not on the list."""
+    allowed = {key: value for key, value in event.items() if key in ALLOWED}
+    moment = datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
+    return json.dumps({**allowed, "level": level, "timestamp": moment})
 
 
 class JsonLine(logging.Formatter):
@@ -53,19 +57,39 @@ class JsonLine(logging.Formatter):
 
 
 class Lines:
-    """Writes the lines of this service to a stream, each at once.
+    """Writes the lines of this service to a stream.
 
-    A line that cannot be written is lost, as with the handlers of ``logging``.
+    The lines of one turn of an event loop are written at its end, all at once: to write each takes
+    a tenth of the time of a replay. A line that cannot be written is lost, as with the handlers of
+    ``logging``.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = threading.Lock()
+        self._lines: list[str] = []
+        #: The loop that will write the lines.
+        self._writer: asyncio.AbstractEventLoop | None = None
+        atexit.register(self._write)
 
     def msg(self, line: str) -> None:
-        with self._lock, suppress(OSError, ValueError):  # ValueError: the stream is closed
-            self._stream.write(line + "\n")
-            self._stream.flush()
+        with self._lock:
+            self._lines.append(line + "\n")
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # a thread without a loop
+            self._write()
+            return
+        if loop is not self._writer:
+            self._writer = loop
+            loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        with self._lock:
+            lines, self._lines, self._writer = self._lines, [], None
+            with suppress(OSError, ValueError):  # ValueError: the stream is closed
+                self._stream.write("".join(lines))
+                self._stream.flush()
 
     debug = info = warning = error = critical = msg
 
@@ -76,12 +100,7 @@ def configure(level: int = logging.INFO) -> None:
     handler = logging.StreamHandler()
     lines = Lines(handler.stream)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper("iso"),
-            only_allowed,
-            structlog.processors.JSONRenderer(default=None),
-        ],
+        processors=[rendered],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,

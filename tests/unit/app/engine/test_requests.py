@@ -69,6 +69,15 @@ def test_a_reply_is_compact_json() -> None:
     assert "größe" in reply.decode()
 
 
+def test_a_request_is_priced_once_for_the_same_dataset() -> None:
+    request = QueryRequest.model_validate_json(json.dumps(REQUEST))
+    one, other = people(), people()
+    priced = request.priced(one)
+    assert request.priced(one) is priced
+    assert request.priced(other) is not priced
+    assert request.priced(other).dataset is other
+
+
 def test_the_scale_of_noise_is_that_of_the_dataset_and_the_loss() -> None:
     def bounded(upper: float) -> Dataset:
         attribute = NumericAttribute("age", 0, upper, (0, upper))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import StringIO
 from typing import Any
 
@@ -74,7 +76,42 @@ class Stream(StringIO):
         return super().write(text)
 
 
-def test_each_line_is_written_at_once() -> None:
+def test_the_lines_of_one_turn_of_a_loop_are_written_at_once() -> None:
+    stream = Stream()
+    lines = logs.Lines(stream)
+
+    async def write() -> None:
+        for turn in range(3):
+            for line in range(4):
+                lines.info(f"{turn}.{line}")
+            await asyncio.sleep(0)
+
+    asyncio.run(write())
+    assert stream.getvalue().split() == [f"{turn}.{line}" for turn in range(3) for line in range(4)]
+    assert stream.writes == 3
+
+
+def test_a_loop_that_ends_takes_no_line_with_it() -> None:
+    """The lines that it could not write are written with the next one."""
+    stream = Stream()
+    lines = logs.Lines(stream)
+
+    async def write(line: str) -> None:
+        lines.info(line)
+
+    async def write_and_stop() -> None:
+        lines.info("last")
+        asyncio.get_running_loop().stop()
+
+    loop = asyncio.new_event_loop()
+    with suppress(RuntimeError):  # it was stopped before it was done
+        loop.run_until_complete(write_and_stop())
+    loop.close()
+    asyncio.run(write("next"))
+    assert stream.getvalue().split() == ["last", "next"]
+
+
+def test_without_a_loop_each_line_is_written_at_once() -> None:
     stream = Stream()
     lines = logs.Lines(stream)
     for count in (1, 2):
