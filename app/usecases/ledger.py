@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
+from typing import TypedDict
 
 from app.contract.errors import Busy
 from app.contract.ledger import EntryKind, EntryOut, VerificationOut
@@ -19,15 +20,16 @@ from storage.assurance.verification import verify as verify_database
 _VERIFYING = Lock()
 
 
+class Filters(TypedDict):
+    """Only entries of this dataset, kind and analyst; None admits all."""
+
+    dataset: str | None
+    kind: EntryKind | None
+    analyst: str | None
+
+
 def page(
-    services: Services,
-    caller: Caller,
-    *,
-    dataset: str | None,
-    kind: EntryKind | None,
-    analyst: str | None,
-    limit: int,
-    cursor: str | None,
+    services: Services, caller: Caller, limit: int, cursor: str | None, filters: Filters
 ) -> Listing[EntryOut]:
     """Entries, newest first: an analyst's own, an owner's datasets', for auditors all.
 
@@ -35,36 +37,14 @@ def page(
     """
     require(caller, "analyst", "owner", "auditor")
     entries = services.ledger.entries(
-        **listing_scope(caller),
-        dataset=dataset,
-        kind=kind,
-        analyst=analyst,
-        limit=limit,
-        cursor=cursor,
+        **listing_scope(caller), **filters, limit=limit, cursor=cursor
     )
     return Listing[EntryOut].model_validate(entries)
 
 
-def every_entry(
-    services: Services,
-    caller: Caller,
-    *,
-    dataset: str | None,
-    kind: EntryKind | None,
-    analyst: str | None,
-) -> Iterator[EntryOut]:
+def every_entry(services: Services, caller: Caller, filters: Filters) -> Iterator[EntryOut]:
     """All entries that the filters admit, newest first, read page by page."""
-    return every_item(
-        lambda limit, cursor: page(
-            services,
-            caller,
-            dataset=dataset,
-            kind=kind,
-            analyst=analyst,
-            limit=limit,
-            cursor=cursor,
-        )
-    )
+    return every_item(lambda limit, cursor: page(services, caller, limit, cursor, filters))
 
 
 def verify(services: Services, caller: Caller) -> VerificationOut:

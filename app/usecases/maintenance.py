@@ -56,10 +56,7 @@ def back_up(settings: Settings, destination: Path) -> None:
     """Copy ledger, published heads and, unless they are in a store, records to a new folder."""
     folder = settings.data.absolute() if settings.store is None else None
     with _opened(settings) as database:
-        try:
-            back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
-        except DestinationTaken as error:
-            raise Refused(str(error)) from None
+        back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
 
 
 def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> Comparison:
@@ -78,10 +75,7 @@ def accept_rollback(settings: Settings, *, heads_lost: bool) -> list[Accepted]:
     ``heads_lost``: no later heads exist, so every frozen account is charged to its limit.
     """
     with _opened(settings) as database:
-        try:
-            return accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
-        except HeadsTooOld as error:
-            raise Refused(str(error)) from None
+        return accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
 
 
 def migrate(settings: Settings, service_role: str | None) -> None:
@@ -121,5 +115,7 @@ def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
             yield database
         finally:
             database.close()
+    except (DestinationTaken, HeadsTooOld) as error:
+        raise Refused(str(error)) from None
     except StorageError as error:
         raise OutOfReach(str(error)) from error

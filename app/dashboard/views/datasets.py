@@ -84,14 +84,7 @@ async def upload(
     """Take records; a refusal says to their owner where they do not fit the description."""
     try:
         sent = await SentFile(request).open()
-        await records.take_records(
-            services,
-            caller,
-            name,
-            sent.content(),
-            media_type=sent.media_type,
-            gzipped=sent.gzipped,
-        )
+        await records.take_records(services, caller, name, sent.delivery())
     except Exception as error:
         return await _refused(request, name, caller, services, error)
     return to(f"/ui/datasets/{name}")
@@ -104,14 +97,7 @@ async def upload_node_list(
     """Take the names of a graph's nodes."""
     try:
         sent = await SentFile(request).open()
-        await records.take_nodes(
-            services,
-            caller,
-            name,
-            sent.content(),
-            media_type=sent.media_type,
-            gzipped=sent.gzipped,
-        )
+        await records.take_nodes(services, caller, name, sent.delivery())
     except Exception as error:
         return await _refused(request, name, caller, services, error)
     return to(f"/ui/datasets/{name}")

@@ -44,15 +44,8 @@ def entries_page(
     cursor: PageCursor = None,
 ) -> Response:
     """One page of entries, newest first."""
-    page = ledger.page(
-        services,
-        caller,
-        dataset=dataset or None,
-        kind=kind,
-        analyst=analyst or None,
-        limit=PAGE,
-        cursor=cursor,
-    )
+    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    page = ledger.page(services, caller, PAGE, cursor, filters)
     chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
     return render(
         request,
@@ -75,8 +68,7 @@ def entries_csv(
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    entries = ledger.every_entry(
-        services, caller, dataset=dataset or None, kind=kind, analyst=analyst or None
-    )
+    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    entries = ledger.every_entry(services, caller, filters)
     rows = (entry.model_dump(mode="json") for entry in entries)
     return csv_file("ledger", list(EntryOut.model_fields), rows)

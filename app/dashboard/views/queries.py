@@ -17,7 +17,7 @@ from app.http.access import Caller, CurrentCaller, allow
 from app.http.dependencies import PageCursor, ServicesDep
 from app.queries import QUERY_KINDS
 from app.usecases import queries
-from app.usecases.queries import Progress, QueryView
+from app.usecases.queries import QueryView
 from app.usecases.services import Services
 
 pages = pages_router()
@@ -31,12 +31,12 @@ class Running:
     """A running query."""
 
     query: QueryOut
-    progress: Progress
+    progress: dict[str, float]
 
     @property
     def share(self) -> int:
         """How much of the expected time is over, in percent."""
-        elapsed, expected = self.progress.elapsed, self.progress.expected
+        elapsed, expected = self.progress["elapsed"], self.progress["expected"]
         return min(100, round(elapsed * 100 / expected)) if expected else 0
 
 
