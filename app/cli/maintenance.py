@@ -17,8 +17,9 @@ import typer
 from accounting.privacy_loss import PrivacyLoss
 from app.cli.failures import fail
 from app.config.settings import Settings
+from app.contract.ledger import EntryOut
 from app.usecases import maintenance
-from app.usecases.maintenance import AcceptedAccount, OutOfReach, Refused
+from app.usecases.maintenance import Accepted, Bad, OutOfReach, Refused
 
 DataOption = Annotated[Path | None, typer.Option(help="Data folder; PURSE_DATA otherwise.")]
 _HASH = re.compile("[0-9a-f]{64}")
@@ -30,13 +31,11 @@ def verify(
 ) -> None:
     """Recompute the whole ledger, also against its published heads; 1 when a row is bad."""
     with failures():
-        report = maintenance.verify(_settings(data), heads)
-    if not report.compared:
+        outcome, compared = maintenance.verify(_settings(data), heads)
+    if not compared:
         typer.echo("no published heads to compare with", err=True)
-    typer.echo(f"{report.accounts} accounts, {report.entries} entries, head {report.head}")
-    if report.bad_row is not None:
-        fail(f"the ledger is not valid: {report.bad_row}")
-    typer.echo("valid")
+    typer.echo(f"{outcome.accounts} accounts, {outcome.entries} entries, head {outcome.head.hex()}")
+    _say_validity(outcome.first_bad)
 
 
 def receipt(
@@ -47,17 +46,17 @@ def receipt(
     if not _HASH.fullmatch(hash.lower()):
         fail("a receipt has 64 hexadecimal digits")
     with failures():
-        report = maintenance.check_receipt(_settings(data), bytes.fromhex(hash))
-    if report is None:
+        outcome = maintenance.check_receipt(_settings(data), bytes.fromhex(hash))
+    if outcome is None:
         fail("no entry has this head: the receipt is not of this ledger, or the ledger forgot it")
+    row, bad = outcome
+    entry = EntryOut.model_validate(row)
     typer.echo(
-        f"{report.kind} of epsilon {report.epsilon}, delta {report.delta}, query {report.query}\n"
-        f"analyst {report.analyst}, dataset {report.dataset}, {report.at.isoformat()}, "
-        f"account {report.account}, entry {report.entry}"
+        f"{entry.kind} of epsilon {entry.epsilon}, delta {entry.delta}, query {entry.query}\n"
+        f"analyst {entry.analyst}, dataset {entry.dataset}, {entry.at.isoformat()}, "
+        f"account {row.account_id}, entry {entry.seq}"
     )
-    if report.bad_row is not None:
-        fail(f"the ledger is not valid: {report.bad_row}")
-    typer.echo("valid")
+    _say_validity(bad)
 
 
 def backup(
@@ -143,7 +142,13 @@ def migrate(
 COMMANDS = (verify, receipt, backup, check_store, accept_rollback, migrate)
 
 
-def _named(account: AcceptedAccount) -> str:
+def _say_validity(bad: Bad | None) -> None:
+    if bad is not None:
+        fail(f"the ledger is not valid: {bad}")
+    typer.echo("valid")
+
+
+def _named(account: Accepted) -> str:
     if account.analyst is None:
         return f"cap of {account.dataset}"
     if account.dataset is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -98,25 +98,17 @@ class LimitFields(Body):
     delta: Delta = 0
 
 
-class QueryLossFields(Body):
-    epsilon: QueryEpsilon
-    delta: Delta = 0
-
-
-@dataclass(frozen=True)
 class AsLoss:
     """Reads ``{"epsilon": …, "delta": …}`` into a PrivacyLoss and writes it back as strings."""
-
-    fields: type[BaseModel]
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        def loss(fields: Any) -> PrivacyLoss:
+        def loss(fields: LimitFields) -> PrivacyLoss:
             return PrivacyLoss(fields.epsilon, fields.delta)
 
         read = core_schema.no_info_after_validator_function(
-            loss, handler.generate_schema(self.fields)
+            loss, handler.generate_schema(LimitFields)
         )
         instance = core_schema.is_instance_schema(PrivacyLoss)
         return core_schema.json_or_python_schema(
@@ -140,10 +132,8 @@ class AsLoss:
                 "properties": {"epsilon": amount, "delta": amount},
                 "required": ["epsilon", "delta"],
             }
-        return handler(self.fields.__pydantic_core_schema__)
+        return handler(LimitFields.__pydantic_core_schema__)
 
 
 #: An allowance or a cap: 0 ≤ ε ≤ 10⁹.
-Limit = Annotated[PrivacyLoss, AsLoss(LimitFields)]
-#: What one query may cost: 10⁻⁶ ≤ ε ≤ 10⁶.
-QueryLoss = Annotated[PrivacyLoss, AsLoss(QueryLossFields)]
+Limit = Annotated[PrivacyLoss, AsLoss()]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from app.contract.models import Reply
+from app.contract.times import Moment
 
 
 class AuditLine(Reply):
     """One change: ``subject`` names what was changed, ``detail`` says to what."""
 
     id: int
-    at: datetime
+    at: Moment = Field(validation_alias="at_us")
     actor: str
     action: str
     subject: str

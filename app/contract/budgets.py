@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import AliasPath, Field, SerializerFunctionWrapHandler, model_serializer
 
 from app.contract.amounts import Limit
 from app.contract.models import Listing, Reply
@@ -19,9 +19,9 @@ LIMIT_EXAMPLES: dict[str, Any] = {"an allowance": {"value": {"epsilon": "2", "de
 class AccountBalance(Reply):
     """An account: ``spent`` includes running queries."""
 
-    allowance: Limit
-    spent: Limit
-    remaining: Limit
+    allowance: Limit = Field(validation_alias=AliasPath("account", "limit"))
+    spent: Limit = Field(validation_alias=AliasPath("account", "charged"))
+    remaining: Limit = Field(validation_alias=AliasPath("account", "remaining"))
 
 
 class AnalystAccount(AccountBalance):

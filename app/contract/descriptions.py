@@ -53,30 +53,32 @@ class NodeIds(Body):
         return self
 
 
+def _example(**members: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [members]})
+
+
 class _Common(Body):
     name: Name
     cap: Limit
     description: str = Field(default="", max_length=4_000)
     records_per_person: int = Field(default=1, ge=1, le=1_000_000)
 
+    def labels(self) -> tuple[int, ...] | tuple[str, ...] | None:
+        """The names of the nodes that the registration lists."""
+        return None
+
 
 class GraphRegistration(_Common):
     """A graph on public nodes. Without ``nodes`` their list is uploaded before the records."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "github",
-                    "kind": "graph",
-                    "neighbouring": "edge",
-                    "nodes": {"count": 37700},
-                    "max_degree": 10000,
-                    "cap": {"epsilon": "50", "delta": "0.00001"},
-                    "description": "developers who follow each other",
-                }
-            ]
-        }
+    model_config = _example(
+        name="github",
+        kind="graph",
+        neighbouring="edge",
+        nodes={"count": 37700},
+        max_degree=10000,
+        cap={"epsilon": "50", "delta": "0.00001"},
+        description="developers who follow each other",
     )
 
     kind: Literal["graph"]
@@ -115,24 +117,18 @@ class TableRegistration(_Common):
     fixes it for ever.
     """
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "adult",
-                    "kind": "table",
-                    "neighbouring": "add_remove",
-                    "max_rows": 100000,
-                    "attributes": [
-                        {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
-                        {"name": "age", "kind": "numeric", "bounds": [0, 120], "bins": 10},
-                        {"name": "income", "kind": "categorical", "values": ["<=50K", ">50K"]},
-                    ],
-                    "class_attribute": "income",
-                    "cap": {"epsilon": "20", "delta": "0"},
-                }
-            ]
-        }
+    model_config = _example(
+        name="adult",
+        kind="table",
+        neighbouring="add_remove",
+        max_rows=100000,
+        attributes=[
+            {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
+            {"name": "age", "kind": "numeric", "bounds": [0, 120], "bins": 10},
+            {"name": "income", "kind": "categorical", "values": ["<=50K", ">50K"]},
+        ],
+        class_attribute="income",
+        cap={"epsilon": "20", "delta": "0"},
     )
 
     kind: Literal["table"]
@@ -169,9 +165,6 @@ class TableRegistration(_Common):
                 raise ValueError("a numeric class_attribute needs bins")
         return self
 
-    def labels(self) -> None:
-        return None
-
     def domain(self) -> Domain | None:
         return TableDomain(
             attributes=tuple(attribute.attribute() for attribute in self.attributes),
@@ -185,18 +178,12 @@ class TableRegistration(_Common):
 class PrefixRegistration(_Common):
     """A sorted public list of which the first k apply; only the cut-off k is protected."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "steps",
-                    "kind": "prefix",
-                    "neighbouring": "prefix",
-                    "public_values": [0, 10, 20, 50],
-                    "cap": {"epsilon": "5"},
-                }
-            ]
-        }
+    model_config = _example(
+        name="steps",
+        kind="prefix",
+        neighbouring="prefix",
+        public_values=[0, 10, 20, 50],
+        cap={"epsilon": "5"},
     )
 
     kind: Literal["prefix"]
@@ -209,9 +196,6 @@ class PrefixRegistration(_Common):
         if any(high < low for low, high in pairwise(values)):
             raise ValueError("public_values are sorted, smallest first")
         return self
-
-    def labels(self) -> None:
-        return None
 
     def domain(self) -> Domain | None:
         return PrefixDomain(tuple(float(value) for value in self.public_values))
@@ -230,7 +214,7 @@ REGISTRATIONS: dict[str, Any] = {
 }
 
 
-def described(registration: GraphRegistration | TableRegistration | PrefixRegistration) -> Any:
+def described(registration: Registration) -> Any:
     """The registration as it is served: what was sent with its defaults, without node lists."""
     description = registration.model_dump(
         mode="json", exclude={"name", "cap", "nodes"}, exclude_none=True
@@ -241,7 +225,5 @@ def described(registration: GraphRegistration | TableRegistration | PrefixRegist
     return description
 
 
-def relation(
-    registration: GraphRegistration | TableRegistration | PrefixRegistration,
-) -> NeighbouringRelation:
+def relation(registration: Registration) -> NeighbouringRelation:
     return NeighbouringRelation(registration.neighbouring)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mechanisms.model.errors import UnsupportedQuery as UnsupportedQuery
 
@@ -66,16 +66,12 @@ class Busy(HttpRefusal):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True)
-class FieldError:
+class FieldError(NamedTuple):
     """Where a body or parameter is wrong and why; the text never repeats what was sent."""
 
     loc: tuple[str | int, ...]
     type: str
     msg: str
-
-    def as_dict(self) -> dict[str, object]:
-        return {"loc": list(self.loc), "type": self.type, "msg": self.msg}
 
 
 class InvalidRequest(HttpRefusal):

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
+from pydantic import BeforeValidator, Field
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import format_units
 from app.contract.models import Reply
+from app.contract.times import Moment
 
 EntryKind = Literal["genesis", "charge", "release", "limit_change", "freeze", "unfreeze"]
+#: The names of the ranks of accounts.
+ACCOUNTS = {
+    AccountRank.ANALYST_ON_DATASET: "analyst",
+    AccountRank.ANALYST: "analyst_total",
+    AccountRank.DATASET: "cap",
+}
+Epsilon = Annotated[str, BeforeValidator(partial(format_units, digits=9))]
+Delta = Annotated[str, BeforeValidator(partial(format_units, digits=18))]
+Hex = Annotated[str, BeforeValidator(bytes.hex)]
 
 
 class EntryOut(Reply):
@@ -16,17 +30,17 @@ class EntryOut(Reply):
     ``account``: ``analyst`` (one analyst on one dataset), ``analyst_total`` or ``cap``.
     """
 
-    account: str
+    account: Annotated[str, BeforeValidator(ACCOUNTS.__getitem__)] = Field(validation_alias="rank")
     seq: int
     kind: str
     dataset: str | None
     analyst: str | None
     actor: str
-    query: str | None
-    epsilon: str
-    delta: str
-    at: datetime
-    head: str
+    query: Annotated[str, BeforeValidator(str)] | None = Field(validation_alias="query_id")
+    epsilon: Epsilon = Field(validation_alias="epsilon_nano")
+    delta: Delta = Field(validation_alias="delta_atto")
+    at: Moment = Field(validation_alias="at_us")
+    head: Hex
 
 
 class BadRow(Reply):
@@ -43,5 +57,5 @@ class VerificationOut(Reply):
     valid: bool
     accounts: int
     entries: int
-    head: str
+    head: Hex
     first_bad: BadRow | None

@@ -25,9 +25,14 @@ class Body(BaseModel):
 
 
 class Reply(BaseModel):
-    """What a client receives."""
+    """What a client receives; ``model_validate`` reads its fields from a row of storage.
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    A field whose name or form differs says in its annotation where it comes from, and how.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, allow_inf_nan=False, from_attributes=True, populate_by_name=True
+    )
 
 
 class Listing(Reply, Generic[Item]):

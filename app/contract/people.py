@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from app.config.roles import Role
 from app.contract.models import Body, Name, Reply
+from app.contract.times import Moment
 
+SortedRoles = Annotated[list[str], BeforeValidator(sorted)]
 Roles = Annotated[tuple[Role, ...], Field(min_length=1, max_length=4)]
 
 
@@ -35,14 +36,12 @@ class UserChange(Body):
 
 class Me(Reply):
     name: str
-    roles: list[str]
+    roles: SortedRoles
 
 
-class UserOut(Reply):
-    name: str
-    roles: list[str]
+class UserOut(Me):
     disabled: bool
-    created: datetime
+    created: Moment = Field(validation_alias="created_us")
 
 
 class KeyOut(Reply):
@@ -54,11 +53,11 @@ class KeyOut(Reply):
 
 class NewUser(KeyOut):
     name: str
-    roles: list[str]
+    roles: SortedRoles
 
 
 class KeyInfoOut(Reply):
     key_id: str
-    created: datetime
-    last_used: datetime | None
+    created: Moment = Field(validation_alias="created_us")
+    last_used: Moment | None = Field(validation_alias="last_used_us")
     revoked: bool

@@ -17,21 +17,8 @@ from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
+from app.contract import errors
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.contract.errors import (
-    BodyTooLarge,
-    BodyTooSlow,
-    Busy,
-    CrossSite,
-    Forbidden,
-    InvalidRequest,
-    NodesMissing,
-    NotAcceptable,
-    RateLimited,
-    Unauthenticated,
-    UnsupportedMediaType,
-    field_errors,
-)
 from mechanisms.model.errors import UnsupportedQuery
 from storage import errors as storage
 
@@ -39,59 +26,70 @@ MEDIA_TYPE = "application/problem+json"
 TYPES = "/problems/"
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
-Members = Callable[[Any], Mapping[str, Any]]
+
+def _facts(*names: str) -> Callable[[Any], Mapping[str, Any]]:
+    """The members that are attributes of the exception."""
+    return lambda error: {name: _written(getattr(error, name)) for name in names}
 
 
-def _none(_: Any) -> Mapping[str, Any]:
-    return {}
+_NO_FACTS = _facts()
 
 
 @dataclass(frozen=True)
 class ProblemType:
-    """One kind of problem: ``says`` tells whether the exception's text is meant for clients."""
+    """One kind of problem: ``says`` tells whether the exception's text is meant for clients.
+
+    ``members``: the public facts of the exception in the reply. ``phrase``: the title where that
+    is not the slug in words. An exception with ``retry_after`` sets that header by itself.
+    """
 
     status: int
     slug: str
-    title: str
     explanation: str
+    phrase: str | None = None
     says: bool = False
-    members: Members = _none
-    headers: Callable[[Any], Mapping[str, str]] = _none
+    members: Callable[[Any], Mapping[str, Any]] = _NO_FACTS
+    fixed_headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.phrase or self.slug.replace("-", " ").capitalize()
 
     @property
     def uri(self) -> str:
         return TYPES + self.slug
 
+    def headers(self, error: Exception) -> dict[str, str]:
+        """The headers of a reply to ``error``."""
+        headers = dict(self.fixed_headers)
+        if hasattr(error, "retry_after"):
+            headers["Retry-After"] = str(error.retry_after)
+        return headers
 
-def _affordable(error: BudgetExhausted) -> dict[str, str]:
-    """The largest query that still fits: no more than was asked for in δ, within ε's range."""
+
+def _written(fact: Any) -> Any:
+    if isinstance(fact, PrivacyLoss):
+        return fact.as_dict()
+    return str(fact) if isinstance(fact, UUID) else fact
+
+
+def _errors(error: errors.InvalidRequest | storage.InvalidRecords) -> Mapping[str, Any]:
+    return {"errors": [{"loc": loc, "type": kind, "msg": msg} for loc, kind, msg in error.errors]}
+
+
+def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
+    """The facts, with the largest query that still fits.
+
+    That is no more than the request in δ, and within the range of ε.
+    """
     epsilon = min(error.remaining.epsilon_nano, MAX_QUERY_EPSILON_NANO)
     if epsilon < MIN_QUERY_EPSILON_NANO:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)
-    return PrivacyLoss(epsilon, delta).as_dict()
-
-
-def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
     return {
-        "charge": error.charge.as_dict(),
-        "remaining": error.remaining.as_dict(),
-        "largest_affordable": _affordable(error),
+        **_facts("charge", "remaining")(error),
+        "largest_affordable": PrivacyLoss(epsilon, delta).as_dict(),
         "entries": "/v1/ledger",
-    }
-
-
-def _errors(error: Any) -> Mapping[str, Any]:
-    return {"errors": [e.as_dict() for e in error.errors]}
-
-
-def _retry_after(error: Any) -> Mapping[str, str]:
-    return {"Retry-After": str(error.retry_after)}
-
-
-def _record_errors(error: storage.InvalidRecords) -> Mapping[str, Any]:
-    return {
-        "errors": [{"loc": list(loc), "type": kind, "msg": msg} for loc, kind, msg in error.errors]
     }
 
 
@@ -99,247 +97,209 @@ def _cursor_error(_: Any) -> Mapping[str, Any]:
     return {"errors": [{"loc": ["query", "cursor"], "type": "cursor", "msg": "not a cursor"}]}
 
 
-def _id(error: Any) -> Mapping[str, Any]:
-    return {"id": str(error.id)}
-
-
 NOT_FOUND = ProblemType(
-    404,
-    "not-found",
-    "Not found",
-    "It does not exist, or it is not yours to see: which of the two is not told.",
+    404, "not-found", "It does not exist, or it is not yours to see: which of the two is not told."
 )
 METHOD_NOT_ALLOWED = ProblemType(
-    405, "method-not-allowed", "Method not allowed", "The Allow header lists what this path takes."
+    405, "method-not-allowed", "The Allow header lists what this path takes."
 )
 INTERNAL = ProblemType(
     500,
     "internal-error",
-    "Internal error",
-    "The service failed before it charged anything. The "
-    "operator finds the failure under the request id.",
+    "The service failed before it charged anything. The operator finds the failure under the "
+    "request id.",
 )
 QUERY_FAILED = ProblemType(
     500,
     "query-failed",
+    "The query failed after its records were opened. It is charged in full, because a failure "
+    "that depends on records is itself an answer; the same key replays this reply.",
     "The query failed",
-    "The query failed after its records were opened. It "
-    "is charged in full, because a failure that depends on records is itself an answer; the same "
-    "key replays this reply.",
 )
 INVALID_REQUEST = ProblemType(
     422,
     "invalid-request",
-    "Invalid request",
-    "The body, a parameter or a header does not have "
-    "the form that the documentation gives it; `errors` says where. Nothing was charged.",
+    "The body, a parameter or a header does not have the form that the documentation gives it; "
+    "`errors` says where. Nothing was charged.",
     says=True,
     members=_errors,
 )
-
 TOO_LARGE = ProblemType(
     413,
     "too-large",
-    "Too large",
-    "The body is larger than this route reads, or its preparation "
-    "takes more work than the published limit.",
+    "The body is larger than this route reads, or its preparation takes more work than the "
+    "published limit.",
     says=True,
 )
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
     415,
     "unsupported-media-type",
-    "Unsupported media type",
     "The body is of a type or an encoding that this route does not read.",
     says=True,
 )
 BUSY = ProblemType(
-    503,
-    "busy",
-    "Busy",
-    "The service has as much in hand as it can hold. Nothing was charged.",
-    says=True,
-    headers=_retry_after,
+    503, "busy", "The service has as much in hand as it can hold. Nothing was charged.", says=True
 )
 FROZEN = ProblemType(
     503,
     "frozen",
-    "Ledger frozen",
     "The ledger takes no new charge until an operator has looked at it. Nothing was charged.",
-    headers=lambda _: {"Retry-After": "3600"},
+    "Ledger frozen",
+    fixed_headers=(("Retry-After", "3600"),),
 )
 
 PROBLEMS: dict[type[Exception], ProblemType] = {
-    Unauthenticated: ProblemType(
+    errors.Unauthenticated: ProblemType(
         401,
         "unauthenticated",
+        "Send `Authorization: Bearer <key>` with a key that is neither revoked nor its user "
+        "disabled.",
         "A valid key is needed",
-        "Send `Authorization: Bearer <key>` with "
-        "a key that is neither revoked nor its user disabled.",
-        headers=lambda _: {"WWW-Authenticate": "Bearer"},
+        fixed_headers=(("WWW-Authenticate", "Bearer"),),
     ),
-    Forbidden: ProblemType(
-        403, "forbidden", "Not allowed", "No role of the caller may ever use this route."
+    errors.Forbidden: ProblemType(
+        403, "forbidden", "No role of the caller may ever use this route.", "Not allowed"
     ),
-    CrossSite: ProblemType(
+    errors.CrossSite: ProblemType(
         403,
         "cross-site",
-        "Not from this page",
         "The form did not come from a page of this service in the session that is open now: open "
         "the page again and send it from there. Nothing was changed.",
+        "Not from this page",
     ),
     BudgetExhausted: ProblemType(
         403,
         "budget-exhausted",
+        "The charge does not fit what remains of the analyst's allowance for this dataset. "
+        "Nothing was charged.",
         "Privacy budget exhausted",
-        "The charge does not fit what remains "
-        "of the analyst's allowance for this dataset. Nothing was charged.",
         says=True,
         members=_exhausted,
     ),
     CapExhausted: ProblemType(
         403,
         "cap-exhausted",
+        "The charge does not fit what all analysts together may still learn of this dataset. "
+        "Nothing was charged.",
         "Privacy cap exhausted",
-        "The charge does not fit what all analysts "
-        "together may still learn of this dataset. Nothing was charged.",
         says=True,
-        members=lambda e: {"charge": e.charge.as_dict()},
+        members=_facts("charge"),
     ),
-    NotAcceptable: ProblemType(
-        406,
-        "not-acceptable",
-        "Not acceptable",
-        "The Accept header admits nothing that this route can send.",
+    errors.NotAcceptable: ProblemType(
+        406, "not-acceptable", "The Accept header admits nothing that this route can send."
     ),
     BelowSpent: ProblemType(
         409,
         "below-spent",
-        "Below what is spent",
         "A limit may not fall below what is already charged against it. Nothing was changed.",
+        "Below what is spent",
         says=True,
-        members=lambda e: {"spent": e.spent.as_dict()},
+        members=_facts("spent"),
     ),
-    BodyTooSlow: ProblemType(
-        408,
-        "request-timeout",
-        "Request timeout",
-        "The body did not arrive in time. Nothing was changed.",
+    errors.BodyTooSlow: ProblemType(
+        408, "request-timeout", "The body did not arrive in time. Nothing was changed."
     ),
-    BodyTooLarge: TOO_LARGE,
+    errors.BodyTooLarge: TOO_LARGE,
     storage.TooLarge: TOO_LARGE,
-    UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
+    errors.UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
     storage.UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
-    InvalidRequest: INVALID_REQUEST,
+    errors.InvalidRequest: INVALID_REQUEST,
     UnsupportedQuery: ProblemType(
         422,
         "unsupported-query",
-        "Unsupported query",
-        "The query does not fit the dataset's "
-        "public description or neighbouring relation; `supported` says what would. Nothing was "
-        "charged.",
+        "The query does not fit the dataset's public description or neighbouring relation; "
+        "`supported` says what would. Nothing was charged.",
         says=True,
-        members=lambda e: {"supported": e.supported},
+        members=_facts("supported"),
     ),
-    RateLimited: ProblemType(
+    errors.RateLimited: ProblemType(
         429,
         "rate-limited",
-        "Too many queries",
         "Wait as long as Retry-After says. Nothing was charged.",
+        "Too many queries",
         says=True,
-        headers=_retry_after,
     ),
-    Busy: BUSY,
+    errors.Busy: BUSY,
     storage.Busy: BUSY,
     AccountFrozen: FROZEN,
     storage.LedgerAlarm: FROZEN,
     storage.CommitUnknown: ProblemType(
         503,
         "outcome-unknown",
-        "Outcome unknown",
-        "The connection to the database was lost while "
-        "it committed. Repeat the request with the same key: it is charged at most once.",
-        headers=_retry_after,
+        "The connection to the database was lost while it committed. Repeat the request with the "
+        "same key: it is charged at most once.",
     ),
     storage.NotFound: NOT_FOUND,
     storage.AlreadyExists: ProblemType(
         409,
         "already-exists",
-        "Already exists",
         "What is registered stays, and names are never used again. Nothing was changed.",
         says=True,
     ),
     storage.Conflict: ProblemType(
         409,
         "last-admin",
-        "The last admin",
         "The change would leave the service without an enabled admin. Nothing was changed.",
+        "The last admin",
     ),
     storage.ManagedElsewhere: ProblemType(
         409,
         "managed-elsewhere",
-        "Managed by the identity provider",
         "This user signs in at an identity provider: roles are given there, and there are no keys. "
         "Nothing was changed.",
+        "Managed by the identity provider",
     ),
     storage.StillRunning: ProblemType(
         409,
         "still-running",
-        "Still running",
         "The query of this key has not been released yet.",
-        members=_id,
-        headers=_retry_after,
+        members=_facts("id"),
     ),
     storage.QueryReleased: ProblemType(
         409,
         "query-released",
-        "Query released",
-        "The query of this key was cancelled and nothing "
-        "was charged: send it again under a new key.",
-        members=_id,
+        "The query of this key was cancelled and nothing was charged: send it again under a new "
+        "key.",
+        members=_facts("id"),
     ),
     storage.TooLate: ProblemType(
         409,
         "too-late",
-        "Too late",
         "The query can no longer be cancelled. Nothing was changed.",
-        members=_id,
+        members=_facts("id"),
     ),
     storage.NoRecords: ProblemType(
-        409, "no-records", "No records", "The dataset has no version that can be queried now."
+        409, "no-records", "The dataset has no version that can be queried now."
     ),
-    NodesMissing: ProblemType(
+    errors.NodesMissing: ProblemType(
         409,
         "nodes-missing",
-        "Node list missing",
         "The graph was registered without nodes: upload their list before the records.",
+        "Node list missing",
     ),
     storage.UploadRunning: ProblemType(
         409,
         "upload-running",
-        "Upload running",
         "Another upload to this dataset is still being prepared. Nothing was changed.",
-        headers=_retry_after,
     ),
     storage.PreconditionFailed: ProblemType(
         412,
         "precondition-failed",
-        "Precondition failed",
         "The account is in another state than If-Match names. Nothing was changed.",
     ),
     storage.InvalidCursor: replace(INVALID_REQUEST, says=False, members=_cursor_error),
     storage.InvalidRecords: ProblemType(
         422,
         "invalid-records",
-        "Invalid records",
-        "The records do not fit their public "
-        "description; `errors` tells their owner where. Nothing was stored.",
-        members=_record_errors,
+        "The records do not fit their public description; `errors` tells their owner where. "
+        "Nothing was stored.",
+        members=_errors,
     ),
     storage.KeyReused: ProblemType(
         422,
         "idempotency-key-reused",
-        "Idempotency-Key reused",
         "The key belongs to an earlier request with another body. Nothing was charged.",
+        "Idempotency-Key reused",
     ),
 }
 
@@ -388,7 +348,7 @@ def response(
 def response_to(error: Exception, request_id: str) -> Response | None:
     """The reply to an exception of the table, or None: then it is an internal error."""
     if isinstance(error, RequestValidationError):
-        error = InvalidRequest(field_errors(error.errors()))
+        error = errors.InvalidRequest(errors.field_errors(error.errors()))
     kind = problem_type(error)
     if kind is None:
         return None
@@ -404,20 +364,18 @@ def query_failed_body(query_id: UUID) -> bytes:
 
 def documented(kinds: Iterable[ProblemType]) -> dict[int | str, dict[str, Any]]:
     """OpenAPI responses of these problems, one a status."""
-    by_status: dict[int | str, list[ProblemType]] = {}
+    slugs: dict[int | str, dict[str, None]] = {}
     for kind in kinds:
-        listed = by_status.setdefault(kind.status, [])
-        if kind not in listed:
-            listed.append(kind)
+        slugs.setdefault(kind.status, {})[f"`{kind.slug}`"] = None
     return {
         status: {
-            "description": ", ".join(f"`{kind.slug}`" for kind in kinds_of_status),
+            "description": ", ".join(listed),
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status, kinds_of_status in by_status.items()
+        for status, listed in slugs.items()
     }
 
 
-def problems(*errors: type[Exception]) -> dict[int | str, dict[str, Any]]:
+def problems(*kinds: type[Exception]) -> dict[int | str, dict[str, Any]]:
     """OpenAPI responses of these exceptions: ``responses=problems(BudgetExhausted, …)``."""
-    return documented(PROBLEMS[error] for error in errors)
+    return documented(PROBLEMS[kind] for kind in kinds)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -10,3 +13,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def moment(us: int) -> datetime:
     """The moment ``us`` microseconds after 1970, exactly."""
     return EPOCH + timedelta(microseconds=us)
+
+
+#: A moment that is read from such microseconds.
+Moment = Annotated[datetime, BeforeValidator(moment)]

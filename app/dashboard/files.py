@@ -19,6 +19,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from app.contract.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaType
 from app.dashboard.sessions import check_csrf
 from app.http.dependencies import services_of
+from app.usecases.records import Delivery
 
 #: What the parser tells of a form, in the order of one part.
 EVENTS = (
@@ -97,7 +98,11 @@ class SentFile:
         check_csrf(self._request, csrf)
         raise InvalidRequest.at("body", "file", type="missing", msg="choose a file")
 
-    async def content(self) -> AsyncIterator[bytes]:
+    def delivery(self) -> Delivery:
+        """The file as an upload."""
+        return Delivery(self._content(), self.media_type, self.gzipped)
+
+    async def _content(self) -> AsyncIterator[bytes]:
         """The file, piece by piece; what follows it in the form is read and left."""
         inside = True
         async for event, data in self._all():

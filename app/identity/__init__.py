@@ -1,1 +1,1 @@
-"""Who is asking: keys, tokens and the signing keys of the OpenID provider."""
+"""Who is asking: callers, tokens and the signing keys of the OpenID provider."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import jwt
 import structlog
 
-from app.config.openid import is_safe
+from app.config.openid import OpenID, is_safe
 
 log = structlog.get_logger("privypurse.identity")
 
@@ -41,20 +41,12 @@ class Unfetched(Exception):
 class SigningKeys:
     """The keys of one provider, by key id and algorithm; belongs to one event loop.
 
-    Args:
-        issuer: where the provider describes itself when ``jwks_url`` is None.
-        algorithms: those for which keys are taken; a key that names another one is left out.
+    A key that names an algorithm which is not of the settings is left out.
     """
 
-    def __init__(
-        self,
-        issuer: str,
-        jwks_url: str | None,
-        algorithms: Sequence[str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._issuer, self._jwks_url = issuer, jwks_url
-        self._algorithms, self._clock = tuple(algorithms), clock
+    def __init__(self, openid: OpenID) -> None:
+        self._openid = openid
+        self._clock = time.monotonic
         self._keys: Keys = {}
         self._fetched = self._tried = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
@@ -94,11 +86,11 @@ class SigningKeys:
             self._fetching = None
 
     def _keys_now(self) -> Keys:
-        url = self._jwks_url
+        url, issuer = self._openid.jwks_url, self._openid.issuer
         if url is None:
-            metadata = _fetched(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+            metadata = _fetched(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
             url = metadata.get("jwks_uri")
-            if metadata.get("issuer") != self._issuer:
+            if metadata.get("issuer") != issuer:
                 raise Unfetched
             if not isinstance(url, str) or not is_safe(url):
                 raise Unfetched
@@ -110,7 +102,7 @@ class SigningKeys:
             if not isinstance(key, dict) or key.get("use", "sig") != "sig":
                 continue
             key_id = key.get("kid")
-            for algorithm in self._algorithms:
+            for algorithm in self._openid.algorithms:
                 if isinstance(key_id, str) and key.get("alg", algorithm) == algorithm:
                     usable = _public_key(key, algorithm)
                     if usable is not None:

@@ -45,9 +45,8 @@ def looks_like_a_token(text: str) -> bool:
 class Tokens:
     """Verifies the tokens of one provider."""
 
-    def __init__(self, openid: OpenID, keys: SigningKeys | None = None) -> None:
-        self._openid = openid
-        self._keys = keys or SigningKeys(openid.issuer, openid.jwks_url, openid.algorithms)
+    def __init__(self, openid: OpenID) -> None:
+        self._openid, self._keys = openid, SigningKeys(openid)
 
     async def verified(self, token: str) -> Claims | None:
         """What the token says; None for every token that is not to be believed."""

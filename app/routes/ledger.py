@@ -43,9 +43,8 @@ def list_entries(
     cursor: PageCursor = None,
 ) -> Listing[EntryOut]:
     """Entries, newest first: an analyst's own, an owner's datasets', for auditors all."""
-    return ledger.page(
-        services, caller, dataset=dataset, kind=kind, analyst=analyst, limit=limit, cursor=cursor
-    )
+    filters = ledger.Filters(dataset=dataset, kind=kind, analyst=analyst)
+    return ledger.page(services, caller, limit, cursor, filters)
 
 
 @api.get(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from app.contract.models import Listing, Reply
-from app.contract.problems import BY_SLUG, ProblemType
+from app.contract.problems import BY_SLUG
 from app.http.access import anyone
 from app.http.route import router
 from storage.errors import NotFound
@@ -14,22 +16,17 @@ api = router(prefix="/problems", tags=["problems"])
 class ProblemTypeOut(Reply):
     """One kind of problem."""
 
-    type: str
+    type: str = Field(validation_alias="uri")
     title: str
     status: int
     explanation: str
-
-    @classmethod
-    def of(cls, kind: ProblemType) -> ProblemTypeOut:
-        return cls(
-            type=kind.uri, title=kind.title, status=kind.status, explanation=kind.explanation
-        )
 
 
 @api.get("", dependencies=[anyone])
 async def list_problem_types() -> Listing[ProblemTypeOut]:
     """Every problem that a reply may name."""
-    return Listing(items=[ProblemTypeOut.of(kind) for kind in BY_SLUG.values()], next=None)
+    kinds = [ProblemTypeOut.model_validate(kind) for kind in BY_SLUG.values()]
+    return Listing(items=kinds, next=None)
 
 
 @api.get("/{slug}", dependencies=[anyone])
@@ -37,4 +34,4 @@ async def explain_problem_type(slug: str) -> ProblemTypeOut:
     """What one problem means."""
     if slug not in BY_SLUG:
         raise NotFound
-    return ProblemTypeOut.of(BY_SLUG[slug])
+    return ProblemTypeOut.model_validate(BY_SLUG[slug])

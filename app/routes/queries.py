@@ -30,15 +30,7 @@ from app.http.route import router
 from app.queries import FORMATS, QUERY_KINDS, FormatName, example_reply
 from app.usecases import queries
 from app.usecases.queries import QueryRequest
-from storage.errors import (
-    InvalidCursor,
-    KeyReused,
-    NoRecords,
-    NotFound,
-    QueryReleased,
-    StillRunning,
-    TooLate,
-)
+from storage import errors as storage
 
 api = router(tags=["queries"])
 
@@ -77,12 +69,12 @@ EXAMPLES = {
         },
         202: {"description": "Running; look at Location"},
         **problems(
-            NotFound,
+            storage.NotFound,
             UnsupportedQuery,
-            KeyReused,
-            StillRunning,
-            QueryReleased,
-            NoRecords,
+            storage.KeyReused,
+            storage.StillRunning,
+            storage.QueryReleased,
+            storage.NoRecords,
             BudgetExhausted,
             CapExhausted,
             AccountFrozen,
@@ -117,7 +109,7 @@ async def submit(
 @api.get(
     "/v1/queries",
     dependencies=[allow("analyst", "owner", "auditor")],
-    responses=problems(InvalidCursor),
+    responses=problems(storage.InvalidCursor),
 )
 async def history(
     caller: CurrentCaller,
@@ -144,7 +136,7 @@ async def history(
                 for form in FORMATS.values()
             },
         },
-        **problems(NotFound, UnsupportedQuery),
+        **problems(storage.NotFound, UnsupportedQuery),
     },
 )
 async def look_up(
@@ -170,7 +162,7 @@ async def look_up(
     "/v1/queries/{query_id}",
     status_code=204,
     dependencies=[allow("analyst")],
-    responses=problems(NotFound, TooLate),
+    responses=problems(storage.NotFound, storage.TooLate),
 )
 async def cancel(query_id: str, caller: CurrentCaller, services: ServicesDep) -> None:
     """Cancel before the query has begun: the charge goes back; later it is too late."""

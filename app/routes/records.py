@@ -22,27 +22,21 @@ from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
 from app.http.route import router
 from app.usecases import records
-from storage.errors import (
-    AlreadyExists,
-    InvalidRecords,
-    NoRecords,
-    NotFound,
-    TooLarge,
-    UploadRunning,
-)
+from app.usecases.records import Delivery
+from storage import errors as storage
 
 api = router(prefix="/v1", tags=["datasets"])
 
 UPLOAD_PROBLEMS = problems(
-    NotFound,
-    AlreadyExists,
-    NoRecords,
-    UploadRunning,
+    storage.NotFound,
+    storage.AlreadyExists,
+    storage.NoRecords,
+    storage.UploadRunning,
     NodesMissing,
     BodyTooSlow,
-    TooLarge,
+    storage.TooLarge,
     UnsupportedMediaType,
-    InvalidRecords,
+    storage.InvalidRecords,
     InvalidRequest,
 )
 
@@ -65,13 +59,10 @@ async def upload_nodes(
     name: str, request: Request, caller: CurrentCaller, services: ServicesDep
 ) -> NodesOut:
     """The public names of a graph's nodes: an id a line, before the first records."""
-    _check_length(request, services.settings)
-    media_type, gzipped = _form(request)
-    if media_type.partition(";")[0].strip().lower() != "text/csv":
+    delivery = _delivery(request, services.settings)
+    if delivery.media_type.partition(";")[0].strip().lower() != "text/csv":
         raise UnsupportedMediaType("text/csv")
-    return await records.take_nodes(
-        services, caller, name, request.stream(), media_type=media_type, gzipped=gzipped
-    )
+    return await records.take_nodes(services, caller, name, delivery)
 
 
 @api.put(
@@ -89,11 +80,8 @@ async def upload_records(
     name: str, request: Request, caller: CurrentCaller, services: ServicesDep
 ) -> Response:
     """The private records: a new version, under the same accounts, once it is prepared."""
-    _check_length(request, services.settings)
-    media_type, gzipped = _form(request)
-    upload = await records.take_records(
-        services, caller, name, request.stream(), media_type=media_type, gzipped=gzipped
-    )
+    delivery = _delivery(request, services.settings)
+    upload = await records.take_records(services, caller, name, delivery)
     headers = {"Location": f"/v1/datasets/{upload.dataset}"}
     if upload.status == "ready":
         return JSONResponse(upload.model_dump(), status_code=201, headers=headers)
@@ -106,7 +94,7 @@ async def upload_records(
     "/datasets/{name}/records",
     status_code=204,
     dependencies=[allow("owner")],
-    responses=problems(NotFound, NoRecords),
+    responses=problems(storage.NotFound, storage.NoRecords),
 )
 def withdraw_records(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """No more queries of these records; the ledger and the stored answers stay."""
@@ -114,15 +102,13 @@ def withdraw_records(name: str, caller: CurrentCaller, services: ServicesDep) ->
     return Response(status_code=204)
 
 
-def _check_length(request: Request, settings: Settings) -> None:
+def _delivery(request: Request, settings: Settings) -> Delivery:
+    """The upload in a request. Raises: BodyTooLarge, UnsupportedMediaType."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > settings.upload_limit:
         raise BodyTooLarge(settings.upload_limit)
-
-
-def _form(request: Request) -> tuple[str, bool]:
-    """The media type of an upload and whether it is compressed."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
         raise UnsupportedMediaType("Content-Encoding: gzip or none")
-    return request.headers.get("content-type", ""), encoding == "gzip"
+    media_type = request.headers.get("content-type", "")
+    return Delivery(request.stream(), media_type, encoding == "gzip")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from accounting.account import Account
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import (
     AccountBalance,
@@ -23,11 +22,10 @@ from app.contract.models import Listing
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.queries import QUERY_KINDS
-from app.usecases.pages import PAGE
+from app.usecases.pages import every_item
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.errors import NotFound
-from storage.ledger.ledger import AccountRow
 from storage.queries.history import QueryRow
 
 
@@ -75,10 +73,10 @@ def grant(
     user = services.users.find(analyst)
     if user is None or "analyst" not in user.roles:
         raise NotFound
-    row = services.ledger.grant(
-        stored.id, user.id, limit, actor_id=caller.user.id, if_match=if_match
+    account = services.ledger.grant(
+        stored.id, user.id, limit, actor_id=caller.id, if_match=if_match
     )
-    return _granted(row)
+    return GrantedAccount.model_validate(account)
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
@@ -87,19 +85,19 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
     rows = services.ledger.accounts_of(dataset.id)
-    cap = services.ledger.cap(dataset.id).account
+    cap = AccountBalance.model_validate(services.ledger.cap(dataset.id))
     # The cap's own charges and not the granted sums: after a rollback was accepted, the cap is
     # charged for answers that the restored accounts of analysts do not hold.
-    pooled = sum((row.account.remaining for row in rows), cap.charged)
+    pooled = sum((row.account.remaining for row in rows), cap.spent)
     at_most = PrivacyLoss(
-        min(pooled.epsilon_nano, cap.limit.epsilon_nano),
-        min(pooled.delta_atto, cap.limit.delta_atto),
+        min(pooled.epsilon_nano, cap.allowance.epsilon_nano),
+        min(pooled.delta_atto, cap.allowance.delta_atto),
     )
     return DatasetBudgets(
-        items=[_granted(row) for row in rows],
+        items=[GrantedAccount.model_validate(row) for row in rows],
         next=None,
-        exposure=Exposure(spent=cap.charged, at_most=at_most),
-        cap=balance(cap),
+        exposure=Exposure(spent=cap.spent, at_most=at_most),
+        cap=cap,
     )
 
 
@@ -138,9 +136,9 @@ def own(services: Services, caller: Caller) -> OwnBudgets:
     rows = services.ledger.accounts_of_analyst(caller.id)
     total = services.ledger.overall(caller.id)
     return OwnBudgets(
-        items=[_analyst_account(row) for row in rows if row.dataset is not None],
+        items=[AnalystAccount.model_validate(row) for row in rows if row.dataset is not None],
         next=None,
-        overall=None if total is None else balance(total.account),
+        overall=None if total is None else AccountBalance.model_validate(total),
     )
 
 
@@ -177,15 +175,9 @@ def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing
 
 
 def _charged(services: Services, caller: Caller, dataset: str) -> Iterator[QueryRow]:
-    cursor: str | None = None
-    while True:
-        page = services.queries.page(
-            analyst_id=caller.id, dataset=dataset, limit=PAGE, cursor=cursor
-        )
-        yield from (row for row in page.items if row.status != "cancelled")
-        cursor = page.next
-        if cursor is None:
-            return
+    page = partial(services.queries.page, analyst_id=caller.id, dataset=dataset)
+    rows = every_item(lambda limit, cursor: page(limit=limit, cursor=cursor))
+    return (row for row in rows if row.status != "cancelled")
 
 
 def _day(row: QueryRow) -> str:
@@ -202,29 +194,3 @@ def _mechanism(row: QueryRow) -> str:
 
 
 LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}
-
-
-def balance(account: Account) -> AccountBalance:
-    """An account as clients see it."""
-    return AccountBalance(
-        allowance=account.limit, spent=account.charged, remaining=account.remaining
-    )
-
-
-def _analyst_account(row: AccountRow) -> AnalystAccount:
-    return AnalystAccount(**_fields(row))
-
-
-def _granted(row: AccountRow) -> GrantedAccount:
-    return GrantedAccount(**_fields(row), etag=row.etag)
-
-
-def _fields(row: AccountRow) -> dict[str, Any]:
-    account = row.account
-    return {
-        "dataset": row.dataset,
-        "analyst": row.analyst,
-        "allowance": account.limit,
-        "spent": account.charged,
-        "remaining": account.remaining,
-    }

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from app.contract.models import Listing
 from app.contract.people import KeyInfoOut, KeyOut
-from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from storage.errors import NotFound
-from storage.people.keys import KeyInfo
 
 
 def issue(services: Services, caller: Caller, name: str) -> KeyOut:
     """Issue one more key of a user. Raises: NotFound, ManagedElsewhere."""
     _require_manager(caller, name)
-    issued = services.users.issue_key(name, actor=caller.user)
-    return KeyOut(key=issued.key, key_id=issued.key_id)
+    return KeyOut.model_validate(services.users.issue_key(name, actor=caller.user))
 
 
 def page(services: Services, caller: Caller, name: str) -> Listing[KeyInfoOut]:
     """The ids of a user's keys; never the keys. Raises: NotFound."""
     _require_manager(caller, name)
-    return Listing(items=[_out(key) for key in services.users.keys(name)], next=None)
+    keys = [KeyInfoOut.model_validate(key) for key in services.users.keys(name)]
+    return Listing(items=keys, next=None)
 
 
 def revoke(services: Services, caller: Caller, key_id: str, owner: str | None = None) -> None:
@@ -36,13 +34,3 @@ def revoke(services: Services, caller: Caller, key_id: str, owner: str | None = 
 def _require_manager(caller: Caller, name: str) -> None:
     if "admin" not in caller.roles and caller.name != name:
         raise NotFound
-
-
-def _out(key: KeyInfo) -> KeyInfoOut:
-    used = key.last_used_us
-    return KeyInfoOut(
-        key_id=key.key_id,
-        created=moment(key.created_us),
-        last_used=None if used is None else moment(used),
-        revoked=key.revoked,
-    )

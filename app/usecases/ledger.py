@@ -4,72 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
+from typing import TypedDict
 
-from accounting.privacy_loss import format_units
 from app.contract.errors import Busy
-from app.contract.ledger import BadRow, EntryKind, EntryOut, VerificationOut
+from app.contract.ledger import EntryKind, EntryOut, VerificationOut
 from app.contract.models import Listing
-from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.pages import every_item
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
-from storage.ledger.ledger import EntryRow
 
-#: The names of the ranks of accounts.
-ACCOUNTS = {"ANALYST_ON_DATASET": "analyst", "ANALYST": "analyst_total", "DATASET": "cap"}
 #: Held during a verification, which reads the whole ledger: one at a time in a process.
 _VERIFYING = Lock()
 
 
+class Filters(TypedDict):
+    """Only entries of this dataset, kind and analyst; None admits all."""
+
+    dataset: str | None
+    kind: EntryKind | None
+    analyst: str | None
+
+
 def page(
-    services: Services,
-    caller: Caller,
-    *,
-    dataset: str | None,
-    kind: EntryKind | None,
-    analyst: str | None,
-    limit: int,
-    cursor: str | None,
+    services: Services, caller: Caller, limit: int, cursor: str | None, filters: Filters
 ) -> Listing[EntryOut]:
     """Entries, newest first: an analyst's own, an owner's datasets', for auditors all.
 
     Raises: InvalidCursor.
     """
     require(caller, "analyst", "owner", "auditor")
-    rows = services.ledger.entries(
-        **listing_scope(caller),
-        dataset=dataset,
-        kind=kind,
-        analyst=analyst,
-        limit=limit,
-        cursor=cursor,
+    entries = services.ledger.entries(
+        **listing_scope(caller), **filters, limit=limit, cursor=cursor
     )
-    return Listing(items=[_entry(row) for row in rows.items], next=rows.next)
+    return Listing[EntryOut].model_validate(entries)
 
 
-def every_entry(
-    services: Services,
-    caller: Caller,
-    *,
-    dataset: str | None,
-    kind: EntryKind | None,
-    analyst: str | None,
-) -> Iterator[EntryOut]:
+def every_entry(services: Services, caller: Caller, filters: Filters) -> Iterator[EntryOut]:
     """All entries that the filters admit, newest first, read page by page."""
-    return every_item(
-        lambda limit, cursor: page(
-            services,
-            caller,
-            dataset=dataset,
-            kind=kind,
-            analyst=analyst,
-            limit=limit,
-            cursor=cursor,
-        )
-    )
+    return every_item(lambda limit, cursor: page(services, caller, limit, cursor, filters))
 
 
 def verify(services: Services, caller: Caller) -> VerificationOut:
@@ -88,27 +63,4 @@ def verify(services: Services, caller: Caller) -> VerificationOut:
         )
     finally:
         _VERIFYING.release()
-    bad = outcome.first_bad
-    return VerificationOut(
-        valid=outcome.valid,
-        accounts=outcome.accounts,
-        entries=outcome.entries,
-        head=outcome.head.hex(),
-        first_bad=None if bad is None else BadRow(table=bad.table, row=bad.row, reason=bad.reason),
-    )
-
-
-def _entry(row: EntryRow) -> EntryOut:
-    return EntryOut(
-        account=ACCOUNTS[row.rank.name],
-        seq=row.seq,
-        kind=row.kind,
-        dataset=row.dataset,
-        analyst=row.analyst,
-        actor=row.actor,
-        query=None if row.query_id is None else str(row.query_id),
-        epsilon=format_units(row.epsilon_nano, 9),
-        delta=format_units(row.delta_atto, 18),
-        at=moment(row.at_us),
-        head=row.head.hex(),
-    )
+    return VerificationOut.model_validate(outcome)

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from accounting.privacy_loss import PrivacyLoss, format_units
 from app.config.settings import Settings
-from app.contract.times import moment
 from storage.assurance.backup import DestinationTaken
 from storage.assurance.backup import back_up as back_up_database
 from storage.assurance.heads import HeadsLog, Published, read_heads
+from storage.assurance.rollback import Accepted as Accepted
 from storage.assurance.rollback import HeadsTooOld, accept
-from storage.assurance.stored_files import compare
+from storage.assurance.stored_files import Comparison, compare
+from storage.assurance.verification import Bad as Bad
+from storage.assurance.verification import Verification as Verification
 from storage.assurance.verification import check_receipt as check_receipt_in
 from storage.assurance.verification import verify as verify_database
 from storage.database.database import Database
 from storage.database.privileges import grant_service
 from storage.errors import StorageError
 from storage.files.folders import make_folder
+from storage.ledger.entry_pages import EntryRow
 
 
 class OutOfReach(Exception):
@@ -37,127 +37,46 @@ class Refused(Exception):
     """A precondition does not hold."""
 
 
-@dataclass(frozen=True)
-class VerificationReport:
-    """``bad_row`` is the first row that contradicts the rest; None when the ledger is valid.
+def verify(settings: Settings, heads: Path | None) -> tuple[Verification, bool]:
+    """Recompute the whole ledger, also against the published heads, of the file ``heads``.
 
-    ``compared`` is False when no heads were published yet.
+    Returns: the outcome, and False where no heads were published yet to compare with.
     """
-
-    accounts: int
-    entries: int
-    head: str
-    bad_row: str | None
-    compared: bool
-
-
-@dataclass(frozen=True)
-class ReceiptReport:
-    """The entry of a receipt; ``bad_row`` says why its account's chain does not hold."""
-
-    kind: str
-    epsilon: str
-    delta: str
-    query: str | None
-    analyst: str | None
-    dataset: str | None
-    at: datetime
-    account: int
-    entry: int
-    bad_row: str | None
-
-
-@dataclass(frozen=True)
-class StoreReport:
-    """Files that the ledger reads and the store has lost, and how many files nothing names.
-
-    ``unnamed`` is None while accounts are frozen: nothing in the store is swept then.
-    """
-
-    lost: tuple[str, ...]
-    unnamed: int | None
-
-
-@dataclass(frozen=True)
-class AcceptedAccount:
-    """An account that takes charges again, and what was charged to it once more.
-
-    ``dataset`` is None where it ranges over all of them, ``analyst`` where it is a dataset's cap.
-    """
-
-    dataset: str | None
-    analyst: str | None
-    recharged: PrivacyLoss
-
-
-def verify(settings: Settings, heads: Path | None) -> VerificationReport:
-    """Recompute the whole ledger, also against the published heads, of the file ``heads``."""
     with _opened(settings) as database:
         published = _published(settings, heads)
-        outcome = verify_database(database, heads=published)
-    bad = outcome.first_bad
-    return VerificationReport(
-        accounts=outcome.accounts,
-        entries=outcome.entries,
-        head=outcome.head.hex(),
-        bad_row=None if bad is None else str(bad),
-        compared=published is not None,
-    )
+        return verify_database(database, heads=published), published is not None
 
 
-def check_receipt(settings: Settings, head: bytes) -> ReceiptReport | None:
+def check_receipt(settings: Settings, head: bytes) -> tuple[EntryRow, Bad | None] | None:
     """Find the entry with this head and recompute its account's chain; None if there is none."""
     with _opened(settings) as database:
-        receipt = check_receipt_in(database, head)
-    if receipt is None:
-        return None
-    entry, bad = receipt
-    return ReceiptReport(
-        kind=entry.kind,
-        epsilon=format_units(entry.epsilon_nano, 9),
-        delta=format_units(entry.delta_atto, 18),
-        query=None if entry.query_id is None else str(entry.query_id),
-        analyst=entry.analyst,
-        dataset=entry.dataset,
-        at=moment(entry.at_us),
-        account=entry.account_id,
-        entry=entry.seq,
-        bad_row=None if bad is None else str(bad),
-    )
+        return check_receipt_in(database, head)
 
 
 def back_up(settings: Settings, destination: Path) -> None:
     """Copy ledger, published heads and, unless they are in a store, records to a new folder."""
     folder = settings.data.absolute() if settings.store is None else None
     with _opened(settings) as database:
-        try:
-            back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
-        except DestinationTaken as error:
-            raise Refused(str(error)) from None
+        back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
 
 
-def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> StoreReport:
+def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> Comparison:
     """Compare the files of the store with the folders that the ledger's rows name.
 
     ``names``: lists the files of the store with their ages. It is called after the rows are read,
     so that a file published in between is not reported as lost.
     """
     with _opened(settings) as database:
-        comparison = compare(database, names)
-    return StoreReport(tuple(comparison.lost), comparison.unnamed)
+        return compare(database, names)
 
 
-def accept_rollback(settings: Settings, *, heads_lost: bool) -> list[AcceptedAccount]:
+def accept_rollback(settings: Settings, *, heads_lost: bool) -> list[Accepted]:
     """Let a frozen ledger go on, charged at least what its published heads say was charged.
 
     ``heads_lost``: no later heads exist, so every frozen account is charged to its limit.
     """
     with _opened(settings) as database:
-        try:
-            accepted = accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
-        except HeadsTooOld as error:
-            raise Refused(str(error)) from None
-    return [AcceptedAccount(one.dataset, one.analyst, one.recharged) for one in accepted]
+        return accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
 
 
 def migrate(settings: Settings, service_role: str | None) -> None:
@@ -197,5 +116,7 @@ def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
             yield database
         finally:
             database.close()
+    except (DestinationTaken, HeadsTooOld) as error:
+        raise Refused(str(error)) from None
     except StorageError as error:
         raise OutOfReach(str(error)) from error

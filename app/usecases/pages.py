@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from app.contract.models import Listing
+from storage.database.pages import Page
 
 Item = TypeVar("Item")
 
@@ -13,7 +14,7 @@ Item = TypeVar("Item")
 PAGE = 1000
 
 
-def every_item(page: Callable[[int, str | None], Listing[Item]]) -> Iterator[Item]:
+def every_item(page: Callable[[int, str | None], Listing[Item] | Page[Item]]) -> Iterator[Item]:
     """Every item of ``page(limit, cursor)`` and of the pages after it."""
     cursor: str | None = None
     while True:

@@ -26,34 +26,24 @@ from storage.queries.history import QueryRow
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Seconds since the reservation of a running query, and until it may next end."""
-
-    elapsed: float
-    expected: float
-
-
-@dataclass(frozen=True)
 class QueryView:
     """One query as the caller may see it.
 
     ``stored``: the stored reply with the answer, for the analyst who asked. ``progress``: while
-    the query runs.
+    the query runs, the seconds ``elapsed`` since its reservation and ``expected`` until it may
+    next end.
     """
 
     query: QueryOut
     stored: bytes | None
-    progress: Progress | None
+    progress: dict[str, float] | None
 
     def members(self) -> dict[str, Any]:
         """All members that the caller may see."""
         if self.stored is not None:
             stored: dict[str, Any] = json.loads(self.stored)
             return stored
-        members = self.query.model_dump(mode="json")
-        if self.progress is not None:
-            members |= {"elapsed": self.progress.elapsed, "expected": self.progress.expected}
-        return members
+        return {**self.query.model_dump(mode="json"), **(self.progress or {})}
 
     def body(self) -> bytes:
         """The same as JSON; a stored reply byte for byte."""
@@ -132,7 +122,7 @@ async def look_up(
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         elapsed = max(0.0, (now - row.created_us) / 1e6)
-        progress = Progress(**services.answering.progress(elapsed))
+        progress = services.answering.progress(elapsed)
     return QueryView(_out(row), None, progress)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
 from app.contract.datasets import NodesOut, UploadOut, graph_domain
-from app.contract.errors import FieldError, InvalidRequest, NodesMissing
+from app.contract.errors import InvalidRequest, NodesMissing
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
@@ -18,31 +19,30 @@ from storage.ingest.media import form_of
 from storage.ingest.node_list import read_node_list
 
 
-async def take_nodes(
-    services: Services,
-    caller: Caller,
-    name: str,
-    content: AsyncIterator[bytes],
-    *,
-    media_type: str,
-    gzipped: bool,
-) -> NodesOut:
+@dataclass(frozen=True)
+class Delivery:
+    """A body that is still on its way, and its form as the sender names it."""
+
+    content: AsyncIterator[bytes]
+    media_type: str
+    gzipped: bool
+
+
+async def take_nodes(services: Services, caller: Caller, name: str, delivery: Delivery) -> NodesOut:
     """Read a list of nodes, which names those of a graph before its first records.
 
     Raises: NotFound, AlreadyExists, InvalidRequest, InvalidRecords, TooLarge, BodyTooSlow,
         UnsupportedMediaType.
     """
     require(caller, "owner")
-    form_of(media_type, gzipped)
+    form_of(delivery.media_type, delivery.gzipped)
     stored = await run_in_threadpool(owned, services, caller, name)
     _check_takes_nodes(stored)
+    limit = services.settings.decompressed_limit
     with ExitStack() as closing:
-        path = await services.uploads.receive(content, closing)
+        path = await services.uploads.receive(delivery.content, closing)
         labels = await run_in_threadpool(
-            read_node_list,
-            path,
-            gzipped=gzipped,
-            limit=services.settings.decompressed_limit,
+            read_node_list, path, gzipped=delivery.gzipped, limit=limit
         )
         _check_fits(stored, len(labels))
         await run_in_threadpool(
@@ -56,13 +56,7 @@ async def take_nodes(
 
 
 async def take_records(
-    services: Services,
-    caller: Caller,
-    name: str,
-    content: AsyncIterator[bytes],
-    *,
-    media_type: str,
-    gzipped: bool,
+    services: Services, caller: Caller, name: str, delivery: Delivery
 ) -> UploadOut:
     """Read records and publish them as a new version, under the same accounts.
 
@@ -71,12 +65,12 @@ async def take_records(
         BodyTooSlow, UnsupportedMediaType.
     """
     require(caller, "owner")
-    form_of(media_type, gzipped)
+    form_of(delivery.media_type, delivery.gzipped)
     stored = await run_in_threadpool(owned, services, caller, name)
     if stored.public is None:
         raise NodesMissing
     with ExitStack() as closing:
-        path = await services.uploads.receive(content, closing)
+        path = await services.uploads.receive(delivery.content, closing)
         # From here on the preparation removes the file.
         closing = closing.pop_all()
     published = await services.uploads.publish(
@@ -84,8 +78,8 @@ async def take_records(
         stored.public,
         path,
         closing,
-        media_type=media_type,
-        gzipped=gzipped,
+        media_type=delivery.media_type,
+        gzipped=delivery.gzipped,
         actor=caller.user,
     )
     if published is None:
@@ -107,9 +101,8 @@ def withdraw(services: Services, caller: Caller, name: str) -> None:
 def _check_takes_nodes(stored: StoredDataset) -> None:
     """Only a graph whose nodes have no names yet takes a list of them."""
     if stored.description.get("kind") != "graph":
-        raise InvalidRequest(
-            [FieldError(("path", "name"), "kind", "only graphs take a list of nodes")]
-        )
+        msg = "only graphs take a list of nodes"
+        raise InvalidRequest.at("path", "name", type="kind", msg=msg)
     domain = graph_domain(stored.public)
     if domain is not None and (domain.labels is not None or stored.version):
         raise AlreadyExists("the nodes of this dataset are known already")

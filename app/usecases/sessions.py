@@ -1,52 +1,82 @@
-"""Who is calling, and sessions of the dashboard."""
+"""Who is calling: by a key, by a token of an OpenID provider, or by a session of the dashboard.
+
+Every caller who is not admitted is Unauthenticated, the same for all causes. Nothing is remembered
+between two calls: a revoked key, a disabled user and a lost role count from the next request on, in
+every process.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+
+from starlette.concurrency import run_in_threadpool
 
 from app.contract.errors import Unauthenticated
 from app.engine.execution import inline_if_embedded
-from app.identity import callers
-from app.identity.callers import Caller
-from app.identity.tokens import looks_like_a_token
+from app.identity.callers import Caller, Door
+from app.identity.tokens import Tokens, looks_like_a_token
 from app.usecases.services import Services
+from storage.people.users import SignedIn
+
+#: Longer than every key that was ever issued.
+MAX_KEY_LENGTH = 512
 
 
 async def caller_of_credential(services: Services, credential: str) -> Caller:
     """The caller with this key or access token. Raises: Unauthenticated, for every cause."""
-    look_up = partial(inline_if_embedded, services.database)
     if services.tokens is not None and looks_like_a_token(credential):
-        identities, tokens = services.identities, services.tokens
-        caller = await callers.by_token(
-            credential, look_up=look_up, identities=identities, tokens=tokens
-        )
-    else:
-        caller = await callers.by_key(credential, look_up=look_up, users=services.users)
-    return _admitted(caller)
+        return await _caller_of_token(services, services.tokens, credential)
+    if not _may_be_a_key(credential):
+        raise Unauthenticated
+    signed_in = await inline_if_embedded(services.database, services.users.sign_in, credential)
+    return await _noted(services, signed_in, "api")
 
 
 async def caller_of_session(services: Services, token: str) -> Caller:
     """The caller who signed in. Raises: Unauthenticated, for every cause."""
-    caller = await callers.by_session(
-        token,
-        look_up=partial(inline_if_embedded, services.database),
-        users=services.users,
-        sessions=services.sessions,
-    )
-    return _admitted(caller)
-
-
-def _admitted(caller: Caller | None) -> Caller:
-    if caller is None:
-        raise Unauthenticated
-    return caller
+    signed_in = await inline_if_embedded(services.database, services.sessions.find, token)
+    return await _noted(services, signed_in, "dashboard")
 
 
 def open_session(services: Services, key: str) -> str | None:
     """The token of a new session; None for a key that opens nothing."""
-    return services.sessions.open(key) if callers.may_be_a_key(key) else None
+    return services.sessions.open(key) if _may_be_a_key(key) else None
 
 
 def close_session(services: Services, token: str) -> None:
     """End the session of this token."""
     services.sessions.close(token)
+
+
+async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Caller:
+    """The caller for whom the provider issued this access token."""
+    claims = await tokens.verified(token)
+    if claims is None:
+        raise Unauthenticated
+    identities, subject = services.identities, (claims.issuer, claims.subject)
+    person = await inline_if_embedded(services.database, identities.find, *subject)
+    # A stranger becomes a user with the first token that brings a role.
+    if person is None:
+        is_new = bool(claims.roles)
+    else:
+        is_new = not person.user.disabled and person.issued < claims.issued
+    if is_new:
+        person = await run_in_threadpool(identities.admit, *subject, claims.roles, claims.issued)
+    if person is None or person.user.disabled or not claims.roles:
+        raise Unauthenticated
+    # Every token of one person counts as one key.
+    key_id = f"user {person.user.id}"
+    return Caller(replace(person.user, roles=claims.roles), key_id, "api")
+
+
+async def _noted(services: Services, signed_in: SignedIn | None, door: Door) -> Caller:
+    if signed_in is None:
+        raise Unauthenticated
+    if signed_in.stale:
+        await run_in_threadpool(services.users.note_use, signed_in.key_id)
+    return Caller(signed_in.user, signed_in.key_id, door)
+
+
+def _may_be_a_key(text: str) -> bool:
+    """False for what is not worth a look-up."""
+    return 0 < len(text) <= MAX_KEY_LENGTH and text.isascii()

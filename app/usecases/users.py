@@ -8,14 +8,11 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import AccountBalance, OverallBudget
 from app.contract.models import Listing
 from app.contract.people import KeyInfoOut, Me, NewUser, UserChange, UserIn, UserOut
-from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases import keys
-from app.usecases.budgets import balance
 from app.usecases.services import Services
 from app.usecases.visibility import require
 from storage.errors import NotFound
-from storage.people.users import User
 
 
 @dataclass(frozen=True)
@@ -30,21 +27,20 @@ class UserDetails:
 
 def me(caller: Caller) -> Me:
     """The caller's own name and roles."""
-    return Me(name=caller.name, roles=sorted(caller.roles))
+    return Me.model_validate(caller)
 
 
 def create(services: Services, caller: Caller, new: UserIn) -> NewUser:
     """Create a user with a first key. Raises: AlreadyExists."""
     require(caller, "admin")
     user, issued = services.users.create(new.name, new.roles, actor=caller.user)
-    return NewUser(name=user.name, roles=sorted(user.roles), key=issued.key, key_id=issued.key_id)
+    return NewUser(name=user.name, roles=user.roles, key=issued.key, key_id=issued.key_id)
 
 
 def page(services: Services, caller: Caller, limit: int, cursor: str | None) -> Listing[UserOut]:
     """All users, newest first. Raises: InvalidCursor."""
     require(caller, "admin")
-    users = services.users.page(limit, cursor)
-    return Listing(items=[_out(user) for user in users.items], next=users.next)
+    return Listing[UserOut].model_validate(services.users.page(limit, cursor))
 
 
 def describe(services: Services, caller: Caller, name: str) -> UserDetails:
@@ -55,9 +51,9 @@ def describe(services: Services, caller: Caller, name: str) -> UserDetails:
         raise NotFound
     total = services.ledger.overall(user.id)
     return UserDetails(
-        user=_out(user),
+        user=UserOut.model_validate(user),
         may_query="analyst" in user.roles,
-        overall=None if total is None else balance(total.account),
+        overall=None if total is None else AccountBalance.model_validate(total),
         keys=keys.page(services, caller, name).items,
     )
 
@@ -66,7 +62,7 @@ def change(services: Services, caller: Caller, name: str, body: UserChange) -> U
     """Replace roles, disable or enable. Raises: NotFound, Conflict, ManagedElsewhere."""
     require(caller, "admin")
     user = services.users.update(name, roles=body.roles, disabled=body.disabled, actor=caller.user)
-    return _out(user)
+    return UserOut.model_validate(user)
 
 
 def set_overall_budget(
@@ -77,16 +73,5 @@ def set_overall_budget(
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:
         raise NotFound
-    account = services.ledger.grant_overall(analyst.id, limit, actor_id=caller.user.id).account
-    return OverallBudget(
-        analyst=name, allowance=account.limit, spent=account.charged, remaining=account.remaining
-    )
-
-
-def _out(user: User) -> UserOut:
-    return UserOut(
-        name=user.name,
-        roles=sorted(user.roles),
-        disabled=user.disabled,
-        created=moment(user.created_us),
-    )
+    account = services.ledger.grant_overall(analyst.id, limit, actor_id=caller.id)
+    return OverallBudget.model_validate(account)

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, null, select, update
+from sqlalchemy import Connection, bindparam, insert, null, select, update
 
 from storage.database.database import Database
 from storage.database.expressions import USERS_LOCK, lock_for_transaction
 from storage.database.statements import Hot
 from storage.database.tables import identity, user_role, users
+from storage.errors import AlreadyExists
 from storage.journal import audit
 from storage.people.roles import replace_roles
 from storage.people.users import User, insert_user
@@ -89,14 +90,15 @@ class Identities:
         self, connection: Connection, pair: dict[str, str], roles: Iterable[str], issued: int
     ) -> bool:
         for name in names(**pair):
-            same = select(_u.id).where(func.lower(_u.name) == name.lower())
-            if connection.execute(same).first() is None:
+            try:
                 user_id = insert_user(connection, name, roles)
-                values = {"user_id": user_id, **pair, "issued_s": issued}
-                connection.execute(insert(identity).values(values))
-                detail = {**pair, "roles": sorted(roles)}
-                audit.record(connection, user_id, "user.identity", name, detail)
-                return True
+            except AlreadyExists:
+                continue
+            values = {"user_id": user_id, **pair, "issued_s": issued}
+            connection.execute(insert(identity).values(values))
+            detail = {**pair, "roles": sorted(roles)}
+            audit.record(connection, user_id, "user.identity", name, detail)
+            return True
         return False
 
     def _renew(

@@ -14,7 +14,7 @@ from hmac import compare_digest
 from pathlib import Path
 from secrets import token_hex
 
-from sqlalchemy import Connection, Update, insert, or_, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from storage.database.expressions import now_us
 from storage.database.tables import api_key
@@ -87,12 +87,6 @@ def revoke_key(connection: Connection, key_id: str) -> bool:
     if connection.execute(select(_k.id).where(_k.id == key_id)).one_or_none() is None:
         raise NotFound("there is no such key")
     return False
-
-
-def use_of_key(key_id: str) -> Update:
-    """The statement that stores the current time as the last use, at most once per minute."""
-    stale = or_(_k.last_used_us.is_(None), _k.last_used_us < now_us() - LAST_USED_US)
-    return update(api_key).where(_k.id == key_id, stale).values(last_used_us=now_us())
 
 
 def write_key_file(path: Path, key: str) -> None:

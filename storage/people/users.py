@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, or_, select, update
 
 from storage.database.database import Database
 from storage.database.expressions import USERS_LOCK, insert_once, lock_for_transaction, now_us
@@ -25,7 +25,6 @@ from storage.people.keys import (
     matches,
     parse_key,
     revoke_key,
-    use_of_key,
     write_key_file,
 )
 from storage.people.roles import (
@@ -109,18 +108,10 @@ class Users:
                 return False
         return self._database.write(work)
 
-    def authenticate(self, key: str) -> User | None:
-        """The user of a key; None if it is unknown or revoked, or its user is disabled."""
-        signed_in = self.sign_in(key)
-        if signed_in is None:
-            return None
-        if signed_in.stale:
-            self.note_use(signed_in.key_id)
-        return signed_in.user
-
     def sign_in(self, key: str) -> SignedIn | None:
-        """``authenticate`` that only reads: the caller calls ``note_use``.
+        """The user of a key; None if it is unknown or revoked, or its user is disabled.
 
+        Only reads: where the use is stale, the caller calls ``note_use``.
         Nothing is cached between two calls. A revoked key, a disabled user and a lost role count
         from the next request on, in every process.
         """
@@ -238,8 +229,9 @@ class Users:
 
     def note_use(self, key_id: str) -> None:
         """Store that a key is used now, unless a use within the last minute is stored."""
-        statement = use_of_key(key_id)
-        self._database.write(lambda connection: connection.execute(statement))
+        stale = or_(_k.last_used_us.is_(None), _k.last_used_us < now_us() - LAST_USED_US)
+        use = update(api_key).where(_k.id == key_id, stale).values(last_used_us=now_us())
+        self._database.write(lambda connection: connection.execute(use))
 
 
 def _has_users(connection: Connection) -> bool:

@@ -56,7 +56,7 @@ APP = {
     "telemetry": "",
     "queries": "contract " + " ".join(f"mechanisms.{room}" for room in MECHANISMS),
     "engine": f"queries contract config telemetry {STORES} mechanisms.model mechanisms.noise",
-    "identity": "engine contract config storage.people",
+    "identity": "config storage.people",
     "usecases": f"engine identity queries contract config telemetry {STORES}",
     "http": "usecases identity contract config telemetry",
     "routes": DOOR,

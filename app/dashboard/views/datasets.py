@@ -82,8 +82,7 @@ async def upload_node_list(visit: CurrentVisit, name: str) -> Response:
 async def _take(visit: Visit, name: str, take: Callable[..., Awaitable[object]]) -> Response:
     try:
         sent = await SentFile(visit.request).open()
-        kind, gzipped = sent.media_type, sent.gzipped
-        await visit.run(take, name, sent.content(), media_type=kind, gzipped=gzipped)
+        await visit.run(take, name, sent.delivery())
     except (NotFound, CrossSite):
         raise
     except Exception as error:

@@ -36,14 +36,8 @@ def entries_page(
     cursor: PageCursor = None,
 ) -> Response:
     """One page of entries, newest first."""
-    page = visit.run(
-        ledger.page,
-        dataset=dataset or None,
-        kind=kind,
-        analyst=analyst or None,
-        limit=PAGE,
-        cursor=cursor,
-    )
+    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    page = visit.run(ledger.page, PAGE, cursor, filters)
     chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
     return visit.render(
         "ledger.html",
@@ -64,8 +58,7 @@ def entries_csv(
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    entries = visit.run(
-        ledger.every_entry, dataset=dataset or None, kind=kind, analyst=analyst or None
-    )
+    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    entries = visit.run(ledger.every_entry, filters)
     rows = (entry.model_dump(mode="json") for entry in entries)
     return csv_file("ledger", list(EntryOut.model_fields), rows)

@@ -16,7 +16,7 @@ from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.queries import QUERY_KINDS
 from app.usecases import queries
-from app.usecases.queries import Progress, QueryView
+from app.usecases.queries import QueryView
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Running:
     """A running query."""
 
     query: QueryOut
-    progress: Progress
+    progress: dict[str, float]
 
     @property
     def share(self) -> int:
         """How much of the expected time is over, in percent."""
-        elapsed, expected = self.progress.elapsed, self.progress.expected
+        elapsed, expected = self.progress["elapsed"], self.progress["expected"]
         return min(100, round(elapsed * 100 / expected)) if expected else 0
 
 

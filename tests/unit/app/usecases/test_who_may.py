@@ -77,6 +77,8 @@ EVERYBODY = {
 }
 #: They read the pages of a use case of the table.
 WHOLE_LISTS = {audit.every_line, ledger.every_entry}
+#: Arguments whose form is read before anything else.
+SPECIAL: dict[str, Any] = {"delivery": records.Delivery(None, "text/csv", False), "filters": {}}
 
 
 class Reached(Exception):
@@ -94,7 +96,7 @@ def is_forbidden(use_case: Callable[..., Any], role: str) -> bool:
     caller = Caller(User(1, "uma", frozenset({role}), False, 0), "key", "api")
     parameters = list(inspect.signature(use_case).parameters.values())[2:]
     values: dict[str, Any] = {
-        one.name: "text/csv" if one.name == "media_type" else "00000000-0000-0000-0000-000000000000"
+        one.name: SPECIAL.get(one.name, "00000000-0000-0000-0000-000000000000")
         for one in parameters
         if one.default is inspect.Parameter.empty
     }

@@ -18,7 +18,7 @@ from storage.errors import AlreadyExists, Conflict, InvalidCursor, NotFound
 from storage.people.keys import new_key, parse_key
 from storage.people.users import User, Users
 from tests.support.workers import bootstrap
-from tests.support.world import World, contents
+from tests.support.world import World, authenticate, contents
 
 
 class TestBootstrap:
@@ -49,7 +49,7 @@ class TestBootstrap:
         assert re.fullmatch(r"pp_[0-9a-f]{16}_[0-9a-f]{64}", key)
         database = Database.open(url, folder)
         users = Users(database)
-        admin = users.authenticate(key)
+        admin = authenticate(users, key)
         assert admin is not None
         assert (admin.name, admin.roles) == ("admin", {"admin"})
         assert users.page(10).items == [admin]
@@ -65,7 +65,7 @@ class TestKeys:
         assert issued.key not in repr(issued)
         stored = repr(contents(world.database))
         assert secret not in stored
-        assert world.users.authenticate(issued.key) == user
+        assert authenticate(world.users, issued.key) == user
 
     @pytest.mark.parametrize(
         "damage",
@@ -84,7 +84,7 @@ class TestKeys:
     )
     def test_another_key_opens_nothing(self, world: World, damage: object) -> None:
         _, issued = world.users.create("ada", ["analyst"], actor=world.admin)
-        assert world.users.authenticate(damage(issued.key)) is None  # type: ignore[operator]
+        assert authenticate(world.users, damage(issued.key)) is None  # type: ignore[operator]
 
     def test_revoked_and_disabled_open_nothing(self, world: World) -> None:
         users = world.users
@@ -92,12 +92,12 @@ class TestKeys:
         second = users.issue_key("ada", actor=world.admin)
         users.revoke(first.key_id, actor=world.admin)
         users.revoke(first.key_id, actor=world.admin)
-        assert users.authenticate(first.key) is None
-        assert users.authenticate(second.key) is not None
+        assert authenticate(users, first.key) is None
+        assert authenticate(users, second.key) is not None
         users.update("ada", disabled=True, actor=world.admin)
-        assert users.authenticate(second.key) is None
+        assert authenticate(users, second.key) is None
         users.update("ada", disabled=False, actor=world.admin)
-        assert users.authenticate(second.key) is not None
+        assert authenticate(users, second.key) is not None
         keys = {key.key_id: key for key in users.keys("ada")}
         assert keys[first.key_id].revoked
         assert not keys[second.key_id].revoked
@@ -108,14 +108,14 @@ class TestKeys:
 
     def test_the_last_use_is_written_once_a_minute(self, world: World) -> None:
         _, issued = world.users.create("ada", ["analyst"], actor=world.admin)
-        world.users.authenticate(issued.key)
+        authenticate(world.users, issued.key)
         first = world.users.keys("ada")[0].last_used_us
-        world.users.authenticate(issued.key)
+        authenticate(world.users, issued.key)
         assert world.users.keys("ada")[0].last_used_us == first
         assert first is not None
         old = update(tables.api_key).values(last_used_us=first - 61_000_000)
         world.database.write(lambda connection: connection.execute(old))
-        world.users.authenticate(issued.key)
+        authenticate(world.users, issued.key)
         again = world.users.keys("ada")[0].last_used_us
         assert again is not None
         assert again >= first
@@ -152,7 +152,7 @@ class TestUsers:
     @pytest.mark.parametrize("name", ["Robert'); DROP TABLE users;--", "ünï → 名", "%_", " "])
     def test_names_are_data(self, world: World, name: str) -> None:
         user, issued = world.users.create(name, ["analyst"], actor=world.admin)
-        assert world.users.find(name) == user == world.users.authenticate(issued.key)
+        assert world.users.find(name) == user == authenticate(world.users, issued.key)
 
     def test_roles_are_replaced(self, world: World) -> None:
         world.users.create("ada", ["analyst"], actor=world.admin)
