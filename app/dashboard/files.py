@@ -21,10 +21,15 @@ from app.dashboard.sessions import check_csrf
 from app.http.dependencies import services_of
 from app.usecases.records import Delivery
 
-#: What the parser tells of a form, in the order of one part.
+#: The events of the parser, in the order of one part.
 EVENTS = (
-    *("part_begin", "header_field", "header_value", "header_end"),
-    *("headers_finished", "part_data", "part_end"),
+    "part_begin",
+    "header_field",
+    "header_value",
+    "header_end",
+    "headers_finished",
+    "part_data",
+    "part_end",
 )
 #: Bytes of one field that is no file.
 MOST_FIELD = 10_000

@@ -79,13 +79,14 @@ SQL_MODULES = frozenset({"sqlalchemy", "alembic", "psycopg", "sqlite3"})
 
 RULES = (
     Rule(
-        # Amounts are as pure as queries: pydantic and accounting, nothing else.
+        # Amounts and the base of bodies are as pure as queries: pydantic and accounting alone.
         "app.queries",
         frozenset(
             {
                 "app.queries",
                 "app.contract.amounts",
                 "app.contract.datasets",
+                "app.contract.models",
                 "mechanisms",
                 "accounting",
             }
