@@ -18,10 +18,10 @@ def scheduler(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8786,
 ) -> None:
     """Hand out work to workers until SIGTERM or Ctrl-C; certificates come from PURSE_CLUSTER_…."""
-    certificates = _certificates(Settings())
-    if certificates is None and host not in ("127.0.0.1", "::1", "localhost"):
+    security = _security(Settings())
+    if security is None and host not in ("127.0.0.1", "::1", "localhost"):
         fail("without certificates a scheduler listens on this machine alone")
-    wings.cluster("processes").run_scheduler(host, port, certificates)
+    wings.cluster("processes").run_scheduler(host, port, security)
 
 
 def worker(
@@ -40,13 +40,13 @@ def worker(
     settings = Settings()
     if settings.cluster is None:
         fail("PURSE_CLUSTER says which scheduler to work for")
-    certificates = _certificates(settings)
+    security = _security(settings)
     folder = data or settings.data
     if not folder.is_dir():
         fail(f"the data folder {folder} is not there")
     with opened_shared(settings, folder.absolute()) as shared:
         wings.cluster("processes").run_worker(
-            settings.cluster, shared, threads or settings.kernel_threads(), host, certificates
+            settings.cluster, shared, threads or settings.kernel_threads(), host, security
         )
 
 
@@ -62,8 +62,8 @@ def certificates(
         fail(f"the folder {folder} cannot be used: {error.strerror}")
 
 
-def _certificates(settings: Settings) -> Any:
-    return wings.cluster("roles").Certificates.of(settings.cluster_files())
+def _security(settings: Settings) -> Any:
+    return wings.cluster("roles").security_of(settings.cluster_files())
 
 
 COMMANDS = (scheduler, worker, certificates)

@@ -21,6 +21,7 @@ from distributed import Client, Future, Security
 from app.cluster import tasks
 from mechanisms.model.executor import Arrays, Executor, Part, PartResult
 from storage.cluster.scratch import Scratch
+from storage.files.shared import Shared
 
 Result = TypeVar("Result")
 
@@ -45,12 +46,12 @@ class ClusterExecutor(Executor):
         threads: Executor,
         address: str,
         security: Security | None,
-        scratch: Scratch,
+        shared: Shared,
         worth: int,
         patience: float = PATIENCE,
     ) -> None:
         self.workers = threads.workers
-        self._threads, self._scratch, self._worth = threads, scratch, worth
+        self._threads, self._scratch, self._worth = threads, Scratch(shared), worth
         self._address, self._security, self._patience = address, security, patience
         self._silence = min(SILENCE, patience)
         self._client: Client | None = None
@@ -89,13 +90,11 @@ class ClusterExecutor(Executor):
         self, client: Client, name: str, parts: int, done: Callable[[int], None] | None
     ) -> None:
         """Have every part done. Raises: ClusterFailed, and what ``done`` raises."""
-        numbers: dict[Any, int] = {}
+        numbers: dict[Any, int] = {token_hex(16): part for part in range(parts)}
         futures: list[Future[None]] = []
         finished: SimpleQueue[Future[None]] = SimpleQueue()
         try:
-            for part in range(parts):
-                key = token_hex(16)
-                numbers[key] = part
+            for key, part in numbers.items():
                 futures.append(client.submit(tasks.run, name, part, key=key, pure=False))
                 futures[-1].add_done_callback(finished.put)
             for _ in range(parts):

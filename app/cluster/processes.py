@@ -8,9 +8,10 @@ import tempfile
 from typing import Any
 
 import dask.config
+from distributed import Security
 
 from app.cluster import tasks
-from app.cluster.roles import Certificates, GuardedScheduler, GuardedWorker
+from app.cluster.roles import GuardedScheduler, GuardedWorker
 from storage.files.shared import Shared
 
 #: Dask's own pages and profiles are left out, and so is spilling: what is private never gets
@@ -30,9 +31,9 @@ QUIET: dict[str, Any] = {
 TIDY = 60.0
 
 
-def run_scheduler(host: str, port: int, certificates: Certificates | None) -> None:
-    """Hand out work on ``host:port``, over TLS with certificates."""
-    asyncio.run(_scheduler(host, port, certificates))
+def run_scheduler(host: str, port: int, security: Security | None) -> None:
+    """Hand out work on ``host:port``, over TLS with ``security``."""
+    asyncio.run(_scheduler(host, port, security))
 
 
 def run_worker(
@@ -40,21 +41,21 @@ def run_worker(
     shared: Shared,
     threads: int,
     host: str | None,
-    certificates: Certificates | None,
+    security: Security | None,
 ) -> None:
     """Do work for the scheduler at an address; a lost one is waited for."""
     tasks.use(shared)
-    asyncio.run(_worker(scheduler, threads, host, certificates))
+    asyncio.run(_worker(scheduler, threads, host, security))
 
 
-async def _scheduler(host: str, port: int, certificates: Certificates | None) -> None:
+async def _scheduler(host: str, port: int, security: Security | None) -> None:
     stop = _stopping()
     with dask.config.set(QUIET):
         scheduler = GuardedScheduler(
             host=host,
             port=port,
-            protocol="tcp" if certificates is None else "tls",
-            security=None if certificates is None else certificates.security(),
+            protocol="tcp" if security is None else "tls",
+            security=security,
             dashboard=False,
             dashboard_address="127.0.0.1:0",
         )
@@ -62,9 +63,7 @@ async def _scheduler(host: str, port: int, certificates: Certificates | None) ->
             await stop.wait()
 
 
-async def _worker(
-    address: str, threads: int, host: str | None, certificates: Certificates | None
-) -> None:
+async def _worker(address: str, threads: int, host: str | None, security: Security | None) -> None:
     stop = _stopping()
     tidying = asyncio.create_task(_tidy())
     with dask.config.set(QUIET), tempfile.TemporaryDirectory() as local:
@@ -73,7 +72,7 @@ async def _worker(
                 address,
                 nthreads=threads,
                 host=host,
-                security=None if certificates is None else certificates.security(),
+                security=security,
                 dashboard=False,
                 dashboard_address="127.0.0.1:0",
                 local_directory=local,

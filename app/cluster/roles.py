@@ -9,10 +9,9 @@ the cluster can run code in it.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from distributed import Scheduler, Security, Worker
 from distributed.comm.core import Comm, CommClosedError
@@ -35,35 +34,23 @@ HEARD = {
 }
 
 
-@dataclass(frozen=True)
-class Certificates:
-    """Files of the authority, and of the certificate and key of one process."""
+def security_of(files: tuple[Path | None, Path | None, Path | None]) -> Security | None:
+    """TLS with the files of the authority, the certificate and the key; None if none is set.
 
-    authority: Path
-    certificate: Path
-    key: Path
-
-    def security(self) -> Security:
-        """Encrypted or not at all, and the same certificate whatever Dask takes the process for."""
-        files = {
-            f"tls_{role}_{kind}": str(file)
-            for role in Role
-            for kind, file in (("cert", self.certificate), ("key", self.key))
-        }
-        return Security(require_encryption=True, tls_ca_file=str(self.authority), **files)
-
-    @classmethod
-    def of(cls, files: tuple[Path | None, Path | None, Path | None]) -> Self | None:
-        """From the files of the authority, the certificate and the key; None if none is set.
-
-        Raises: ValueError if only some of the three are set.
-        """
-        authority, certificate, key = files
-        if authority is None and certificate is None and key is None:
-            return None
-        if authority is None or certificate is None or key is None:
-            raise ValueError("an authority, a certificate and a key go together")
-        return cls(authority, certificate, key)
+    Encrypted or not at all, and the same certificate whatever Dask takes the process for.
+    Raises: ValueError if only some of the three are set.
+    """
+    authority, certificate, key = files
+    if authority is None and certificate is None and key is None:
+        return None
+    if authority is None or certificate is None or key is None:
+        raise ValueError("an authority, a certificate and a key go together")
+    by_role = {
+        f"tls_{role}_{kind}": str(file)
+        for role in Role
+        for kind, file in (("cert", certificate), ("key", key))
+    }
+    return Security(require_encryption=True, tls_ca_file=str(authority), **by_role)
 
 
 def role_of(comm: Comm) -> Role | None:

@@ -115,15 +115,15 @@ def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor]
     if settings.cluster is None:
         yield lambda threads: threads
         return
-    certificates = wings.cluster("roles").Certificates.of(settings.cluster_files())
+    security = wings.cluster("roles").security_of(settings.cluster_files())
     with ExitStack() as closing:
 
         def on_cluster(threads: Executor) -> Executor:
             executor: Executor = wings.cluster("executor").ClusterExecutor(
                 threads,
                 settings.cluster or "",
-                None if certificates is None else certificates.security(),
-                wings.scratch(shared),
+                security,
+                shared,
                 settings.cluster_from,
             )
             closing.callback(executor.close)  # type: ignore[attr-defined]  # of its class alone

@@ -28,8 +28,3 @@ def store(module: str) -> Any:
 def cluster(module: str) -> Any:
     """A module of ``app.cluster``."""
     return wing(f"app.cluster.{module}", "a cluster")
-
-
-def scratch(shared: Any) -> Any:
-    """The jobs that other machines read, as files of ``shared``."""
-    return wing("storage.cluster.scratch", "a cluster").Scratch(shared)

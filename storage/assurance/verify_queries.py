@@ -6,6 +6,7 @@ Three streams in the order of query ids, walked side by side: queries, entries a
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter, sub
@@ -29,11 +30,12 @@ from storage.ledger.requests import QueryState
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
-#: Every query, with its settlement if there is one.
+#: Every query, with its settlement if there is one; its price once more at the end, as a slice.
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id).label("id"),
     *(column for column in _q if column is not _q.id),
     *(column.label(f"s_{column.name}") for column in _s if column is not _s.query_id),
+    *(_q[measure.column].label(measure.name) for measure in MEASURES),
 ).select_from(query.outerjoin(settlement, _s.query_id == _q.id))
 #: Every entry that names a query.
 _ENTRIES: Select[Any] = select(
@@ -96,6 +98,8 @@ class _Checker:
         self._accounts = {
             (row.rank, row.dataset_id, row.analyst_id): id for id, row in chains.rows.items()
         }
+        # Most queries share their accounts with the query before.
+        self._own = lru_cache(maxsize=1024)(self._accounts_of)
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
         #: The charges of analysts before their account over all datasets was opened.
@@ -107,11 +111,10 @@ class _Checker:
         return None if reason is None else Bad("query", _name(row.id), reason)
 
     def _charges(self, row: Any, entries: list[tuple[Any, ...]]) -> str | None:
-        keys = ((0, row.dataset_id, row.analyst_id), (1, 0, row.analyst_id), (2, row.dataset_id, 0))
-        expected = {self._accounts[key] for key in keys if key in self._accounts}
-        overall = self._accounts.get(keys[1])
-        price = tuple(getattr(row, measure.column) for measure in MEASURES)
-        charged, released, subject = set[int](), 0, None
+        expected, overall = self._own(row.dataset_id, row.analyst_id)
+        price: Amounts = row[-len(MEASURES) :]
+        charged: set[int] = set()
+        released, subject = 0, None
         for _, account, kind, at_us, bound, *amounts in entries:
             if account not in expected:
                 return "is charged to an account that is not its own"
@@ -150,6 +153,12 @@ class _Checker:
             if row.state != QueryState.RELEASED:
                 self._before[account] = added(self._before[account], price)
         return None
+
+    def _accounts_of(self, dataset_id: int, analyst_id: int) -> tuple[set[int], int | None]:
+        """The accounts of a query, and the one over all datasets if there is one."""
+        keys = ((0, dataset_id, analyst_id), (1, 0, analyst_id), (2, dataset_id, 0))
+        accounts = {self._accounts[key] for key in keys if key in self._accounts}
+        return accounts, self._accounts.get(keys[1])
 
     def _ending(self, row: Any) -> str | None:
         if row.state not in list(QueryState):

@@ -17,7 +17,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -95,11 +95,13 @@ class Files:
         oldest = time.time() - AGE
         for pattern in ("incoming/*", "cluster/*", "datasets/*/staging-*", "datasets/*/.*"):
             for path in self.root.glob(pattern):
-                if _untouched_since(path, oldest):
+                with suppress(FileNotFoundError):  # its own process may remove it meanwhile
+                    if path.stat().st_mtime >= oldest:
+                        continue
                     if path.is_dir():
                         shutil.rmtree(path, ignore_errors=True)
                     else:
-                        path.unlink(missing_ok=True)
+                        path.unlink()
 
     def dataset_folder(self, dataset_id: int) -> Path:
         folder = self.root / "datasets" / str(int(dataset_id))
@@ -170,10 +172,3 @@ class Files:
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
         """Delete a version that no query can open; ``folder``: its folder in a store."""
         remove_folder(self.version_folder(dataset_id, version))
-
-
-def _untouched_since(path: Path, oldest: float) -> bool:
-    try:
-        return path.stat().st_mtime < oldest
-    except FileNotFoundError:  # its own process removed it meanwhile
-        return False

@@ -12,10 +12,9 @@ from typing import Any
 
 from app.cluster.certificates import make_certificates
 from app.cluster.executor import ClusterExecutor
-from app.cluster.roles import Certificates
+from app.cluster.roles import security_of
 from app.demo.service import ROOT, free_port
 from app.engine.execution import ThreadExecutor
-from storage.cluster.scratch import Scratch
 from storage.files.shared import Shared
 from tests.support.patience import PATIENCE, until
 
@@ -76,14 +75,14 @@ class Processes:
     @contextmanager
     def executor(self, role: str = "client", **options: Any) -> Iterator[ClusterExecutor]:
         """The executor of a service, which sends all work to the cluster, however small."""
-        of_role = [self.certificates / name for name in ("ca.pem", f"{role}.pem", f"{role}.key")]
-        security = Certificates(*of_role).security()
+        folder = self.certificates
+        files = (folder / "ca.pem", folder / f"{role}.pem", folder / f"{role}.key")
         threads = ThreadExecutor(2)
         cluster = ClusterExecutor(
             threads,
             self.address,
-            security,
-            Scratch(Shared(self.data)),
+            security_of(files),
+            Shared(self.data),
             **{"worth": 0} | options,
         )
         if "patience" not in options:

@@ -135,7 +135,7 @@ def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else
     services = people.client.app.state.services  # type: ignore[attr-defined]
     edges = QUERY | {"query": {"kind": "statistic", "statistic": "edges"}}
     assert people("ana", "POST", "/v1/queries", json=edges).status_code == 201
-    services.datasets._facts._cached.cache_clear()
+    services.datasets._facts.cache_clear()
     shutil.rmtree(settings.data / "store" / "nodes")
     get, threads = ObjectStore.get, []
 
