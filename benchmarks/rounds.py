@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Self, TypeVar
 
-from benchmarks.result import Result
+from benchmarks.result import Cell, Result
 
 Value = TypeVar("Value")
 #: A value of one way in one round: seconds, or how many per second.
@@ -52,7 +52,7 @@ class Rounds:
     def report(self, result: Result, title: str) -> Self:
         """Put the medians into a table, and all values beside it."""
         count = len(next(iter(self.values.values())))
-        rows = [[name, self.median(name)] for name in self.values]
+        rows: list[list[Cell]] = [[name, self.median(name)] for name in self.values]
         result.table(f"{title}: medians of {count} rounds", ["way", self.unit], rows)
         result.stored[title] = {name: list(values) for name, values in self.values.items()}
         return self

@@ -79,9 +79,12 @@ class _Connection(asyncio.Protocol):
 
 async def _press(port: int, make: Callable[[], bytes], connections: int, seconds: float) -> Replies:
     loop, started = asyncio.get_running_loop(), time.perf_counter()
-    clients = [_Connection(make, started + seconds) for _ in range(connections)]
-    for client in clients:
-        await loop.create_connection(lambda client=client: client, "127.0.0.1", port)
+    clients: list[_Connection] = []
+    for _ in range(connections):
+        _, client = await loop.create_connection(
+            lambda: _Connection(make, started + seconds), "127.0.0.1", port
+        )
+        clients.append(client)
     async with asyncio.timeout(seconds + 60):
         for client in clients:
             await client.done.wait()
