@@ -13,11 +13,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +22,16 @@ from benchmarks import files
 from benchmarks.bench import BEFORE, Bench, Setting, missing
 from benchmarks.numbers import printed
 from benchmarks.registry import BENCHES
-from benchmarks.result import Result, Verdict
+from benchmarks.result import FAILS, HOLDS, OPEN, Result
+from benchmarks.rounds import in_own_process
 
-WORDS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.OPEN: "open"}
+WORDS = {HOLDS: "holds", FAILS: "FAILS", OPEN: "open"}
 
 
 def main(arguments: Sequence[str] | None = None, registry: Sequence[Bench] = BENCHES) -> int:
-    parser = ArgumentParser(
-        prog="./run bench", description=__doc__, formatter_class=RawDescriptionHelpFormatter
-    )
+    parser = files.command_line("bench", __doc__, files.RESULTS)
     parser.add_argument("names", nargs="*", metavar="NAME", help="benches, or what they begin with")
-    parser.add_argument("--quick", action="store_true", help="few and small, to try it out")
-    parser.add_argument("--data", type=Path, metavar="DIR",
-                        help="graphs and tables (default: $PRIVYPURSE_DATA, or a folder data "
-                        "beside the checkout)")  # fmt: skip
     parser.add_argument("--before", type=Path, metavar="DIR", help="another checkout as a rival")
-    parser.add_argument("--out", type=Path, default=files.RESULTS, metavar="DIR",
-                        help="where results go (default: benchmarks/results)")  # fmt: skip
     options = parser.parse_args(arguments)
     own = [bench for bench in registry if not bench.paper]
     chosen = [b for b in own if any(f"{b.name}.".startswith(f"{n}.") for n in options.names)]
@@ -49,16 +39,15 @@ def main(arguments: Sequence[str] | None = None, registry: Sequence[Bench] = BEN
     if unknown:
         parser.error(f"no bench {', '.join(unknown)}; ./run bench lists them")
     if not options.names:
-        listed(own)
+        list_all(own)
         return 0
     if options.before is not None:
         if not (options.before / "app").is_dir():
             parser.error(f"{options.before} is no checkout of the project")
-        if alone := [bench.name for bench in chosen if BEFORE not in bench.rivals]:
-            parser.error(f"no tree before can be measured by {', '.join(alone)}")
+        if without := [bench.name for bench in chosen if BEFORE not in bench.rivals]:
+            parser.error(f"no tree before can be measured by {', '.join(without)}")
         options.before = options.before.resolve()
-    data = options.data or files.data_folder() or Path("data")
-    setting = Setting(data, quick=options.quick, before=options.before)
+    setting = Setting(options.data or Path("data"), quick=options.quick, before=options.before)
     written = {
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": options.quick,
@@ -77,31 +66,30 @@ def main(arguments: Sequence[str] | None = None, registry: Sequence[Bench] = BEN
     print(", ".join(f"{verdicts.count(v)} {word}" for v, word in WORDS.items()))
     for name in failed:
         print(f"{name} did not end")
-    return int(bool(failed) or Verdict.FAILS in verdicts)
+    return int(bool(failed) or FAILS in verdicts)
 
 
-def listed(benches: Sequence[Bench]) -> None:
+def list_all(benches: Sequence[Bench]) -> None:
     for bench in benches:
         print(f"{bench.name:28}{bench.seconds:6.0f} s  {bench.question}")
         if bench.rivals:
             print(f"{'':38}beside {'; '.join(bench.rivals)}")
         for bar in bench.bars[:6]:
-            print(f"{'':38}{bar}")
+            print(f"{'':38}{bar.of(bar.value)}")
         if len(bench.bars) > 6:
             print(f"{'':38}and {len(bench.bars) - 6} more bars")
 
 
 def run(bench: Bench, setting: Setting) -> dict[str, Any]:
-    """Run one bench in a process of its own and print what it found; what is saved of it."""
+    """Run one bench in a process of its own and print its values; returns what is saved."""
     print(f"\n== {bench.name}: {bench.question}", flush=True)
     result, failed, begun = Result(), "", time.perf_counter()
     if lacking := missing(setting.data, [bench]):
-        failed = (
-            f"{', '.join(lacking[bench.name])} not in {setting.data}: name the folder by --data"
-        )
+        absent = ", ".join(lacking[bench.name])
+        failed = f"{absent} not in {setting.data}: name the folder by --data"
     else:
         try:
-            result = alone(bench, setting)
+            result = in_own_process(bench.measure, setting)
         except Exception as error:
             failed = f"{type(error).__name__}: {error}"
     if failed:
@@ -111,8 +99,8 @@ def run(bench: Bench, setting: Setting) -> dict[str, Any]:
     for line in printed(result):
         print(line)
     for claim in result.claims:
-        why = "" if claim.verdict is Verdict.HOLDS else f" ({claim.why})"
-        print(f"{WORDS[claim.verdict]:6} {claim.says}: {claim.found}{why}")
+        why = "" if claim.verdict is HOLDS else f" ({claim.why})"
+        print(f"{WORDS[claim.verdict]:6} {claim.says}: {claim.seen}{why}")
     seconds = time.perf_counter() - begun
     print(f"{seconds:.0f} s", flush=True)
     return {
@@ -123,12 +111,6 @@ def run(bench: Bench, setting: Setting) -> dict[str, Any]:
         "failed": failed,
         **result.written(),
     }
-
-
-def alone(bench: Bench, setting: Setting) -> Result:
-    """In a fresh process: its peak of memory and its threads are those of this bench."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(bench.run, setting).result()
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ decide nothing else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result import Claim, Measurement, Result, Verdict
+from benchmarks.result import FAILS, HOLDS, OPEN, Claim, Measurement, Result, Verdict
 
 #: The rival of benches that ``--before DIR`` has measure another checkout in the same rounds.
 BEFORE = "the tree before (--before DIR)"
@@ -24,7 +25,7 @@ BEFORE = "the tree before (--before DIR)"
 class Setting:
     """Where the data lie, the seed of the simulation, and how much to repeat.
 
-    ``earlier`` holds what the experiments that this one needs have kept, by name. ``before`` is
+    ``earlier`` holds what the experiments that this one needs have stored, by name. ``before`` is
     another checkout, to be measured beside this one.
     """
 
@@ -39,9 +40,9 @@ class Setting:
     def times(self, usual: int) -> int:
         return 3 if self.quick else usual * self.more
 
-    def fewer(self, usual: list[Any]) -> list[Any]:
+    def fewer(self, usual: Sequence[Any]) -> list[Any]:
         """All of them, or three when it has to be quick."""
-        return [usual[0], usual[len(usual) // 2], usual[-1]] if self.quick else usual
+        return [usual[0], usual[len(usual) // 2], usual[-1]] if self.quick else list(usual)
 
     def size(self, usual: int, quick: int) -> int:
         """How large something is made."""
@@ -61,22 +62,19 @@ class Bar:
     def bounds(self, name: str) -> bool:
         return fnmatchcase(name, self.value) if "*" in self.value else name == self.value
 
-    def __str__(self) -> str:
-        return self.of(self.value)
-
     def of(self, name: str) -> str:
         bounds = [f"≥ {self.least:g}"] if self.least is not None else []
         bounds += [f"≤ {self.most:g}"] if self.most is not None else []
         return f"{name} {' and '.join(bounds)}"
 
-    def verdict(self, found: Measurement) -> Verdict:
+    def verdict(self, measured: Measurement) -> Verdict:
         """FAILS when the whole interval is beyond the bar, OPEN when the bar lies inside it."""
-        low, high = found.value - found.half, found.value + found.half
+        low, high = measured.value - measured.half, measured.value + measured.half
         least = self.least if self.least is not None else -float("inf")
         most = self.most if self.most is not None else float("inf")
-        if high < least or low > most or found.value != found.value:
-            return Verdict.FAILS
-        return Verdict.HOLDS if least <= low and high <= most else Verdict.OPEN
+        if high < least or low > most or measured.value != measured.value:
+            return FAILS
+        return HOLDS if least <= low and high <= most else OPEN
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class Bench:
     name: str
     question: str
     #: A function of a module, or ``partial`` of one: other processes find it by its name.
-    run: Callable[[Setting], Result]
+    run: Callable[[Result, Setting], None]
     seconds: float
     #: What is measured in the same run, to compare with.
     rivals: tuple[str, ...] = ()
@@ -95,6 +93,12 @@ class Bench:
     paper: str = ""
     #: Experiments whose results it reads.
     needs: tuple[str, ...] = ()
+
+    def measure(self, setting: Setting) -> Result:
+        """Run it on a new result."""
+        result = Result()
+        self.run(result, setting)
+        return result
 
     def own_seed(self, seed: int) -> int:
         """Its own stream for each seed of a whole run."""
@@ -108,25 +112,44 @@ class Bench:
         for bar in self.bars:
             names = [name for name in result.measured if bar.bounds(name)]
             for name in names:
-                found = result.measured[name]
-                verdict = bar.verdict(found)
-                why = "" if verdict is Verdict.HOLDS else "beyond the bar, or not clear of it"
-                claims.append(Claim(self.name, bar.of(name), str(found), verdict, why))
+                measured = result.measured[name]
+                verdict = bar.verdict(measured)
+                why = "" if verdict is HOLDS else "beyond the bar, or not clear of it"
+                claims.append(Claim(bar.of(name), str(measured), verdict, why))
             if not names:
-                claims.append(self._without_value(bar, result, setting))
+                claims.append(_without_value(bar, result, setting))
         return claims
 
-    def _without_value(self, bar: Bar, result: Result, setting: Setting) -> Claim:
-        why = result.unjudged.get(bar.value, "")
-        if bar.before and setting.before is None:
-            why = "it takes --before DIR"
-        elif setting.quick and not why:
-            why = "--quick leaves it out"
-        verdict = Verdict.OPEN if why else Verdict.FAILS
-        return Claim(self.name, str(bar), "not measured", verdict, why or "nothing measured it")
+
+def _without_value(bar: Bar, result: Result, setting: Setting) -> Claim:
+    why = result.unjudged.get(bar.value, "")
+    if bar.before and setting.before is None:
+        why = "it takes --before DIR"
+    elif setting.quick and not why:
+        why = "--quick leaves it out"
+    return Claim(
+        bar.of(bar.value), "not measured", OPEN if why else FAILS, why or "nothing measured it"
+    )
 
 
-def missing(data: Path, benches: tuple[Bench, ...] | list[Bench]) -> dict[str, list[str]]:
+def for_each(
+    name: str,
+    title: str,
+    run: Callable[..., None],
+    paper: str,
+    seconds: Mapping[str, float],
+    files: Callable[[str], tuple[str, ...]] = lambda _: (),
+    **more: Any,
+) -> tuple[Bench, ...]:
+    """One bench for each graph, table or database, whose name ``run`` takes as ``name``."""
+    return tuple(
+        Bench(f"{name}.{one}", title.format(one), partial(run, name=one), expected,
+              paper=paper, files=files(one), **more)
+        for one, expected in seconds.items()
+    )  # fmt: skip
+
+
+def missing(data: Path, benches: Sequence[Bench]) -> dict[str, list[str]]:
     """Of each bench that cannot run, the files that are not there."""
     lacking = {e.name: [f for f in e.files if not (data / f).is_file()] for e in benches}
     return {name: absent for name, absent in lacking.items() if absent}

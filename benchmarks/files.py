@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 SUMMARY = "summary.json"
 REPORT = "report.html"
+#: Results of another form are not read.
+FORM = 2
 
 
 def write(path: Path, content: Any) -> None:
@@ -36,10 +39,10 @@ def put(path: Path, text: str) -> None:
 def read(path: Path) -> dict[str, Any] | None:
     """None where there is no such file, or none that was written whole."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def place(folder: Path, experiment: str) -> Path:
@@ -49,8 +52,8 @@ def place(folder: Path, experiment: str) -> Path:
 def results(folder: Path) -> Iterator[dict[str, Any]]:
     """Every result of the folder, by name of experiment."""
     for path in sorted(folder.glob("*.json")):
-        if path.name != SUMMARY and (found := read(path)) and "experiment" in found:
-            yield found
+        if path.name != SUMMARY and (content := read(path)) and content.get("form") == FORM:
+            yield content
 
 
 def data_folder() -> Path | None:
@@ -60,6 +63,23 @@ def data_folder() -> Path | None:
     beside = sorted([*ROOT.parent.glob("data/manifest.json"),
                      *ROOT.parent.glob("*/data/manifest.json")])  # fmt: skip
     return beside[0].parent if beside else None
+
+
+def command_line(command: str, description: str | None, results: Path) -> ArgumentParser:
+    """The options that the commands of benches share."""
+    parser = ArgumentParser(
+        prog=f"./run {command}",
+        description=description,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, default=data_folder(), metavar="DIR",
+                        help="graphs and tables (default: $PRIVYPURSE_DATA, or a folder data "
+                        "beside the checkout)")  # fmt: skip
+    usual = results.relative_to(ROOT)
+    parser.add_argument("--out", type=Path, default=results, metavar="DIR",
+                        help=f"where results go (default: {usual})")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="few and small, to try it out")
+    return parser
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.result import Result
 
 
-def shown(cell: Any) -> str:
+def formatted(cell: Any) -> str:
     """Text as it is; numbers to three digits; a pair as a mean with half its interval."""
     if cell is None:
         return "none"
@@ -34,10 +34,14 @@ def number(value: float) -> str:
 def printed(result: Result) -> Iterator[str]:
     """Plots and tables as lines of text."""
     for plot in result.plots:
-        rows = [[name, *map(shown, line)] for name, line in plot.lines.items()]
-        yield from _aligned(f"{plot.title}: {plot.up}", [plot.across, *map(shown, plot.at)], rows)
+        rows = [[name, *map(formatted, line)] for name, line in plot.lines.items()]
+        yield from _aligned(
+            f"{plot.title}: {plot.up}", [plot.across, *map(formatted, plot.at)], rows
+        )
     for table in result.tables:
-        yield from _aligned(table.title, table.columns, [[*map(shown, row)] for row in table.rows])
+        yield from _aligned(
+            table.title, table.columns, [[*map(formatted, row)] for row in table.rows]
+        )
 
 
 def _aligned(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

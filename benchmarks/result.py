@@ -17,8 +17,8 @@ import numpy as np
 Estimate = tuple[float, float]
 Value = Estimate | tuple[float, None]
 Lines = Mapping[str, Sequence[Estimate] | Sequence[Value]]
-#: A cell of a table: text, a whole number, or a value.
-Cell = str | int | Value
+#: A cell of a table: text, a whole number, an exact number, or a value.
+Cell = str | int | float | Value
 
 
 class Verdict(StrEnum):
@@ -27,6 +27,9 @@ class Verdict(StrEnum):
     FAILS = "does not hold"
     #: The interval has room for either.
     OPEN = "not decided by these repetitions"
+
+
+HOLDS, OTHERWISE, FAILS, OPEN = Verdict
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, what was found, and whether the two agree."""
+    """What a paper says, what was seen, and whether the two agree."""
 
-    paper: str
     says: str
-    found: str
+    seen: str
     verdict: Verdict
     why: str = ""
 
@@ -80,8 +82,8 @@ class Result:
     plots: list[Plot] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
-    #: What later experiments need of this one: numbers and lists by name.
-    kept: dict[str, Any] = field(default_factory=dict)
+    #: The numbers and lists that later experiments need of this one, by name.
+    stored: dict[str, Any] = field(default_factory=dict)
     #: The values that bars are about, and why there is none of some of them here.
     measured: dict[str, Measurement] = field(default_factory=dict)
     unjudged: dict[str, str] = field(default_factory=dict)
@@ -112,10 +114,11 @@ class Result:
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         self.tables.append(Table(title, columns, rows))
 
-    def claim(self, paper: str, says: str, found: str, verdict: Verdict, why: str = "") -> None:
-        if verdict is not Verdict.HOLDS and not why:
+    def claim(self, says: str, seen: str, verdict: Verdict, why: str = "") -> None:
+        """Judge a claim of the paper; ``why`` is the reason unless it simply holds."""
+        if verdict is not HOLDS and not why:
             raise ValueError(f"a claim that does not simply hold needs a reason: {says}")
-        self.claims.append(Claim(paper, says, found, verdict, why))
+        self.claims.append(Claim(says, seen, verdict, "" if verdict is HOLDS else why))
 
     def written(self) -> dict[str, Any]:
         return asdict(self)
@@ -154,10 +157,10 @@ def timed(seconds: float) -> Value:
 
 def marks(values: Sequence[float], logarithmic: bool) -> list[float]:
     """Three to seven round marks that enclose the finite values."""
-    found = [v for v in values if np.isfinite(v) and (v > 0 or not logarithmic)]
-    if not found:
+    finite = [v for v in values if np.isfinite(v) and (v > 0 or not logarithmic)]
+    if not finite:
         return [0.0, 1.0] if not logarithmic else [1.0, 10.0]
-    low, high = min(found), max(found)
+    low, high = min(finite), max(finite)
     if logarithmic:
         least, most = floor(log10(low)), -floor(-log10(high))
         apart = max(1, -((least - most - 1) // 6))

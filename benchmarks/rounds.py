@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Self, TypeVar
 
-from benchmarks.result import Result
+from benchmarks.result import Cell, Result
 
-Found = TypeVar("Found")
-#: A value of one way in one round: seconds, or how many a second.
+Value = TypeVar("Value")
+#: A value of one way in one round: seconds, or how many per second.
 Way = Callable[[], float]
 
 
@@ -49,16 +51,11 @@ class Rounds:
 
     def report(self, result: Result, title: str) -> Self:
         """Put the medians into a table, and all values beside it."""
-        rows = [[name, number(self.median(name))] for name in self.values]
-        result.table(f"{title}: medians of {len(next(iter(self.values.values())))} rounds",
-                     ["way", self.unit], rows)  # fmt: skip
-        result.kept[title] = {name: list(values) for name, values in self.values.items()}
+        count = len(next(iter(self.values.values())))
+        rows: list[list[Cell]] = [[name, self.median(name)] for name in self.values]
+        result.table(f"{title}: medians of {count} rounds", ["way", self.unit], rows)
+        result.stored[title] = {name: list(values) for name, values in self.values.items()}
         return self
-
-
-def number(value: float) -> tuple[float, float]:
-    """A cell of a table without an interval."""
-    return float(value), 0.0
 
 
 def wall(work: Callable[[], object], rest: float = 0.0) -> Way:
@@ -73,11 +70,11 @@ def wall(work: Callable[[], object], rest: float = 0.0) -> Way:
     return way
 
 
-def clocked(work: Callable[[], Found]) -> tuple[float, Found]:
+def clocked(work: Callable[[], Value]) -> tuple[float, Value]:
     """The seconds by the clock that one run takes, and what it returns."""
     start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
+    value = work()
+    return time.perf_counter() - start, value
 
 
 def processor(work: Callable[[], object]) -> Way:
@@ -89,6 +86,12 @@ def processor(work: Callable[[], object]) -> Way:
         return time.process_time() - start
 
     return way
+
+
+def in_own_process(work: Callable[..., Value], *arguments: object) -> Value:
+    """What ``work`` returns in a fresh process, whose memory and threads are its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
 def memory(field: str, process: int | str = "self") -> float:

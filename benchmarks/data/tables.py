@@ -6,6 +6,7 @@ Numeric attributes are cut into five public bins of equal width; nothing public 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,13 +25,16 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.records import TableRecords
+from mechanisms.trees.task import Task
 
 BINS = 5
+#: Clusters, and values per attribute, of the synthetic tables.
+SYNTHETIC = {"A": (3, 3), "B": (3, 6), "C": (6, 6), "D": (6, 12)}
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table under ``replace``: its row count is public."""
+    """One table: its public description and its records."""
 
     name: str
     dataset: Dataset
@@ -45,15 +49,27 @@ class Table:
     def rows(self) -> int:
         return len(next(iter(self.records.codes.values())))
 
-    @cached_property
+    @property
     def attributes(self) -> tuple[Attribute, ...]:
         """All but the class attribute."""
         return tuple(a for a in self.domain.attributes if a.name != self.domain.class_attribute)
 
     @cached_property
-    def classes(self) -> NDArray[Any]:
+    def task(self) -> Task:
+        """The class to tell, by all other attributes."""
         assert self.domain.class_attribute is not None
-        return self.records.codes[self.domain.class_attribute]
+        return Task.of(self.dataset, None, self.domain.class_attribute)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        return self.records.codes[str(self.domain.class_attribute)]
+
+    def taken(self, rows: NDArray[Any]) -> TableRecords:
+        """The records of some rows."""
+        return TableRecords(
+            {name: codes[rows] for name, codes in self.records.codes.items()},
+            {name: values[rows] for name, values in self.records.values.items()},
+        )
 
 
 def read_table(folder: Path, name: str) -> Table:
@@ -88,19 +104,15 @@ def _codes(attribute: Attribute, cells: list[str]) -> NDArray[np.uint8]:
         number = {level: code for code, level in enumerate(attribute.levels)}
         return np.array([number[cell] for cell in cells], np.uint8)
     inner = attribute.edges[1:-1]
-    known = [cell != attribute.missing for cell in cells]
-    values = [float(cell) if here else 0.0 for cell, here in zip(cells, known, strict=True)]
+    present = [cell != attribute.missing for cell in cells]
+    values = [float(cell) if here else 0.0 for cell, here in zip(cells, present, strict=True)]
     bins = np.searchsorted(inner, values, side="right")
-    return np.where(known, bins, BINS).astype(np.uint8)
+    return np.where(present, bins, BINS).astype(np.uint8)
 
 
 def read_salaries(folder: Path) -> NDArray[np.float64]:
     column = pyarrow.csv.read_csv(folder / "sf_salaries.csv.gz")["TotalPay"]
     return np.asarray(column.to_numpy(), np.float64)
-
-
-#: Clusters and values an attribute of the synthetic tables.
-SYNTHETIC = {"A": (3, 3), "B": (3, 6), "C": (6, 6), "D": (6, 12)}
 
 
 def synthetic(name: str, noise: float, rows: int = 10_000, seed: int = 1) -> Table:
@@ -114,12 +126,34 @@ def synthetic(name: str, noise: float, rows: int = 10_000, seed: int = 1) -> Tab
         own = rng.integers(0, values, clusters)
         cells = np.where(rng.random(rows) < noise, rng.integers(0, values, rows), own[classes])
         codes[f"x{number}"] = cells.astype(np.uint8)
+    levels = {key: clusters if key == "class" else values for key in codes}
+    return coded(f"{name} {noise:g}", codes, levels, NeighbouringRelation.REPLACE)
+
+
+def coded(
+    name: str,
+    codes: Mapping[str, NDArray[np.uint8]],
+    levels: Mapping[str, int],
+    relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+) -> Table:
+    """A table of categorical attributes, one of them ``class``, whose values are their codes."""
     attributes = tuple(
-        CategoricalAttribute(key, tuple(map(str, range(clusters if key == "class" else values))))
-        for key in codes
+        CategoricalAttribute(key, tuple(map(str, range(count)))) for key, count in levels.items()
     )
-    domain = TableDomain(attributes, "class", rows=rows)
-    title = f"{name} {noise:g}"
-    return Table(
-        title, Dataset(title, NeighbouringRelation.REPLACE, domain), TableRecords(codes, {})
-    )
+    rows = len(codes["class"])
+    domain = TableDomain(attributes, "class", rows=rows, max_rows=rows)
+    return Table(name, Dataset(name, relation, domain), TableRecords(codes, {}))
+
+
+def number_records(numbers: NDArray[np.float64]) -> TableRecords:
+    """The records of one numeric attribute ``x`` of a single bin."""
+    codes = np.zeros(len(numbers), np.uint8)
+    return TableRecords({"x": codes}, {"x": numbers}, {"x": np.sort(numbers)})
+
+
+def number_dataset(
+    lower: float, upper: float, rows: int, max_rows: int, relation: NeighbouringRelation
+) -> Dataset:
+    """The public description of such records."""
+    attribute = NumericAttribute("x", lower, upper, (lower, upper))
+    return Dataset("x", relation, TableDomain((attribute,), rows=rows, max_rows=max_rows))

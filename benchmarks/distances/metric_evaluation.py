@@ -6,9 +6,8 @@ noisy ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.data.tables import Table
+from benchmarks.simulation import randomness as of_this_process
 from mechanisms.distances.contexts import ContextSampler, mean_su, target_entropies
 from mechanisms.distances.learn import TargetMetric, metrics, needed_pairs
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import Pair, Plan, plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
-from mechanisms.model.executor import Inline
+from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.sensitivity import Integers, Sensitivity
 
@@ -32,13 +32,13 @@ SIZE = 3
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.75, 2.5)
 
 
-@dataclass(frozen=True)
 class Truth:
     """Exact counts of one table, and the contexts and metrics without noise."""
 
-    table: Table
-    _scored: dict[tuple[Options, int], Any] = field(default_factory=dict)
-    _drawings: dict[Options, ContextSampler] = field(default_factory=dict)
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._sampler = cache(partial(drawing, table))
+        self._scored = cache(lambda options, target: self._sampler(options).scored(target))
 
     @cached_property
     def public(self) -> Plan:
@@ -59,29 +59,30 @@ class Truth:
         if context is Context.MEAN_SU:
             return self.rule(Rule.MEAN_SU)
         options = Options(context, context_size=size, sensitivity=Sensitivity.GLOBAL)
-        drawing = self._drawing(options)
-        found = {}
+        contexts = {}
         for target in self.public.targets:
-            candidates, utilities = drawing.candidates(target)
+            candidates, utilities = self._sampler(options).candidates(target)
             order = np.argsort(-utilities, kind="stable")
             chosen = order[: size if context is Context.MAX_RELEVANCE else 1]
-            found[target] = tuple(x for index in chosen for x in candidates[index])
-        return found
+            contexts[target] = tuple(x for index in chosen for x in candidates[index])
+        return contexts
+
+    def contexts(self, options: Options) -> Contexts:
+        """What these options would choose without noise."""
+        if options.context is Context.BASELINE:
+            return self.rule(options.rule)
+        return self.drawn(options.context, options.context_size or SIZE)
+
+    def learner(self, options: Options, target: str | None = None) -> Repeated:
+        """Learns the metric of one target, or of all of them, by these options."""
+        return Repeated(self, plan(self.table.dataset, options, target))
 
     def draw(
         self, plan: Plan, target: int, loss: PrivacyLoss, randomness: Randomness
     ) -> tuple[int, ...]:
-        """One private context of a target, from scores that are kept."""
-        drawing = self._drawing(plan.options)
-        key = plan.options, target
-        if key not in self._scored:
-            self._scored[key] = drawing.scored(target)
-        return drawing.choose(self._scored[key], loss, randomness)
-
-    def _drawing(self, options: Options) -> ContextSampler:
-        if options not in self._drawings:
-            self._drawings[options] = drawing(self.table, options)
-        return self._drawings[options]
+        """One private context of a target; its scores are computed once."""
+        scored = self._scored(plan.options, target)
+        return self._sampler(plan.options).choose(scored, loss, randomness)
 
     def metric(self, contexts: Contexts) -> list[TargetMetric]:
         return metrics(self.public, contexts, self.tables)
@@ -91,7 +92,7 @@ class Repeated:
     """Learns one plan as the service does, again and again: what is private is worked out once.
 
     Draws, noise, budgets and what is read off them are the service's own; only counts, scores and
-    entropies are kept between repetitions. A test holds that one seed gives what ``learn`` gives.
+    entropies are reused between repetitions. A test holds that one seed gives what ``learn`` gives.
     """
 
     def __init__(self, truth: Truth, plan: Plan) -> None:
@@ -99,6 +100,12 @@ class Repeated:
         self._entropies: Integers | None = None
         if plan.baseline is None and plan.options.context is Context.MEAN_SU:
             self._entropies = target_entropies(truth.table.records, plan, Inline())
+
+    def answers(self, epsilon: float, count: int) -> Iterator[list[TargetMetric]]:
+        """As many answers at ε, drawn from the randomness of this process."""
+        loss = PrivacyLoss.parse(repr(epsilon))
+        for _ in range(count):
+            yield self.learn(loss, of_this_process())
 
     def learn(self, loss: PrivacyLoss, randomness: Randomness) -> list[TargetMetric]:
         """One answer for ``loss``."""
@@ -126,19 +133,18 @@ class Repeated:
         return release_pairs(counted, self._plan, loss, randomness, Inline())
 
 
-def drawing(table: Table, options: Options) -> ContextSampler:
+def drawing(table: Table, options: Options, executor: Executor | None = None) -> ContextSampler:
     """Draws contexts of every target, also where the baseline would stand in."""
     whole = plan(table.dataset, options, None)
-    size = whole.size
-    bare = Plan(table.dataset, options, whole.attributes, whole.targets, size, 0, None)
-    return ContextSampler(table.records, bare, Inline())
+    bare = Plan(table.dataset, options, whole.attributes, whole.targets, whole.size, 0, None)
+    return ContextSampler(table.records, bare, executor or Inline())
 
 
-def adjusted_f(found: Sequence[int], true: Sequence[int], others: int) -> float:
-    """(F − E F)/(1 − E F), E for a random context of the size found; 1 where E F = 1."""
-    together = len(found) + len(true)
-    score = 2 * len(set(found) & set(true)) / together
-    chance = 2 * len(found) * len(true) / others / together
+def adjusted_f(context: Sequence[int], true: Sequence[int], others: int) -> float:
+    """(F − E F)/(1 − E F), E for a random context of that size; 1 where E F = 1."""
+    together = len(context) + len(true)
+    score = 2 * len(set(context) & set(true)) / together
+    chance = 2 * len(context) * len(true) / others / together
     return (score - chance) / (1 - chance) if chance < 1 else 1.0
 
 
@@ -161,11 +167,11 @@ def one_hot_points(table: Table, rows: Integers) -> Floats:
     return np.concatenate(parts, axis=1)
 
 
-def crossed(found: Integers, true: Integers) -> Integers:
+def crossed(labels: Integers, true: Integers) -> Integers:
     """How many rows have each pair of labels, (labels, labels)."""
     width = int(true.max()) + 1
-    cells = (int(found.max()) + 1) * width
-    return np.bincount(found * width + true, minlength=cells).reshape(-1, width)
+    cells = (int(labels.max()) + 1) * width
+    return np.bincount(labels * width + true, minlength=cells).reshape(-1, width)
 
 
 def adjusted_rand(counts: Integers) -> float:
@@ -184,8 +190,8 @@ def adjusted_rand(counts: Integers) -> float:
 def squares(coordinates: Floats) -> Floats:
     """Squared distances of all rows."""
     lengths = (coordinates**2).sum(axis=1)
-    found: Floats = lengths[:, None] + lengths - 2 * coordinates @ coordinates.T
-    return np.maximum(found, 0, out=found)
+    apart: Floats = lengths[:, None] + lengths - 2 * coordinates @ coordinates.T
+    return np.maximum(apart, 0, out=apart)
 
 
 def ward(apart: Floats, clusters: int) -> Integers:

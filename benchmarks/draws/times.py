@@ -24,7 +24,6 @@ from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import SELECTORS, Draws
 
 LOSS = PrivacyLoss.parse("1")
-SHAPES = ("flat", "peaked", "spread")
 #: (selector, k, draws)
 KINDS: tuple[tuple[str, int, Draws], ...] = (
     ("permute_and_flip", 1, "peeled"),
@@ -41,7 +40,7 @@ def shapes(n: int) -> dict[str, Integers]:
     peaked = flat.copy()
     peaked[n // 2] = 1 << 40
     spread = np.arange(n, dtype=np.int64) << 10
-    return dict(zip(SHAPES, (flat, peaked, spread), strict=True))
+    return {"flat": flat, "peaked": peaked, "spread": spread}
 
 
 def ours(scores: Integers, selector: str, k: int, draws: Draws) -> Callable[[], object]:
@@ -65,8 +64,7 @@ def title(selector: str, k: int, draws: Draws) -> str:
     return f"{selector}, k = {k}, {draws}" if k > 1 else selector
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     n = setting.size(1_000_000, 100_000)
     by_shape = shapes(n)
     for kind in KINDS:
@@ -74,7 +72,7 @@ def run(setting: Setting) -> Result:
         ways = {shape: processor(ours(scores, *kind)) for shape, scores in by_shape.items()}
         rounds = Rounds.of("seconds of a processor", ways, setting.times(7))
         rounds.report(result, f"{name}, {n:,} candidates")
-        for shape in SHAPES[1:]:
+        for shape in ("peaked", "spread"):
             result.measure(f"{name}: {shape} / flat", rounds.ratio(shape, "flat"), "×")
     flat = by_shape["flat"]
     ways = {title(*kind): wall(ours(flat, *kind)) for kind in KINDS}
@@ -84,7 +82,6 @@ def run(setting: Setting) -> Result:
         result.measure(f"OpenDP / {title(*kind)}", rounds.ratio("OpenDP", title(*kind)), "×")
     result.measure("longest draw of one", max(rounds.median(title(*k)) for k in KINDS if k[1] == 1),
                    "s")  # fmt: skip
-    return result
 
 
 BENCHES = (

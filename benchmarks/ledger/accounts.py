@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from sqlalchemy import Connection, insert
 
@@ -16,13 +17,16 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.tables import dataset, dataset_version, users
 from storage.ledger.ledger import Ledger, Reserve
-from storage.ledger.limits import find_account, open_account
+from storage.ledger.limits import open_account
+from tests.support.world import failure_body
 
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)
 BODY_HASH = sha256(b"a body").digest()
 REQUEST = b'{"dataset":"d1","epsilon":"0.000000001","query":{"kind":"selection"}}'
 ANSWER = b'{"status":"answered","answer":{"selected":1}}' * 8
+#: The accounts that every query needs, with their limits.
+NEEDED = {AccountRank.ANALYST_ON_DATASET: AMPLE, AccountRank.DATASET: AMPLE}
 
 Pair = tuple[int, int]
 """The ids of an analyst and of a dataset."""
@@ -38,60 +42,39 @@ def opened(url: str, folder: Path) -> Iterator[tuple[Database, Ledger]]:
         database.close()
 
 
-def failure_body(id: UUID) -> bytes:
-    return b'{"id":"%s"}' % str(id).encode()
-
-
 def hot_account(database: Database) -> Pair:
     """One analyst on one dataset: an account, an overall limit and the dataset's cap."""
-
-    def work(connection: Connection) -> Pair:
-        analyst, owner = _user(connection), _user(connection)
-        shared = _dataset(connection, owner)
-        _open(connection, AccountRank.ANALYST_ON_DATASET, shared, analyst, AMPLE)
-        _open(connection, AccountRank.DATASET, shared, 0, AMPLE)
-        _open(connection, AccountRank.ANALYST, 0, analyst, AMPLE)
-        return analyst, shared
-
-    return database.write(work)
+    limits = NEEDED | {AccountRank.ANALYST: AMPLE}
+    return database.write(lambda connection: new_pairs(connection, limits))[0]
 
 
 def many_accounts(database: Database, count: int) -> list[Pair]:
     """As many pairs that have no account in common."""
-
-    def work(connection: Connection) -> list[Pair]:
-        owner = _user(connection)
-        pairs = []
-        for _ in range(count):
-            pair = _user(connection), _dataset(connection, owner)
-            _open(connection, AccountRank.ANALYST_ON_DATASET, pair[1], pair[0], AMPLE)
-            _open(connection, AccountRank.DATASET, pair[1], 0, AMPLE)
-            pairs.append(pair)
-        return pairs
-
-    return database.write(work)
+    return database.write(lambda c: [pair for _ in range(count) for pair in new_pairs(c, NEEDED)])
 
 
-def new_user(database: Database) -> int:
-    """The id of somebody without a key."""
-    return database.write(_user)
+def new_pairs(
+    connection: Connection,
+    limits: Mapping[AccountRank, PrivacyLoss],
+    analysts: int = 1,
+    datasets: int = 1,
+) -> list[Pair]:
+    """Every pair of as many new analysts and published datasets, with accounts of these limits."""
+    pairs = list(
+        product(
+            [_user(connection) for _ in range(analysts)],
+            [_dataset(connection) for _ in range(datasets)],
+        )
+    )
+    for rank, key in sorted({(rank, account_key(rank, pair)) for rank in limits for pair in pairs}):
+        open_account(connection, *key, limits[rank], actor_id=1)
+    return pairs
 
 
-def new_dataset(database: Database) -> int:
-    """The id of a dataset whose first version is published, as far as the tables know."""
-    return database.write(lambda connection: _dataset(connection, _user(connection)))
-
-
-def new_account(
-    database: Database, rank: AccountRank, dataset_id: int, analyst_id: int, limit: PrivacyLoss
-) -> int:
-    """The id of a new account."""
-
-    def work(connection: Connection) -> int:
-        _open(connection, rank, dataset_id, analyst_id, limit)
-        return find_account(connection, rank, dataset_id, analyst_id).id
-
-    return database.write(work)
+def account_key(rank: AccountRank, pair: Pair) -> tuple[AccountRank, int, int]:
+    """The rank, the dataset and the analyst of an account; 0 stands for all."""
+    analyst, of = pair
+    return rank, of * (rank != AccountRank.ANALYST), analyst * (rank != AccountRank.DATASET)
 
 
 def request(pair: Pair, charge: PrivacyLoss = CHARGE, key: str | None = None) -> Reserve:
@@ -103,10 +86,11 @@ def _user(connection: Connection) -> int:
     return int(connection.execute(insert(users).returning(users.c.id), row).scalar_one())
 
 
-def _dataset(connection: Connection, owner: int) -> int:
+def _dataset(connection: Connection) -> int:
+    """The id of a dataset whose first version is published, as far as the tables know."""
     row: dict[str, Any] = {
         "name": f"dataset-{uuid4().hex}",
-        "owner_id": owner,
+        "owner_id": _user(connection),
         "description": "{}",
         "neighbouring": "edge",
         "records_per_person": 1,
@@ -114,13 +98,7 @@ def _dataset(connection: Connection, owner: int) -> int:
         "versions": 1,
         "created_us": 0,
     }
-    made = int(connection.execute(insert(dataset).returning(dataset.c.id), row).scalar_one())
-    published = {"dataset_id": made, "version": 1, "published_us": 0}
+    id = int(connection.execute(insert(dataset).returning(dataset.c.id), row).scalar_one())
+    published = {"dataset_id": id, "version": 1, "published_us": 0}
     connection.execute(insert(dataset_version), published)
-    return made
-
-
-def _open(
-    connection: Connection, rank: AccountRank, dataset_id: int, analyst_id: int, limit: PrivacyLoss
-) -> None:
-    open_account(connection, rank, dataset_id, analyst_id, limit, actor_id=1)
+    return id

@@ -34,9 +34,9 @@ class Clients:
     async def _one(self, turns: cycle[Pair], ends: float) -> int:
         done = 0
         while (begun := time.perf_counter()) < ends:
-            held = await self.ledger.reserve(request(next(turns)))
-            assert isinstance(held, Reservation)
-            assert await self.ledger.settle(held, status=201, body=ANSWER, release_us=0)
+            reservation = await self.ledger.reserve(request(next(turns)))
+            assert isinstance(reservation, Reservation)
+            assert await self.ledger.settle(reservation, status=201, body=ANSWER, release_us=0)
             self.latencies.append(time.perf_counter() - begun)
             done += 1
         return done

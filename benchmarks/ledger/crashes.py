@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
 
-from benchmarks.bench import Bar, Bench, Setting
+from benchmarks.bench import Bar, Setting, for_each
 from benchmarks.ledger.databases import KINDS, folder, postgresql
 from benchmarks.result import Result
 from storage.assurance.verification import verify
@@ -78,29 +77,20 @@ def _scene(within: Path, server: Server | None) -> Iterator[Scene]:
     database = Database.open(url, own)
     try:
         yield Scene(World(database, own), url, own, ROOM)
-        found = verify(database)
-        assert found.valid, found.first_bad
+        outcome = verify(database)
+        assert outcome.valid, outcome.first_bad
     finally:
         database.close()
 
 
-def run(setting: Setting, kind: str) -> Result:
-    result = Result()
-    deaths = crash(kind, setting.size(KILLS, 20), setting.seed)
+def run(result: Result, setting: Setting, name: str) -> None:
+    deaths = crash(name, setting.size(KILLS, 20), setting.seed)
     result.table("deaths without a contradiction", list(deaths), [list(deaths.values())])
     if not setting.quick:
         result.measure("deaths without a contradiction", deaths.total())
-    return result
 
 
-BENCHES = tuple(
-    Bench(
-        f"ledger_crashes.{kind}",
-        f"Is anything overspent or forgotten when processes die on {kind}?",
-        partial(run, kind=kind),
-        1800.0,
-        (),
-        (Bar("deaths without a contradiction", least=KILLS),),
-    )
-    for kind in KINDS
-)
+BENCHES = for_each(
+    "ledger_crashes", "Is anything overspent or forgotten when processes die on {}?", run, "",
+    dict.fromkeys(KINDS, 1800.0), bars=(Bar("deaths without a contradiction", least=KILLS),),
+)  # fmt: skip

@@ -23,10 +23,10 @@ def folder() -> Iterator[Path]:
 @contextmanager
 def postgresql(within: Path) -> Iterator[Server]:
     """A server that waits for the disk at every commit, as one in service does."""
-    found = binaries()
-    if found is None:
+    programs = binaries()
+    if programs is None:
         raise RuntimeError("needs PostgreSQL: apt-get install postgresql")
-    with Server(found, within / "server") as server:
+    with Server(programs, within / "server") as server:
         yield server
 
 

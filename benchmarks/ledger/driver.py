@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from app.demo.service import ROOT
 
@@ -19,43 +20,37 @@ ACCOUNTS = 1000
 
 
 class Driver:
-    """The process, as the bench sees it. ``accounts``: one hot account, or a thousand."""
+    """The process, as the bench sees it."""
 
-    def __init__(self, url: str, folder: Path, root: Path = ROOT) -> None:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.p99_ms: dict[str, float] = {}
+
+    @classmethod
+    @contextmanager
+    def started(cls, url: str, folder: Path, root: Path = ROOT) -> Iterator[Driver]:
+        """The clients of a checkout on one database, until the block ends."""
         from benchmarks.service.processes import environment, interpreter
 
-        self._process = subprocess.Popen(
+        with subprocess.Popen(
             [interpreter(root), __file__, url, str(folder)],
             env=environment(root),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-        )
-        self.p99_ms: dict[str, float] = {}
+        ) as process:
+            yield cls(process)
 
     def rate(self, accounts: str, clients: int, seconds: float) -> float:
-        """Pairs a second in one round."""
+        """Pairs per second in one round, on one ``hot`` account or on ``many``."""
         assert self._process.stdin
         assert self._process.stdout
         round_of = {"accounts": accounts, "clients": clients, "seconds": seconds}
         self._process.stdin.write(json.dumps(round_of) + "\n")
         self._process.stdin.flush()
-        found: dict[str, float] = json.loads(self._process.stdout.readline())
-        self.p99_ms[f"{accounts}, {clients} clients"] = found["p99_ms"]
-        return found["rate"]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin
-        self._process.stdin.close()
-        self._process.wait(60)
+        outcome: dict[str, float] = json.loads(self._process.stdout.readline())
+        self.p99_ms[f"{accounts}, {clients} clients"] = outcome["p99_ms"]
+        return outcome["rate"]
 
 
 def main() -> None:
@@ -70,11 +65,11 @@ def main() -> None:
     with opened(url, Path(folder)) as (database, ledger):
         pairs: dict[str, Any] = {"hot": [hot_account(database)]}
         for line in sys.stdin:
-            asked = json.loads(line)
-            if asked["accounts"] not in pairs:
+            order = json.loads(line)
+            if order["accounts"] not in pairs:
                 pairs["many"] = many_accounts(database, ACCOUNTS)
-            clients = Clients(ledger, pairs[asked["accounts"]], asked["clients"])
-            done, seconds = clients(asked["seconds"])
+            clients = Clients(ledger, pairs[order["accounts"]], order["clients"])
+            done, seconds = clients(order["seconds"])
             print(json.dumps({"rate": done / seconds, "p99_ms": clients.p99()}), flush=True)
 
 

@@ -15,13 +15,15 @@ from functools import partial
 from statistics import median
 
 from app.demo.service import ServiceProcess
-from benchmarks.bench import Bar, Bench, Setting
+from benchmarks.bench import Bar, Bench, Setting, for_each
 from benchmarks.ledger.accounts import hot_account, opened
 from benchmarks.ledger.clients import fill
 from benchmarks.ledger.databases import KINDS, databases, folder
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds, processor
 from storage.assurance.verification import verify
+from storage.database.database import Database
+from storage.ledger.ledger import Ledger
 
 #: Every account of ``hot_account`` is charged for each query.
 ACCOUNTS = 3
@@ -29,41 +31,40 @@ ACCOUNTS = 3
 OPENING = "Waiting for application startup"
 
 
-def verification(setting: Setting) -> Result:
-    result = Result()
+def filled(database: Database, ledger: Ledger, queries: int) -> int:
+    """Settle so many queries, verify all that is stored, and return the number of entries."""
+    fill(ledger, hot_account(database), queries)
+    outcome = verify(database)
+    if not outcome.valid:
+        raise AssertionError(f"not a valid ledger: {outcome}")
+    return outcome.entries
+
+
+def verification(result: Result, setting: Setting) -> None:
     with folder() as within, opened(f"sqlite:///{within}/l.db", within) as (database, ledger):
-        fill(ledger, hot_account(database), setting.size(20_000, 3_000))
-        found = verify(database)
+        entries = filled(database, ledger, setting.size(20_000, 3_000))
         rounds = Rounds.of("seconds", {"verify": processor(lambda: verify(database))}, 5)
-    if not found.valid:
-        raise AssertionError(f"not a valid ledger: {found}")
-    rounds.report(result, f"{found.entries:,} entries, seconds of a processor")
-    result.measure("entries verified", found.entries / min(rounds.values["verify"]), "a second")
-    return result
+    rounds.report(result, f"{entries:,} entries, seconds of a processor")
+    result.measure("entries verified", entries / min(rounds.values["verify"]), "per second")
 
 
-def restarts(setting: Setting, kind: str) -> Result:
+def restarts(result: Result, setting: Setting, name: str) -> None:
     """The large ledger is verified before, so what is restarted is a real one."""
-    result = Result()
     services: dict[str, ServiceProcess] = {}
-    with folder() as within, databases(kind, within) as new_database:
+    with folder() as within, databases(name, within) as new_database:
         urls = {which: new_database(which) for which in ("empty", "large")}
         for which, url in urls.items():
             (within / which).mkdir()
             services[which] = ServiceProcess(within / which, DATABASE_URL=url)
             restart(services[which])
         with opened(urls["large"], within / "large") as (database, ledger):
-            fill(ledger, hot_account(database), setting.size(1_000_000, 3_000) // ACCOUNTS)
-            found = verify(database)
-        if not found.valid:
-            raise AssertionError(f"not a valid ledger: {found}")
+            entries = filled(database, ledger, setting.size(1_000_000, 3_000) // ACCOUNTS)
         # The first start publishes heads, which every later one compares with.
-        ways = {name: partial(restart, service) for name, service in services.items()}
+        ways = {which: partial(restart, service) for which, service in services.items()}
         rounds = Rounds.of("seconds after the code was loaded", ways, setting.times(7))
-    rounds.report(result, f"{found.entries:,} entries")
+    rounds.report(result, f"{entries:,} entries")
     pairs = zip(rounds.values["large"], rounds.values["empty"], strict=True)
     result.measure("large − empty", median(large - empty for large, empty in pairs), "s")
-    return result
 
 
 def restart(service: ServiceProcess) -> float:
@@ -79,23 +80,12 @@ def restart(service: ServiceProcess) -> float:
 
 
 BENCHES = (
-    Bench(
-        "verification",
-        "How fast is a ledger verified: every chain, charge and ending?",
-        verification,
-        30.0,
-        (),
-        (Bar("entries verified", least=100_000),),
+    Bench("verification", "How fast is a ledger verified: every chain, charge and ending?",
+          verification, 30.0, bars=(Bar("entries verified", least=100_000),)),
+    *for_each(
+        "ledger_restart", "How much longer does a restart take over a large ledger on {}?",
+        restarts, "", dict.fromkeys(KINDS, 400.0),
+        rivals=("the same service over an empty ledger",),
+        bars=(Bar("large − empty", most=1.0),),
     ),
-    *(
-        Bench(
-            f"ledger_restart.{kind}",
-            f"How much longer does a restart take over a large ledger on {kind}?",
-            partial(restarts, kind=kind),
-            400.0,
-            ("the same service over an empty ledger",),
-            (Bar("large − empty", most=1.0),),
-        )
-        for kind in KINDS
-    ),
-)
+)  # fmt: skip

@@ -1,16 +1,16 @@
-"""How many queries a second the ledger charges and settles, beside the bare drivers.
+"""How many queries per second the ledger charges and settles, beside its bare transactions.
 
-A *pair* is the reserve and the settle of one query: one hot account and two caps. On SQLite the
-rivals run the very same statements in one thread of ``sqlite3``: in groups as large as ours, and
-one commit a reserve and a settle. On PostgreSQL the rival calls the same function, one statement
-an autocommit, from as many connections as there are clients; there also on 1,000 accounts.
+A *pair* is the reserve and the settle of one query: one hot account and two caps. The rival runs
+the very same transactions with nothing around them: on SQLite in one thread, in groups as large as
+ours, and with one commit per reserve and per settle; on PostgreSQL one query per transaction from
+as many connections as its pool has, also on 1,000 accounts.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,9 +19,9 @@ from app.demo.service import ROOT
 from benchmarks.bench import BEFORE, Bar, Bench, Setting
 from benchmarks.ledger.databases import databases, folder
 from benchmarks.ledger.driver import Driver
-from benchmarks.ledger.rivals import PostgresRival, SqliteRival
+from benchmarks.ledger.rivals import Rival
 from benchmarks.result import Result
-from benchmarks.rounds import Rounds, Way, number
+from benchmarks.rounds import Rounds, Way
 
 CLIENTS, MANY = 32, 256
 #: Below this many seconds a disk is as fast as memory, and waiting together gains nothing.
@@ -31,67 +31,61 @@ MEASURED = {
     "sqlite": {"hot, 32 clients": ("hot", CLIENTS), "hot, 256 clients": ("hot", MANY)},
     "postgresql": {"hot, 32 clients": ("hot", CLIENTS), "many, 32 clients": ("many", CLIENTS)},
 }
+#: The rival's accounts, queries per commit and threads, by kind of database.
+BARE = {
+    "sqlite": {"bare, groups of 32": ("hot", CLIENTS, 1), "bare, one by one": ("hot", 1, 1)},
+    "postgresql": {"bare, hot": ("hot", 1, 16), "bare, many": ("many", 1, 16)},
+}
 #: Of ours and a rival, the least ratio.
 RATIOS = {
     "sqlite": (
-        ("hot, 32 clients", "raw, groups of 32", 0.5),
-        ("hot, 32 clients", "raw, one by one", 3.0),
-        ("hot, 256 clients", "raw, one by one", 5.0),
+        ("hot, 32 clients", "bare, groups of 32", 0.5),
+        ("hot, 32 clients", "bare, one by one", 3.0),
+        ("hot, 256 clients", "bare, one by one", 5.0),
     ),
     "postgresql": (
-        ("hot, 32 clients", "autocommit, hot", 2.0),
-        ("many, 32 clients", "autocommit, many", 0.6),
+        ("hot, 32 clients", "bare, hot", 2.0),
+        ("many, 32 clients", "bare, many", 0.6),
     ),
 }
-RIVALS = {
-    "sqlite": "sqlite3, the same statements in one thread",
-    "postgresql": "psycopg, one statement an autocommit",
-}
-#: The least share of the pairs a second of the tree before.
-KEPT = {"sqlite": 0.95, "postgresql": 0.8}
+#: The least share of the rate of the tree before.
+LEAST_SHARE = {"sqlite": 0.95, "postgresql": 0.8}
 
 
-def run(setting: Setting, kind: str) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting, kind: str) -> None:
     seconds, rounds = (0.4, 2) if setting.quick else (3.0, 5)
     with ExitStack() as stack:
         within = stack.enter_context(folder())
         disk = fsync_seconds(within)
         new_database = stack.enter_context(databases(kind, within))
-        ways: dict[str, Way] = {}
-        if kind == "sqlite":
-            raw = stack.enter_context(closing(SqliteRival(within / "raw.db", within)))
-            ways["raw, groups of 32"] = partial(raw.rate, CLIENTS, seconds)
-            ways["raw, one by one"] = partial(raw.rate, 1, seconds)
-        else:
-            rival = stack.enter_context(closing(PostgresRival(new_database("raw"), CLIENTS)))
-            for accounts in ("hot", "many"):
-                ways[f"autocommit, {accounts}"] = partial(rival.rate, accounts, seconds)
+        rival = stack.enter_context(Rival.opened(new_database("bare"), within))
+        ways: dict[str, Way] = {
+            name: partial(rival.rate, *how, seconds) for name, how in BARE[kind].items()
+        }
         drivers = {}
         trees = {"ledger": ROOT} | ({"before": setting.before} if setting.before else {})
         for name, root in trees.items():
             own = within / name
             own.mkdir()
-            driver = stack.enter_context(Driver(new_database(name), own, root))
+            driver = stack.enter_context(Driver.started(new_database(name), own, root))
             drivers[name] = driver
             for what, (accounts, clients) in MEASURED[kind].items():
                 ways[f"{name}, {what}"] = partial(driver.rate, accounts, clients, seconds)
-        found = Rounds.of("pairs a second", ways, rounds).report(result, "pairs")
+        rates = Rounds.of("pairs per second", ways, rounds).report(result, "pairs")
     result.table(
         "p99 in ms, and of one fsync", ["ledger", *MEASURED[kind], "fsync"],
-        [[name, *(number(driver.p99_ms[what]) for what in MEASURED[kind]), number(disk * 1e3)]
+        [[name, *(driver.p99_ms[what] for what in MEASURED[kind]), disk * 1e3]
          for name, driver in drivers.items()],
     )  # fmt: skip
-    for ours, rival, _ in RATIOS[kind]:
-        ratio = f"ledger, {ours} / {rival}"
-        result.measure(ratio, found.ratio(f"ledger, {ours}", rival), "×")
-        if rival == "raw, one by one" and disk < SLOW_DISK:
-            del result.measured[ratio]
+    for ours, theirs, _ in RATIOS[kind]:
+        ratio = f"ledger, {ours} / {theirs}"
+        if theirs == "bare, one by one" and disk < SLOW_DISK:
             result.unjudged[ratio] = "the disk is as fast as memory: nothing to wait for"
+        else:
+            result.measure(ratio, rates.ratio(f"ledger, {ours}", theirs), "×")
     for what in MEASURED[kind] if setting.before else ():
-        kept = found.ratio(f"ledger, {what}", f"before, {what}")
-        result.measure(f"ledger / before: {what}", kept, "×")
-    return result
+        ratio = f"ledger / before: {what}"
+        result.measure(ratio, rates.ratio(f"ledger, {what}", f"before, {what}"), "×")
 
 
 def fsync_seconds(within: Path) -> float:
@@ -110,13 +104,13 @@ def fsync_seconds(within: Path) -> float:
 BENCHES = tuple(
     Bench(
         f"ledger_pairs.{kind}",
-        f"How many queries a second does the ledger charge and settle on {kind}?",
+        f"How many queries per second does the ledger charge and settle on {kind}?",
         partial(run, kind=kind),
         90.0,
-        (RIVALS[kind], BEFORE),
+        ("the same transactions with nothing around them", BEFORE),
         (
             *(Bar(f"ledger, {ours} / {rival}", least=least) for ours, rival, least in RATIOS[kind]),
-            Bar("ledger / before: *", least=KEPT[kind], before=True),
+            Bar("ledger / before: *", least=LEAST_SHARE[kind], before=True),
         ),
     )
     for kind in MEASURED

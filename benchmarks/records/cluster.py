@@ -23,15 +23,10 @@ from app.queries.parts.query import QueryContext
 from app.queries.tree.evolutionary import EvolutionaryTree
 from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import random_edges, read_edge_list
+from benchmarks.data.tables import Table, coded
 from benchmarks.result import Cell, Result, timed
 from benchmarks.rounds import clocked
 from mechanisms.kernels.graph import compressed_rows
-from mechanisms.model.domains import (
-    CategoricalAttribute,
-    Dataset,
-    NeighbouringRelation,
-    TableDomain,
-)
 from mechanisms.model.executor import Executor
 from storage.files.arrays import write_arrays
 from storage.ingest import CodedGraph, UploadLimits
@@ -39,6 +34,7 @@ from storage.records.preparation import open_records, prepare
 from tests.support.clusters import Processes, cluster
 from tests.support.randomness import SeededRandomness
 
+DIFFERENT = "works with different bytes"
 Work = Callable[[Executor, Path], str]
 
 ATTRIBUTES, LEVELS = 14, 4
@@ -63,26 +59,22 @@ def preparation(graph: CodedGraph) -> Work:
     return work
 
 
-def table(data: Path, rows: int) -> tuple[Dataset, Path]:
+def stored(data: Path, rows: int) -> tuple[Table, Path]:
     """A stored table of independent attributes but for the class, which follows two of them."""
     random = np.random.default_rng(rows)
-    names = [f"a{number}" for number in range(ATTRIBUTES)]
-    codes = {name: random.integers(0, LEVELS, rows).astype(np.uint8) for name in names}
+    levels = {f"a{number}": LEVELS for number in range(ATTRIBUTES)}
+    codes = {name: random.integers(0, LEVELS, rows).astype(np.uint8) for name in levels}
     codes["class"] = ((codes["a0"] + codes["a1"]) % 2).astype(np.uint8)
     folder = data / f"table-{rows}"
     write_arrays(folder, "table", {f"codes:{name}": column for name, column in codes.items()})
-    values = tuple(str(level) for level in range(LEVELS))
-    attributes = [CategoricalAttribute(name, values) for name in names]
-    attributes.append(CategoricalAttribute("class", ("0", "1")))
-    domain = TableDomain(tuple(attributes), "class", max_rows=rows)
-    return Dataset("benchmark", NeighbouringRelation.ADD_REMOVE, domain), folder
+    return coded("benchmark", codes, levels | {"class": 2}), folder
 
 
-def asked(query: Distance | EvolutionaryTree, dataset: Dataset, folder: Path) -> Work:
+def answer(query: Distance | EvolutionaryTree, table: Table, folder: Path) -> Work:
     def work(executor: Executor, _: Path) -> str:
-        records = open_records(folder, dataset.domain)
-        release = query.compute(QueryContext(records, dataset, LOSS, SeededRandomness(1), executor))
-        return hashlib.sha256(json.dumps(release.answer).encode()).hexdigest()
+        records = open_records(folder, table.domain)
+        context = QueryContext(records, table.dataset, LOSS, SeededRandomness(1), executor)
+        return hashlib.sha256(json.dumps(query.compute(context).answer).encode()).hexdigest()
 
     return work
 
@@ -99,14 +91,14 @@ def compared(result: Result, name: str, work: Work, processes: Processes) -> lis
     local.close()
     alive = processes.workers[-1]
     with processes.executor() as executor:
-        two, found = run(executor)
+        two, bytes_of_two = run(executor)
         Timer(two / 2, alive.kill).start()
         killed, after = run(executor)
     alive.wait(60)
     processes.start_worker()
     processes.wait_for("scheduler", "Starting worker compute stream", len(processes.workers))
-    different = result.measured["works with different bytes"].value
-    result.measure("works with different bytes", different + (len({expected, found, after}) > 1))
+    differing = len({expected, bytes_of_two, after}) > 1
+    result.measure(DIFFERENT, result.measured[DIFFERENT].value + differing)
     result.measure(f"{name}: one process / two workers", one / two, "×")
     return [name, *map(timed, (one, two, killed))]
 
@@ -124,14 +116,13 @@ def works(setting: Setting, data: Path) -> Iterator[tuple[str, Work]]:
     )
     context = Distance(kind="distance", target="a0", context="max_dependency", context_size=3)
     for rows in (ROWS // 10, ROWS):
-        dataset, stored = table(data, rows)
-        yield f"tree, {rows:,} rows", asked(tree, dataset, stored)
-        yield f"max_dependency, {rows:,} rows", asked(context, dataset, stored)
+        table = stored(data, rows)
+        yield f"tree, {rows:,} rows", answer(tree, *table)
+        yield f"max_dependency, {rows:,} rows", answer(context, *table)
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
-    result.measure("works with different bytes", 0)
+def run(result: Result, setting: Setting) -> None:
+    result.measure(DIFFERENT, 0)
     with TemporaryDirectory() as name, cluster(Path(name)) as processes:
         warm, threads = preparation(generated(2000)), ThreadExecutor(1)
         with processes.executor() as executor:
@@ -140,17 +131,10 @@ def run(setting: Setting) -> Result:
                     warm(way, Path(version) / "version")
         rows = [compared(result, *one, processes) for one in works(setting, processes.data)]
     result.table("seconds", ["work", "one process", "two workers", "one of them killed"], rows)
-    return result
 
 
 BENCHES = (
-    Bench(
-        "cluster",
-        "From which size on are two workers of a cluster faster than one process?",
-        run,
-        300.0,
-        ("one process with one thread",),
-        (Bar("works with different bytes", most=0),),
-        edges_of(*GRAPHS),
-    ),
-)
+    Bench("cluster", "From which size on are two workers of a cluster faster than one process?",
+          run, 300.0, ("one process with one thread",), (Bar(DIFFERENT, most=0),),
+          edges_of(*GRAPHS)),
+)  # fmt: skip

@@ -7,23 +7,36 @@ not counted, as the system takes them back when it needs room; both peaks are me
 
 from __future__ import annotations
 
-import json
 import os
 import resource
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import perf_counter
 
 import numpy as np
+import pyarrow as pa
+from pyarrow.csv import CSVWriter, write_csv
 
+from app.engine.execution import ThreadExecutor
 from benchmarks.bench import Bar, Bench, Setting
-from benchmarks.data.graphs import random_edges
+from benchmarks.data.graphs import graph_dataset, random_edges
 from benchmarks.result import Result
-from benchmarks.rounds import memory, number
+from benchmarks.rounds import in_own_process, memory
+from mechanisms.kernels.memory import preparation_memory
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from storage.ingest import UploadLimits
+from storage.records.preparation import open_records, prepare_upload
 
+ANONYMOUS = "anonymous memory, MB"
 ATTRIBUTES = 14
 PIECE = 1_000_000
 WORKERS = 2
@@ -32,39 +45,30 @@ SIZES = {"graph": (30_000_000, 3_000_000, 2 * 10**9), "table": (0, 10_000_000, 2
 QUICK = {"graph": (300_000, 30_000, 10**9), "table": (0, 100_000, 10**9)}
 
 
-class Peaks:
+@contextmanager
+def peaks() -> Iterator[dict[str, float]]:
     """The most anonymous and the most mapped memory of this process, looked at often."""
+    most, over = {"RssAnon": 0.0, "RssFile": 0.0}, Event()
 
-    def __init__(self) -> None:
-        self.anonymous = self.mapped = 0.0
-        self._over = Event()
-        self._watching = Thread(target=self._watch, daemon=True)
-        self._watching.start()
+    def watch() -> None:
+        while not over.wait(0.02):
+            most.update({field: max(value, memory(field)) for field, value in most.items()})
 
-    def _watch(self) -> None:
-        while not self._over.wait(0.02):
-            self.anonymous = max(self.anonymous, memory("RssAnon"))
-            self.mapped = max(self.mapped, memory("RssFile"))
-
-    def stop(self) -> None:
-        self._over.set()
-        self._watching.join()
+    watching = Thread(target=watch, daemon=True)
+    watching.start()
+    yield most
+    over.set()
+    watching.join()
 
 
 def write_graph(path: Path, edges: int, nodes: int) -> None:
     """A CSV of edges; degrees fall from the first nodes to the last."""
-    import pyarrow as pa
-    from pyarrow.csv import write_csv
-
     sources, targets = random_edges(edges, nodes, 1.2)
     write_csv(pa.table({"source": sources, "target": targets}), path)
 
 
 def write_table(path: Path, rows: int) -> None:
     """A CSV of 14 attributes, every second a number."""
-    import pyarrow as pa
-    from pyarrow.csv import CSVWriter
-
     random = np.random.default_rng(rows)
     names = [f"a{number}" for number in range(ATTRIBUTES)]
     types = [pa.float64() if number % 2 else pa.string() for number in range(ATTRIBUTES)]
@@ -80,64 +84,54 @@ def write_table(path: Path, rows: int) -> None:
             out.write_table(pa.table(columns, names=names))
 
 
+def dataset_of(kind: str, size: int) -> Dataset:
+    """The public description of a graph of so many nodes, or of a table of so many rows."""
+    if kind == "graph":
+        return graph_dataset("benchmark", size, min(size - 1, 500_000))
+    edges = tuple(float(edge) for edge in range(0, 101, 10))
+    digits = tuple(str(digit) for digit in range(9))
+    attributes = tuple(
+        NumericAttribute(f"a{number}", 0.0, 100.0, edges)
+        if number % 2
+        else CategoricalAttribute(f"a{number}", digits)
+        for number in range(ATTRIBUTES)
+    )
+    domain = TableDomain(attributes, max_rows=size)
+    return Dataset("benchmark", NeighbouringRelation.ADD_REMOVE, domain)
+
+
 def prepare(kind: str, path: Path, size: int, limit: int) -> dict[str, float]:
     """In a process of its own: prepare the file within the limit; what it took."""
-    from app.engine.execution import ThreadExecutor
-    from mechanisms.kernels.memory import preparation_memory
-    from mechanisms.model.domains import (
-        CategoricalAttribute,
-        Dataset,
-        GraphDomain,
-        NeighbouringRelation,
-        NumericAttribute,
-        TableDomain,
-    )
-    from storage.ingest import UploadLimits
-    from storage.records.preparation import open_records, prepare_upload
-
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    if kind == "graph":
-        relation, domain = NeighbouringRelation.EDGE, GraphDomain(size, min(size - 1, 500_000))
-    else:
-        relation = NeighbouringRelation.ADD_REMOVE
-        edges = tuple(float(edge) for edge in range(0, 101, 10))
-        digits = tuple(str(digit) for digit in range(9))
-        domain = TableDomain(
-            tuple(
-                NumericAttribute(f"a{number}", 0.0, 100.0, edges)
-                if number % 2
-                else CategoricalAttribute(f"a{number}", digits)
-                for number in range(ATTRIBUTES)
-            ),
-            max_rows=size,
-        )
-    itself = memory("RssAnon")
-    peaks, start = Peaks(), perf_counter()
+    dataset, itself, start = dataset_of(kind, size), memory("RssAnon"), perf_counter()
     folder = path.with_name("version")
-    prepare_upload(
-        path,
-        media_type="text/csv",
-        gzipped=False,
-        dataset=Dataset("benchmark", relation, domain),
-        folder=folder,
-        executor=ThreadExecutor(WORKERS),
-        limits=UploadLimits(memory_bytes=limit, preparation_work=1 << 62),
-    )
-    seconds = perf_counter() - start
-    peaks.stop()
-    open_records(folder, domain)
-    took = {"seconds": seconds, "the process itself, MB": itself}
-    took |= {"anonymous memory, MB": peaks.anonymous, "mapped files, MB": peaks.mapped}
-    took["written, MB"] = sum(file.stat().st_size for file in folder.iterdir()) >> 20
+    with peaks() as most:
+        prepare_upload(
+            path,
+            media_type="text/csv",
+            gzipped=False,
+            dataset=dataset,
+            folder=folder,
+            executor=ThreadExecutor(WORKERS),
+            limits=UploadLimits(memory_bytes=limit, preparation_work=1 << 62),
+        )
+        seconds = perf_counter() - start
+    open_records(folder, dataset.domain)
+    taken = {
+        "seconds": seconds,
+        "the process itself, MB": itself,
+        ANONYMOUS: most["RssAnon"],
+        "mapped files, MB": most["RssFile"],
+        "written, MB": sum(file.stat().st_size for file in folder.iterdir()) >> 20,
+    }
     if kind == "graph":
         edges = len(np.load(folder / "1.npy", mmap_mode="r")) // 2
-        took["calculated, MB"] = preparation_memory(size, edges, WORKERS, WORKERS) >> 20
-    return took
+        taken["calculated, MB"] = preparation_memory(size, edges, WORKERS, WORKERS) >> 20
+    return taken
 
 
-def run(setting: Setting) -> Result:
+def run(result: Result, setting: Setting) -> None:
     """Files go where temporary ones do: TMPDIR should be on a disk, not in memory."""
-    result = Result()
     for kind, (edges, size, limit) in (QUICK if setting.quick else SIZES).items():
         with TemporaryDirectory() as folder:
             path = Path(folder) / "records.csv"
@@ -146,34 +140,15 @@ def run(setting: Setting) -> Result:
             else:
                 write_table(path, size)
             megabytes = path.stat().st_size >> 20
-            command = [sys.executable, "-m", "benchmarks.records.out_of_core", kind, str(path)]
             # The reader's own allocator takes a gigabyte of addresses that it does not use.
-            plain = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-            ended = subprocess.run([*command, str(size), str(limit)], check=True, env=plain,
-                                   stdout=subprocess.PIPE)  # fmt: skip
-        took = json.loads(ended.stdout)
+            os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+            taken = in_own_process(prepare, kind, path, size, limit)
         result.table(f"{kind} of {size:,}, {megabytes} MB of CSV, {limit / 1e6:.0f} MB at most",
-                     list(took), [[number(value) for value in took.values()]])  # fmt: skip
-        result.measure(f"{kind}: anonymous memory", took["anonymous memory, MB"], "MB")
-    return result
+                     list(taken), [list(taken.values())])  # fmt: skip
+        result.measure(f"{kind}: anonymous memory", taken[ANONYMOUS], "MB")
 
 
 BENCHES = (
-    Bench(
-        "out_of_core",
-        "Are large files prepared where the system grants no more than the limit?",
-        run,
-        300.0,
-        (),
-        (Bar("*: anonymous memory", most=2000),),
-    ),
-)
-
-
-def main() -> None:
-    kind, path, size, limit = sys.argv[1:]
-    print(json.dumps(prepare(kind, Path(path), int(size), int(limit))))
-
-
-if __name__ == "__main__":
-    main()
+    Bench("out_of_core", "Are large files prepared where the system grants no more than the limit?",
+          run, 300.0, bars=(Bar("*: anonymous memory", most=2000),)),
+)  # fmt: skip

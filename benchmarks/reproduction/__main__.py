@@ -11,34 +11,23 @@ alone: the service takes none.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
 from benchmarks import files
-from benchmarks.bench import Bench, missing
+from benchmarks.bench import Bench, Setting, missing
 from benchmarks.registry import BENCHES
 from benchmarks.reproduction.comparison import compare
 from benchmarks.reproduction.report import build
 from benchmarks.reproduction.runner import Run, say
 
-RESULTS = files.RESULTS / "reproduction"
 EXPERIMENTS = tuple(bench for bench in BENCHES if bench.paper)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(
-        prog="./run reproduce", description=__doc__, formatter_class=RawDescriptionHelpFormatter
-    )
+    parser = files.command_line("reproduce", __doc__, files.RESULTS / "reproduction")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these, or whose names begin so")
-    parser.add_argument("--data", type=Path, default=None, metavar="DIR",
-                        help="graphs and tables (default: $PRIVYPURSE_DATA, or a folder data "
-                        "beside the checkout)")  # fmt: skip
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR",
-                        help="where results and report go (default: benchmarks/results/"
-                        "reproduction)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of the simulation (default: 1)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--quick", action="store_true", help="few repetitions, to try it out")
     parser.add_argument("--more", type=int, default=1, metavar="N",
                         help="N times the repetitions, so narrower intervals")  # fmt: skip
     parser.add_argument("--again", action="store_true", help="also what is there already")
@@ -55,26 +44,24 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{one.name:32} {one.seconds:5.0f} s  {one.question}")
         return 0
     if options.compare is not None:
-        return compared(options.out, options.compare)
-    data = options.data or files.data_folder()
-    if data is None or not data.is_dir():
-        parser.error(f"no data at {data}: name their folder with --data or PRIVYPURSE_DATA")
-    lacking = missing(data, chosen)
+        try:
+            agreement = compare(options.out, options.compare)
+        except ValueError as error:
+            say(str(error))
+            return 2
+        print("\n".join(agreement.lines()))
+        return 0 if agreement.good else 1
+    if options.data is None or not options.data.is_dir():
+        parser.error(f"no data at {options.data}: name their folder with --data or PRIVYPURSE_DATA")
+    lacking = missing(options.data, chosen)
     for name, absent in lacking.items():
-        say(f"{name} cannot run: {', '.join(absent)} not in {data}")
+        say(f"{name} cannot run: {', '.join(absent)} not in {options.data}")
     if options.again:
         for one in chosen:
             files.place(options.out, one.name).unlink(missing_ok=True)
-    run = Run(
-        [one for one in chosen if one.name not in lacking],
-        options.out,
-        data,
-        options.seed,
-        options.quick,
-        options.more,
-        options.workers,
-        say,
-    )
+    able = [one for one in chosen if one.name not in lacking]
+    setting = Setting(options.data, options.seed, options.quick, options.more)
+    run = Run(able, options.out, setting, options.workers, say)
     run.failed |= {name: f"not in the data folder: {', '.join(f)}" for name, f in lacking.items()}
     good = run.all()
     say(f"report: {build(options.out)}")
@@ -82,23 +69,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def selected(only: list[str] | None) -> list[Bench]:
-    """Those asked for, with what they need."""
+    """The experiments of these names, with those that they need."""
     if only is None:
         return list(EXPERIMENTS)
     names = {e.name for e in EXPERIMENTS if any(e.name.startswith(one) for one in only)}
     needed = {n for e in EXPERIMENTS if e.name in names for n in e.needs}
     return [e for e in EXPERIMENTS if e.name in names | needed]
-
-
-def compared(one: Path, other: Path) -> int:
-    try:
-        found = compare(one, other)
-    except ValueError as error:
-        say(str(error))
-        return 2
-    for line in found.lines():
-        print(line)
-    return 0 if found.good else 1
 
 
 if __name__ == "__main__":

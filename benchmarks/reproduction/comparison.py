@@ -50,6 +50,21 @@ class Agreement:
         near = self.furthest[0] <= self.limit
         return not self.differing and self.outside <= self.allowed and near
 
+    def add(self, where: str, mine: Any, yours: Any) -> None:
+        """Compare one value of both runs; times are not compared."""
+        (a, half), (b, other) = mine, yours
+        if half is None or other is None:
+            return
+        if half == 0 and other == 0:
+            self.exact += 1
+            if not isclose(a, b, rel_tol=1e-9, abs_tol=1e-12):
+                self.differing.append(f"{where}: {a} and {b}")
+            return
+        self.pairs += 1
+        off = abs(a - b) / hypot(half, other)
+        self.outside += off > 1
+        self.furthest = max(self.furthest, (off, where))
+
     def lines(self) -> Iterator[str]:
         yield f"{self.exact} exact values, {len(self.differing)} of them differ"
         yield from (f"  differs: {name}" for name in self.differing[:20])
@@ -71,36 +86,21 @@ def compare(one: Path, other: Path) -> Agreement:
     common = sorted(first.keys() & second.keys())
     if not common:
         raise ValueError(f"{one} and {other} have no experiment in common")
-    found = Agreement()
+    agreement = Agreement()
     for name in common:
         if any(first[name][size] != second[name][size] for size in ("quick", "more")):
             raise ValueError(f"{name}: the two runs have different numbers of repetitions")
         theirs = dict(values(second[name]))
         for where, value in values(first[name]):
             if where not in theirs:
-                found.differing.append(f"{where} is in one run only")
+                agreement.differing.append(f"{where} is in one run only")
             else:
-                held(found, where, value, theirs[where])
+                agreement.add(where, value, theirs[where])
         for mine, yours in zip(first[name]["claims"], second[name]["claims"], strict=True):
             if mine["verdict"] != yours["verdict"]:
                 text = f"{name}: {mine['says']}: {mine['verdict']} / {yours['verdict']}"
-                found.turned.append(text)
-    return found
-
-
-def held(found: Agreement, where: str, mine: Any, yours: Any) -> None:
-    (a, half), (b, other) = mine, yours
-    if half is None or other is None:
-        return
-    if half == 0 and other == 0:
-        found.exact += 1
-        if not isclose(a, b, rel_tol=1e-9, abs_tol=1e-12):
-            found.differing.append(f"{where}: {a} and {b}")
-        return
-    found.pairs += 1
-    off = abs(a - b) / hypot(half, other)
-    found.outside += off > 1
-    found.furthest = max(found.furthest, (off, where))
+                agreement.turned.append(text)
+    return agreement
 
 
 def values(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -113,5 +113,6 @@ def values(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for table in result["tables"]:
         for number, row in enumerate(table["rows"]):
             for column, cell in zip(table["columns"], row, strict=True):
-                if isinstance(cell, list):
-                    yield f"{name}: {table['title']}: row {number}, {column}", cell
+                if isinstance(cell, list | float):
+                    value = cell if isinstance(cell, list) else [cell, 0.0]
+                    yield f"{name}: {table['title']}: row {number}, {column}", value

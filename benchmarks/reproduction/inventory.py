@@ -5,32 +5,30 @@ They are named by what they show; printed numbers of figures are given where the
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from benchmarks.data.tables import SYNTHETIC
 from benchmarks.reproduction.experiments.clusters import CLUSTER_TABLES
-from benchmarks.reproduction.experiments.contexts import PAPER as DISTANCES
+from benchmarks.reproduction.experiments.context_effects import TABLES as EFFECT_TABLES
+from benchmarks.reproduction.experiments.contexts import NAMES
 from benchmarks.reproduction.experiments.distances import CONTEXT_TABLES
-from benchmarks.reproduction.experiments.influential_nodes import PAPER as DAMPENING
-from benchmarks.reproduction.experiments.salaries import PAPER as NOISE
-from benchmarks.reproduction.experiments.weighted_nodes import PAPER as MULTI
+from benchmarks.reproduction.papers import DAMPENING, DISTANCES, MULTI, NOISE
 from benchmarks.selections.cases import BOUNDS
 from benchmarks.trees.accuracy import TABLES
 
 
 @dataclass(frozen=True)
 class Shown:
+    """A table or figure of a paper, and the experiments that recompute it or why none can."""
+
     paper: str
     what: str
     experiments: tuple[str, ...] = ()
     reason: str = ""
 
-    def written(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def _of(kind: str, names: Any) -> tuple[str, ...]:
+def _of(kind: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{kind}.{name}" for name in names)
 
 
@@ -78,9 +76,9 @@ INVENTORY: tuple[Shown, ...] = (
     Shown(DISTANCES, "correlation of distance matrices against ε",
           _of("distances", CONTEXT_TABLES), _TABLES),
     Shown(DISTANCES, "the printed sensitivity against the exact one",
-          _of("contexts", (*CONTEXT_TABLES, "acs"))),
+          _of("contexts", NAMES)),
     Shown(DISTANCES, "effects of k and of the share h; L1 per cell",
-          _of("context_effects", ("cmc", "mushroom", "soybean"))),
+          _of("context_effects", EFFECT_TABLES)),
     Shown(DISTANCES, "correlation of object matrices", _of("object_distances", CLUSTER_TABLES),
           _CENSUS),
     Shown(DISTANCES, "Figures 4 and 5: Ward's clusters and nearest neighbours against ε",
@@ -88,7 +86,7 @@ INVENTORY: tuple[Shown, ...] = (
     Shown(DISTANCES, "private k-means (appendix A.6)", _of("clusters", CLUSTER_TABLES),
           "by a Lloyd iteration of our own: the library used in the paper is not private"),
     Shown(DISTANCES, "synthetic tables A to D",
-          tuple(f"clusters.synthetic_{letter.lower()}" for letter in SYNTHETIC),
+          _of("clusters", (f"synthetic_{letter.lower()}" for letter in SYNTHETIC)),
           "remade after their description: the paper's are not published"),
     Shown(DISTANCES, "contexts of age and race in adult", ("adult_contexts",), _BINS),
     Shown(DISTANCES, "Friedman and Nemenyi tests, Page's trend",

@@ -43,11 +43,11 @@ class Ranks:
     def of(cls, table: ArrayLike) -> Ranks:
         values = np.asarray(table, dtype=float)
         blocks, ways = values.shape
-        found = stats.friedmanchisquare(*values.T)
+        test = stats.friedmanchisquare(*values.T)
         means = stats.rankdata(-values, axis=1).mean(axis=0)
         wide = stats.studentized_range.ppf(1 - LEVEL, ways, np.inf) / np.sqrt(2)
         critical = float(wide * np.sqrt(ways * (ways + 1) / (6 * blocks)))
-        return cls(float(found.statistic), float(found.pvalue), means, critical)
+        return cls(float(test.statistic), float(test.pvalue), means, critical)
 
 
 def written(p_value: float) -> str:

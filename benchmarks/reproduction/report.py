@@ -9,20 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
 from benchmarks import files
-from benchmarks.numbers import shown
-from benchmarks.reproduction.plots import svg
-from benchmarks.result import Verdict
+from benchmarks.numbers import formatted
+from benchmarks.reproduction.plots import geometry
+from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Verdict
 
 TEMPLATE = Path(__file__).with_name("report.html")
-CLASSES = {
-    Verdict.HOLDS: "holds",
-    Verdict.OTHERWISE: "otherwise",
-    Verdict.FAILS: "fails",
-    Verdict.OPEN: "open",
-}
+CLASSES = {HOLDS: "holds", OTHERWISE: "otherwise", FAILS: "fails", OPEN: "open"}
 
 
 def build(folder: Path) -> Path:
@@ -39,8 +33,8 @@ def rendered(summary: dict[str, Any], results: list[dict[str, Any]]) -> str:
     environment = Environment(
         autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters["shown"] = shown
-    environment.filters["drawn"] = lambda plot: Markup(svg(plot))
+    environment.filters["formatted"] = formatted
+    environment.filters["geometry"] = geometry
     environment.filters["style"] = lambda verdict: CLASSES[Verdict(verdict)]
     papers = list(dict.fromkeys(one["paper"] for one in [*summary["inventory"], *results]))
     template = environment.from_string(TEMPLATE.read_text("utf-8"))

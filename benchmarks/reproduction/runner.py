@@ -12,12 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import files
+from benchmarks import files, simulation
 from benchmarks.bench import Bench, Setting
 from benchmarks.result import Verdict
 
@@ -27,41 +27,30 @@ PATIENCE = 20.0
 
 @dataclass
 class Run:
-    """One start of the command: what is asked, where it goes, how far it is."""
+    """One start of the command: its experiments, where results go, and how far it is."""
 
     experiments: Sequence[Bench]
     folder: Path
-    data: Path
-    seed: int
-    quick: bool
-    more: int
+    setting: Setting
     workers: int
     say: Callable[[str], None] = print
     started: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
 
-    def kept(self, experiment: Bench) -> dict[str, Any] | None:
+    def stored(self, experiment: Bench) -> dict[str, Any] | None:
         """The result of an earlier start, where it is of the same question."""
-        found = files.read(files.place(self.folder, experiment.name))
-        asked = {
-            "seed": self.seed,
-            "quick": self.quick,
-            "more": self.more,
-            "data": hashes(self.data, experiment),
-        }
-        if found is None or any(found.get(name) != value for name, value in asked.items()):
-            return None
-        return found
+        result = files.read(files.place(self.folder, experiment.name))
+        question = question_of(experiment, self.setting)
+        return result if result and question.items() <= result.items() else None
 
     def all(self) -> bool:
         """Run what is missing, then write the summary; False when an experiment failed."""
-        waiting = {e.name: e for e in self.experiments if not self.kept(e)}
+        waiting = {e.name: e for e in self.experiments if not self.stored(e)}
         done = {e.name for e in self.experiments if e.name not in waiting}
-        before = len(done)
-        left = self.more * sum(e.seconds for e in waiting.values())
+        whole = self.setting.more * sum(e.seconds for e in waiting.values())
         self.say(
-            f"{len(waiting)} of {len(self.experiments)} experiments to run, {before} are there; "
-            f"about {minutes(left / self.workers)} with {self.workers} processes"
+            f"{len(waiting)} of {len(self.experiments)} experiments to run, {len(done)} are there; "
+            f"about {minutes(whole / self.workers)} with {self.workers} processes"
         )
         running: dict[Future[float], Bench] = {}
         # Nothing is shared with a worker: it starts afresh, so libraries keep to one thread.
@@ -71,8 +60,7 @@ class Run:
             while waiting or running:
                 for experiment in self._ready(waiting, done)[: self.workers - len(running)]:
                     del waiting[experiment.name]
-                    job = (experiment, self.data, self.seed, self.quick, self.more, self.folder)
-                    running[pool.submit(work, *job)] = experiment
+                    running[pool.submit(work, experiment, self.setting, self.folder)] = experiment
                 if not running:
                     for name in waiting:
                         self.failed[name] = "an experiment that it needs has failed"
@@ -82,7 +70,7 @@ class Run:
                     experiment = running.pop(future)
                     self._end(experiment, future, done)
                 still = [*waiting.values(), *running.values()]
-                self._progress(len(done) + len(self.failed), left, still, running.values())
+                self._progress(len(done) + len(self.failed), whole, still, running.values())
         self._summarise()
         return not self.failed
 
@@ -98,12 +86,12 @@ class Run:
         except Exception as error:
             self.failed[experiment.name] = f"{type(error).__name__}: {error}"
             self.say(f"FAILED {experiment.name}: {self.failed[experiment.name]}")
-            return
-        done.add(experiment.name)
-        self.say(f"done   {experiment.name} in {seconds:.0f} s")
+        else:
+            done.add(experiment.name)
+            self.say(f"done   {experiment.name} in {seconds:.0f} s")
 
     def _progress(self, ended: int, whole: float, still: Any, running: Any) -> None:
-        rest = self.more * sum(e.seconds for e in still)
+        rest = self.setting.more * sum(e.seconds for e in still)
         elapsed = time.monotonic() - self.started
         # Nothing is known of what runs: it counts as not begun until it is done.
         pace = elapsed / (whole - rest) if whole > rest else 1 / self.workers
@@ -114,43 +102,41 @@ class Run:
         )
 
     def _summarise(self) -> None:
-        # It knows every experiment: a worker need not.
+        # Imported here, for it imports every experiment, and a worker needs only one.
         from benchmarks.reproduction.inventory import INVENTORY
 
-        found = list(files.results(self.folder))
-        verdicts = [Verdict(claim["verdict"]) for result in found for claim in result["claims"]]
-        names = {result["experiment"] for result in found}
+        results = list(files.results(self.folder))
+        verdicts = [Verdict(claim["verdict"]) for result in results for claim in result["claims"]]
+        names = {result["experiment"] for result in results}
         files.write(
             self.folder / files.SUMMARY,
             {
-                "seed": self.seed,
-                "quick": self.quick,
-                "more": self.more,
+                "seed": self.setting.seed,
+                "quick": self.setting.quick,
+                "more": self.setting.more,
                 "versions": files.versions(),
                 "ended": datetime.now(UTC).isoformat(timespec="seconds"),
                 "seconds_of_this_start": round(time.monotonic() - self.started, 1),
-                "processor_seconds": round(sum(r["processor_seconds"] for r in found), 1),
-                "experiments": len(found),
+                "processor_seconds": round(sum(r["processor_seconds"] for r in results), 1),
+                "experiments": len(results),
                 "failed": self.failed,
                 "verdicts": {verdict: verdicts.count(verdict) for verdict in Verdict},
                 "claims": len(verdicts),
                 "inventory": [
-                    {**one.written(), "recomputed": bool(set(one.experiments) & names)}
+                    {**asdict(one), "recomputed": bool(set(one.experiments) & names)}
                     for one in INVENTORY
                 ],
             },
         )
 
 
-def work(experiment: Bench, data: Path, seed: int, quick: bool, more: int, folder: Path) -> float:
+def work(experiment: Bench, setting: Setting, folder: Path) -> float:
     """Run one experiment in this process and write its file; its seconds."""
-    from benchmarks import simulation
-
-    own = experiment.own_seed(seed)
+    own = experiment.own_seed(setting.seed)
     simulation.seed(own)
-    earlier = {n: (files.read(files.place(folder, n)) or {})["kept"] for n in experiment.needs}
+    earlier = {n: (files.read(files.place(folder, n)) or {})["stored"] for n in experiment.needs}
     begun, processor = time.perf_counter(), time.process_time()
-    result = experiment.run(Setting(data, own, quick, more, earlier))
+    result = experiment.measure(replace(setting, seed=own, earlier=earlier))
     seconds = time.perf_counter() - begun
     files.write(
         files.place(folder, experiment.name),
@@ -158,10 +144,7 @@ def work(experiment: Bench, data: Path, seed: int, quick: bool, more: int, folde
             "experiment": experiment.name,
             "title": experiment.question,
             "paper": experiment.paper,
-            "seed": seed,
-            "quick": quick,
-            "more": more,
-            "data": hashes(data, experiment),
+            **question_of(experiment, setting),
             "versions": files.versions(),
             "seconds": round(seconds, 2),
             "processor_seconds": round(time.process_time() - processor, 2),
@@ -171,16 +154,18 @@ def work(experiment: Bench, data: Path, seed: int, quick: bool, more: int, folde
     return seconds
 
 
-def hashes(data: Path, experiment: Bench) -> dict[str, str]:
-    """The sha256 that the data folder's manifest gives of each file that is read."""
-    manifest = files.read(data / "manifest.json") or {}
-    listed = manifest.get("files", manifest)
-    return {name: _hash(listed, name) for name in experiment.files}
-
-
-def _hash(listed: Any, name: str) -> str:
-    entry = listed.get(name, {})
-    return str(entry.get("sha256", "")) if isinstance(entry, dict) else str(entry)
+def question_of(experiment: Bench, setting: Setting) -> dict[str, Any]:
+    """What a result must share with a setting to be its result: size and seed, and the sha256 that
+    the data folder's manifest gives of each file that is read."""
+    manifest = files.read(setting.data / "manifest.json") or {}
+    listed = manifest.get("files", {})
+    return {
+        "form": files.FORM,
+        "seed": setting.seed,
+        "quick": setting.quick,
+        "more": setting.more,
+        "data": {name: listed.get(name, {}).get("sha256", "") for name in experiment.files},
+    }
 
 
 def minutes(seconds: float) -> str:

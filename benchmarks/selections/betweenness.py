@@ -25,13 +25,11 @@ COMPARED = ("enron", "github")
 WORKERS = 2
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     executor = ThreadExecutor(WORKERS)
     for name in COMPARED:
         compared(result, setting, name, executor)
     executor.close()
-    return result
 
 
 def compared(result: Result, setting: Setting, name: str, executor: ThreadExecutor) -> None:
@@ -53,8 +51,8 @@ def compared(result: Result, setting: Setting, name: str, executor: ThreadExecut
     ratio = rounds.ratio("igraph", "kernels") * nodes / size
     result.measure(f"{name}: igraph / kernels", ratio, "×")
     expected = by_igraph(graph, chosen)
-    found = all_egos(*rows, executor)[chosen] / 2**GRID_BITS
-    error = float(np.max(np.abs(found - expected) / np.maximum(1, expected)))
+    values = all_egos(*rows, executor)[chosen] / 2**GRID_BITS
+    error = float(np.max(np.abs(values - expected) / np.maximum(1, expected)))
     result.measure(f"{name}: largest difference", error)
 
 
@@ -79,13 +77,7 @@ def by_igraph(graph: Any, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 BENCHES = (
-    Bench(
-        "betweenness",
-        "How fast is egocentric betweenness of all nodes, and is it right?",
-        run,
-        600.0,
-        ("igraph",),
-        (Bar("*: largest difference", most=1e-6),),
-        edges_of(*COMPARED),
-    ),
-)
+    Bench("betweenness", "How fast is egocentric betweenness of all nodes, and is it right?",
+          run, 600.0, ("igraph",), (Bar("*: largest difference", most=1e-6),),
+          edges_of(*COMPARED)),
+)  # fmt: skip

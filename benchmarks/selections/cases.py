@@ -1,40 +1,33 @@
-"""What benches of selections share: real graphs under public bounds, scores, repeated draws.
-
-The draws are the service's own. Candidates whose score is so far below the best k that all of
-them together are drawn with probability below 10⁻⁹ are left out of a repetition's draws.
-"""
+"""What benches of selections share: real graphs under public bounds, scores, expected shares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accounting.privacy_loss import PrivacyLoss
-from benchmarks.data.graphs import read_edge_list
-from benchmarks.simulation import randomness
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
+from benchmarks.data.graphs import graph_dataset, graph_records, read_edge_list
+from benchmarks.result import Estimate, exact
+from benchmarks.selections.inclusion import shares
 from mechanisms.model.candidates import AllNodes
-from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.model.executor import Inline
+from mechanisms.model.domains import Dataset, GraphDomain
 from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Objective, Term
-from mechanisms.selection import SELECTORS
 from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan
 from mechanisms.utilities import UTILITIES
 
 #: Public bounds on degrees, chosen round.
 BOUNDS = {"github": 10_000, "enron": 2_000, "dblp": 500}
-
-Floats = NDArray[np.float64]
+UTILITY = "egocentric_betweenness"
+#: What recalls by this utility are shown at.
+EPSILONS = [float(f"{base}e{power}") for power in range(-3, 4) for base in (1, 3)] + [1e4]
 
 
 @dataclass(frozen=True)
@@ -53,9 +46,11 @@ class Case:
     def scores(self, objective: Objective, sensitivity: Sensitivity, k: int) -> Integers:
         """The scores of all nodes for k draws, on the grid of ``score_bits(k)``."""
         public = plan(self.dataset, AllNodes(), objective, sensitivity, k)
-        found = objective.measure(self.records, self.dataset, AllNodes(), sensitivity, public.grid)
+        measured = objective.measure(
+            self.records, self.dataset, AllNodes(), sensitivity, public.grid
+        )
         assert public.score_bits == score_bits(k)
-        return scores(found, public.grid, sensitivity, public.score_bits, objective.direction)
+        return scores(measured, public.grid, sensitivity, public.score_bits, objective.direction)
 
     def utilities(self, objective: Objective) -> Integers:
         """The true utilities of all nodes, in steps of the grid of ``global``."""
@@ -63,16 +58,26 @@ class Case:
         grid = objective.grid(self.dataset, AllNodes(), whole)
         return objective.measure(self.records, self.dataset, AllNodes(), whole, grid).utilities
 
+    def lines(
+        self, objective: Objective, k: int, epsilons: Sequence[float], nodes: Integers
+    ) -> dict[str, list[Estimate]]:
+        """By sensitivity and ε, the expected share of these nodes among the k drawn."""
+        return {
+            str(s): exact(shares(self.scores(objective, s, k), epsilons, k, nodes))
+            for s in Sensitivity
+        }
 
-def cases(folder: Path, names: Sequence[str], bounded: Sequence[bool] = (True,)) -> Iterator[Case]:
-    """Each graph under its bound, or under none, nodes − 1, or under both."""
-    for name in names:
-        sources, targets, nodes = read_edge_list(folder, name)
-        indptr, indices = compressed_rows(sources, targets, nodes)
-        records = GraphRecords(indptr, indices, prepare_graph(indptr, indices, Inline()))
-        for is_bounded in bounded:
-            domain = GraphDomain(nodes, BOUNDS[name] if is_bounded else nodes - 1)
-            yield Case(name, Dataset(name, NeighbouringRelation.EDGE, domain), records)
+
+def case_of(folder: Path, name: str, bounded: bool = True) -> Case:
+    """A real graph under its bound, or under none, nodes − 1."""
+    records = _records(folder, name)
+    nodes = len(records.indptr) - 1
+    return Case(name, graph_dataset(name, nodes, BOUNDS[name] if bounded else None), records)
+
+
+@lru_cache(maxsize=1)
+def _records(folder: Path, name: str) -> GraphRecords:
+    return graph_records(read_edge_list(folder, name))
 
 
 def objective_of(name: str, weights: Mapping[str, str | None]) -> Objective:
@@ -85,21 +90,9 @@ def objective_of(name: str, weights: Mapping[str, str | None]) -> Objective:
     )
 
 
-def repeated_draws(found: Integers, k: int, epsilon: float, times: int) -> Integers:
-    """The k candidates of each of ``times`` private selections, in order drawn, (times, k)."""
-    bits = score_bits(k)
-    kept = likely(found, bits, k, epsilon)
-    loss = PrivacyLoss.parse(repr(epsilon))
-    selector, source = SELECTORS["permute_and_flip"], randomness()
-    drawn = [
-        kept[selector.top(found[kept], bits, loss, k, "peeled", source, Inline())]
-        for _ in range(times)
-    ]
-    return np.array(drawn, dtype=np.int64)
+BETWEENNESS = objective_of("single", {UTILITY: None})
 
 
-def likely(found: Integers, bits: int, k: int, epsilon: float) -> Integers:
-    """Indices of candidates that can be drawn but with probability 10⁻⁹ in all."""
-    rate = epsilon / k / 2 ** (bits + 1)
-    floor = np.partition(found, -k)[-k] - np.log(found.size * k * 1e9) / rate
-    return np.flatnonzero(found >= floor)
+def true_order(case: Case) -> Integers:
+    """All nodes by falling betweenness, ties in the public order."""
+    return np.argsort(-case.records.columns[UTILITY], kind="stable")

@@ -12,9 +12,13 @@ far they miss it is what the numbers err by (``missed``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from mechanisms.noise.rate import score_bits
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -29,34 +33,44 @@ _HEAVY = 0.6
 _MANY = 100
 
 
-def inclusion(scores: Numbers, rate: float, k: int, wanted: Numbers | None = None) -> Floats:
-    """The chance of each ``wanted`` candidate (all when None) to be among the k drawn.
+def chances(scores: Numbers, epsilon: float, k: int, candidates: Numbers | None = None) -> Floats:
+    """The same for scores on the grid of ``score_bits(k)``, each draw at ε/k."""
+    return inclusion(scores, epsilon / k / 2.0 ** (score_bits(k) + 1), k, candidates)
+
+
+def shares(scores: Numbers, epsilons: Iterable[float], k: int, candidates: Numbers) -> list[float]:
+    """Of the k drawn, the expected share that are among the candidates, at each ε."""
+    return [float(chances(scores, e, k, candidates).sum()) / k for e in epsilons]
+
+
+def inclusion(scores: Numbers, rate: float, k: int, candidates: Numbers | None = None) -> Floats:
+    """The chance of each of the candidates (all when None) to be among the k drawn.
 
     Of scores (n,), with weights exp(rate·score), 1 ≤ k ≤ n.
     """
     n = len(scores)
     if not 1 <= k <= n:
         raise ValueError(f"k must lie in 1 … {n}, got {k}")
-    asked = np.arange(n) if wanted is None else wanted
+    numbers = np.arange(n) if candidates is None else candidates
     if k == n:
-        return np.ones(len(asked))
+        return np.ones(len(numbers))
     values, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
-    of_asked = place.ravel()[asked]
+    places = place.ravel()[numbers]
     # Beyond this gap the better one comes first all but surely; a wider one changes nothing.
     widest = np.log(n * k / _LOST)
     steps = rate * np.diff(values, prepend=values[0]).astype(float)
     logs = -np.cumsum(np.minimum(steps, widest))
     last = np.searchsorted(np.cumsum(counts), k + 1)
-    kept = int(np.searchsorted(-logs, widest - logs[last], side="right"))
-    logs, counts = logs[:kept] - logs[last], counts[:kept].astype(np.int64)
+    near = int(np.searchsorted(-logs, widest - logs[last], side="right"))
+    logs, counts = logs[:near] - logs[last], counts[:near].astype(np.int64)
     start = np.log(_LOST) - logs[0] - np.log(np.exp(logs - logs[0]) @ counts)
     end = np.log(-np.log(_LOST))
     sought = np.zeros(len(values), np.bool_)
-    sought[of_asked] = True
-    found = np.zeros(len(values))
+    sought[places] = True
+    law = np.zeros(len(values))
     at = np.arange(start, end + _STEP, _STEP)
-    found[:kept] = _chances(logs, counts, at, k, sought[:kept]) * _STEP
-    return found[of_asked]
+    law[:near] = _chances(logs, counts, at, k, sought[:near]) * _STEP
+    return law[places]
 
 
 def missed(chances: Floats, k: int) -> float:
@@ -69,7 +83,7 @@ def _chances(logs: Floats, counts: Numbers, times: Floats, k: int, sought: Flags
     """Σ over log t of w·t·e^{−wt}·P(at most k − 1 others by t), of one of each group that is
     sought; log w falls."""
     groups = len(logs)
-    found = np.zeros(groups)
+    law = np.zeros(groups)
     light, every, one, binomial = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     for x in times:
         heavy, members = 0, 0
@@ -109,7 +123,7 @@ def _chances(logs: Floats, counts: Numbers, times: Floats, k: int, sought: Flags
             for m in range(k):
                 before = (every[m] - (1 - q) * before) / q
                 total += before
-            found[j] += passed * q * total
+            law[j] += passed * q * total
         for h in range(heavy):
             passed = np.exp(logs[h] + x)
             # Such a one has come long before.
@@ -118,8 +132,8 @@ def _chances(logs: Floats, counts: Numbers, times: Floats, k: int, sought: Flags
             one[:] = light
             for other in range(heavy):
                 _come(one, np.exp(logs[other] + x), counts[other] - (other == h))
-            found[h] += passed * np.exp(-passed) * one.sum()
-    return found
+            law[h] += passed * np.exp(-passed) * one.sum()
+    return law
 
 
 @njit(cache=True)

@@ -15,7 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds, wall
-from benchmarks.selections.cases import Case, cases
+from benchmarks.selections.cases import Case, case_of
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.dominance import Integers, Places, dominators, interval_dominators
 from mechanisms.model.candidates import AllNodes
@@ -34,10 +34,9 @@ MEMBERS = [UTILITIES["degree"], UTILITIES["egocentric_density"]]
 SECONDS = {"github": 0.5, "dblp": 6.0}
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     for name in SECONDS:
-        (case,) = cases(setting.data, [name], bounded=(False,))
+        case = case_of(setting.data, name, bounded=False)
         values, lower, upper = coordinates(case)
         ways = {
             "score of all": wall(partial(dominators, values, Inline())),
@@ -56,7 +55,6 @@ def run(setting: Setting) -> Result:
         ways = {"once": wall(query(case, False)), "anew": wall(query(case, True))}
         rounds = Rounds.of("seconds", ways, 3).report(result, f"{name}, top 3")
         result.measure(f"{name}: top 3, scored anew", rounds.median("anew"), "s")
-    return result
 
 
 def query(case: Case, rescore: bool) -> Callable[[], object]:
@@ -71,15 +69,14 @@ def query(case: Case, rescore: bool) -> Callable[[], object]:
 def coordinates(case: Case) -> tuple[Integers, Integers, Integers]:
     """Utilities, and their boxes after two changes, (2, n) each."""
     everyone = np.arange(AllNodes().count(case.dataset))
-    values, lower, upper = [], [], []
+    values, reach = [], []
     for member in MEMBERS:
         grid = member.grid(case.dataset, AllNodes(), Sensitivity.LOCAL)
-        found = member.measure(case.records, case.dataset, AllNodes(), Sensitivity.LOCAL, grid)
-        reach = found.delta.at(0, everyone) + found.delta.at(1, everyone)
-        values.append(found.utilities)
-        lower.append(found.utilities - reach)
-        upper.append(found.utilities + reach)
-    return np.stack(values), np.stack(lower), np.stack(upper)
+        measured = member.measure(case.records, case.dataset, AllNodes(), Sensitivity.LOCAL, grid)
+        values.append(measured.utilities)
+        reach.append(measured.delta.at(0, everyone) + measured.delta.at(1, everyone))
+    at, by = np.stack(values), np.stack(reach)
+    return at, at - by, at + by
 
 
 @compiled
@@ -88,10 +85,10 @@ def all_pairs(values: Integers) -> Places:
     first, second = values[0], values[1]
     counts = np.empty(len(first), np.int32)
     for r in range(len(first)):
-        a, b, found = first[r], second[r], 0
+        a, b, count = first[r], second[r], 0
         for s in range(len(first)):
-            found += (first[s] > a) & (second[s] > b)
-        counts[r] = found
+            count += (first[s] > a) & (second[s] > b)
+        counts[r] = count
     return counts
 
 

@@ -16,29 +16,29 @@ from pydantic import BaseModel
 app = FastAPI()
 
 
-class Asked(BaseModel):
+class Body(BaseModel):
     dataset: str
     epsilon: str
     query: dict[str, Any]
 
 
-class Answered(BaseModel):
+class Answer(BaseModel):
     id: str
     status: str
     answer: dict[str, Any]
 
 
 @app.post("/asked", status_code=201)
-async def asked(asked: Asked) -> Answered:
-    return Answered(id=asked.dataset, status="answered", answer={"value": 1})
+async def answered(body: Body) -> Answer:
+    return Answer(id=body.dataset, status="answered", answer={"value": 1})
 
 
 @app.post("/")
+@app.get("/readyz")
 async def empty() -> dict[str, str]:
     return {}
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        app, port=int(sys.argv[1]), loop="auto", http="httptools", access_log=False, log_config=None
-    )
+    port = int(sys.argv[-1])
+    uvicorn.run(app, port=port, loop="auto", http="httptools", access_log=False, log_config=None)

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -43,18 +43,6 @@ QUERY = {
 LOOKS = (32, 64, 128, 300)
 
 
-class Service(Protocol):
-    """A running service."""
-
-    url: str
-
-    @property
-    def admin_key(self) -> str: ...
-
-
-Serving = AbstractContextManager[Service]
-
-
 @dataclass(frozen=True)
 class Trial:
     """Seconds: the interval of the clock, what every answer takes, and what some take longer."""
@@ -68,8 +56,9 @@ class Trial:
     lanes: int = 3
     #: The same with the clock off, where one lane's work disturbs another's.
     lanes_off: int = 1
-    #: What serves a folder, so that statistics take ``work`` seconds and some ``more``.
-    serve: Callable[[Path, float, float, Mapping[str, str]], Serving] = planted_service
+    #: What serves a folder, so that statistics take ``work`` seconds and some ``more``. The service
+    #: has a ``url`` and an ``admin_key``.
+    serve: Callable[..., AbstractContextManager[Any]] = planted_service
 
 
 class Lane:
@@ -187,24 +176,23 @@ async def lanes(
         "PURSE_IN_FLIGHT_PER_ANALYST": str(in_flight),
         "PURSE_UPLOAD_WAIT": "60",
     }
-    with TemporaryDirectory() as folder:
-        data = Path(folder) / "data"
-        with trial.serve(data, trial.work, trial.more, settings) as service:
-            async with httpx.AsyncClient(base_url=service.url, timeout=120) as http:
-                root = Lane(http, service.admin_key)
-                yield await peopled(http, root, count, trial.gap)
+    with (
+        TemporaryDirectory() as folder,
+        trial.serve(Path(folder) / "data", trial.work, trial.more, settings) as service,
+    ):
+        async with httpx.AsyncClient(base_url=service.url, timeout=120) as http:
+            yield await peopled(http, Lane(http, service.admin_key), count, trial.gap)
 
 
 async def peopled(http: httpx.AsyncClient, root: Lane, count: int, gap: float) -> list[Lane]:
     """So many analysts of a fresh service, with an allowance for each of the tables."""
 
     async def person(name: str, role: str) -> Lane:
-        body = {"name": name, "roles": [role]}
-        made = await root.send("POST", "/v1/users", json=body)
-        return Lane(http, made.json()["key"], gap)
+        user = await root.send("POST", "/v1/users", json={"name": name, "roles": [role]})
+        return Lane(http, user.json()["key"], gap)
 
     owner = await person("owner", "owner")
-    made = [await person(f"analyst{i}", "analyst") for i in range(count)]
+    analysts = [await person(f"analyst{i}", "analyst") for i in range(count)]
     for name, rows in TABLES.items():
         body = {
             "name": name,
@@ -215,14 +203,10 @@ async def peopled(http: httpx.AsyncClient, root: Lane, count: int, gap: float) -
             "cap": AMPLE,
         }
         path = f"/v1/datasets/{name}"
+        content, headers = b"bit\n" + b"0\n" * rows, {"Content-Type": "text/csv"}
         replies = [
             await owner.send("POST", "/v1/datasets", json=body),
-            await owner.send(
-                "PUT",
-                f"{path}/records",
-                content=b"bit\n" + b"0\n" * rows,
-                headers={"Content-Type": "text/csv"},
-            ),
+            await owner.send("PUT", f"{path}/records", content=content, headers=headers),
             *[
                 await owner.send("PUT", f"{path}/budgets/analyst{i}", json=AMPLE)
                 for i in range(count)
@@ -232,10 +216,10 @@ async def peopled(http: httpx.AsyncClient, root: Lane, count: int, gap: float) -
         while (await owner.send("GET", path)).json()["status"] != "ready":
             await asyncio.sleep(0.05)
     # What is slow for the first time only is over before anything is measured.
-    for lane in made:
+    for lane in analysts:
         for name in TABLES:
             await reply(lane, name)
-    return made
+    return analysts
 
 
 async def observed(channel: Channel, lane: Lane, coins: Random) -> Pair:
@@ -248,10 +232,10 @@ async def observed(channel: Channel, lane: Lane, coins: Random) -> Pair:
 
 async def pairs(channel: Channel, among: list[Lane], count: int, coins: Random) -> list[Pair]:
     """So many pairs, shared by the lanes."""
-    left = iter(range(count))
+    numbers = iter(range(count))
 
     async def walk(lane: Lane) -> list[Pair]:
-        return [await observed(channel, lane, coins) for _ in left]
+        return [await observed(channel, lane, coins) for _ in numbers]
 
     return [pair for walked in await asyncio.gather(*map(walk, among)) for pair in walked]
 
@@ -269,40 +253,38 @@ async def power(channel: Channel, among: list[Lane], coins: Random) -> tuple[int
 
 #: Places of the service, queries in flight of an analyst, and what is watched then.
 SETTINGS = ((16, 1, CHANNELS), (1, 256, ALONE))
-
-
 #: By channel: pairs, and the chance that they are as one-sided by accident.
 Seen = dict[str, tuple[int, float]]
 
 
 async def with_clock_off(trial: Trial, coins: Random) -> Seen:
     """What an analyst finds who sees run times."""
-    found: Seen = {}
+    seen: Seen = {}
     for places, in_flight_limit, channels in SETTINGS:
         count = trial.lanes_off if places > 1 else 1
         async with lanes(trial, count, 0, places, in_flight_limit) as among:
             for name, channel in channels.items():
-                found[name] = await power(channel, among, coins)
-    return found
+                seen[name] = await power(channel, among, coins)
+    return seen
 
 
 async def with_clock_on(trial: Trial, runs: Mapping[str, int], coins: Random) -> Seen:
     """What analysts find who see release instants, from so many pairs by channel."""
-    found: Seen = {}
+    seen: Seen = {}
 
     async def watch(places: int, in_flight_limit: int, channels: dict[str, Channel]) -> None:
         count = trial.lanes if places > 1 else 1
         async with lanes(trial, count, trial.interval, places, in_flight_limit) as among:
             for name, channel in channels.items():
-                seen = await pairs(channel, among, runs[name], coins)
-                found[name] = len(seen), float(chance_if_alike(seen))
+                observations = await pairs(channel, among, runs[name], coins)
+                seen[name] = len(observations), float(chance_if_alike(observations))
 
     await asyncio.gather(*(watch(*settings) for settings in SETTINGS))
-    return found
+    return seen
 
 
-def run(setting: Setting) -> Result:
-    result, coins = Result(), Random()
+def run(result: Result, setting: Setting) -> None:
+    coins = Random()
     off = asyncio.run(with_clock_off(Trial(), coins))
     on = asyncio.run(with_clock_on(Trial(), dict.fromkeys(off, setting.size(300, 20)), coins))
     rows: list[list[Cell]] = []
@@ -313,19 +295,15 @@ def run(setting: Setting) -> Result:
         result.measure(f"{name}, clock on: chance if alike", alike)
     columns = ["channel", "pairs, off", "chance, off", "pairs, on", "chance, on"]
     result.table("the chance that pairs are as one-sided by accident", columns, rows)
-    return result
 
 
 BENCHES = (
     Bench(
-        "one_clock",
-        "Does a run time that depends on the records show in any channel?",
-        run,
-        420.0,
+        "one_clock", "Does a run time that depends on the records show in any channel?", run, 420.0,
         ("the same service with its clock off",),
         (
             Bar("*, clock off: chance if alike", most=ALPHA),
             Bar("*, clock on: chance if alike", least=ALPHA),
         ),
     ),
-)
+)  # fmt: skip

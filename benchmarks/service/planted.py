@@ -1,7 +1,8 @@
-"""The service, with a run time that depends on the records, as no mechanism here should have.
+"""The service with one change, served as usual: nothing of this is in the service itself.
 
-A statistic of an odd number of rows takes some seconds longer. Nothing of this is in the service
-itself: the query kind is wrapped in this process. Settings come from the environment.
+``slow WORK MORE`` gives it a run time that depends on the records, as no mechanism here should
+have: statistics take so many seconds, and of an odd number of rows some more. ``framework`` sends
+queries through the routes of FastAPI, past no fast lane. Settings come from the environment.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.service.processes import Checkout
 
+COMMAND = ("-m", "benchmarks.service.planted")
+
 
 def planted_service(data: Path, work: float, more: float, settings: Mapping[str, str]) -> Checkout:
     """A service in which statistics take ``work`` seconds, and of odd numbers of rows ``more``."""
-    command = ("-m", "benchmarks.service.planted", str(work), str(more))
-    return Checkout(data, command=command, settings=settings)
+    return Checkout(data, command=(*COMMAND, "slow", str(work), str(more)), settings=settings)
 
 
 def planted(work: float, more: float) -> Callable[..., Any]:
@@ -36,15 +39,16 @@ def planted(work: float, more: float) -> Callable[..., Any]:
 
 
 def main() -> None:
-    from uvicorn import run
-
-    from app.config.settings import Settings
-    from app.main import create_app
+    from app import main
+    from app.cli.serving import serve
     from app.queries.statistic.body import StatisticQuery
 
-    work, more, _, port = sys.argv[1:]
-    StatisticQuery.compute = planted(float(work), float(more))  # type: ignore[method-assign]
-    run(create_app(Settings()), host="127.0.0.1", port=int(port), log_config=None)
+    change, *seconds, _, port = sys.argv[1:]
+    if change == "slow":
+        StatisticQuery.compute = planted(*map(float, seconds))  # type: ignore[method-assign]
+    else:
+        main.create_app = partial(main.create_app, fast_lane=False)
+    serve(port=int(port))
 
 
 if __name__ == "__main__":

@@ -17,19 +17,19 @@ import uvloop
 
 
 @dataclass(frozen=True)
-class Pressed:
-    """What came back: how many a second, by status, and the time of the slowest of a hundred."""
+class Replies:
+    """How many per second, by status, and the time that the slowest in a hundred take."""
 
     rate: float
     p99_ms: float
     statuses: Mapping[int, int]
 
     @property
-    def replies(self) -> int:
+    def count(self) -> int:
         return sum(self.statuses.values())
 
 
-def press(port: int, make: Callable[[], bytes], *, connections: int, seconds: float) -> Pressed:
+def press(port: int, make: Callable[[], bytes], *, connections: int, seconds: float) -> Replies:
     """Send what ``make`` makes over so many connections for so long."""
     return uvloop.run(_press(port, make, connections, seconds))
 
@@ -43,9 +43,10 @@ def post(path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, make: Callable[[], bytes], ends: float, ended: Callable[[], None]) -> None:
-        self._make, self._ends, self._ended = make, ends, ended
+    def __init__(self, make: Callable[[], bytes], ends: float) -> None:
+        self._make, self._ends = make, ends
         self._buffer, self._begun = b"", 0.0
+        self.done = asyncio.Event()
         self.latencies: list[float] = []
         self.statuses: Counter[int] = Counter()
 
@@ -69,33 +70,26 @@ class _Connection(asyncio.Protocol):
             self._send()
         else:
             self._transport.close()
-            self._ended()
+            self.done.set()
 
     def _send(self) -> None:
         self._begun = time.perf_counter()
         self._transport.write(self._make())
 
 
-async def _press(port: int, make: Callable[[], bytes], connections: int, seconds: float) -> Pressed:
-    loop = asyncio.get_running_loop()
-    done, left = asyncio.Event(), connections
-
-    def ended() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            done.set()
-
-    started = time.perf_counter()
+async def _press(port: int, make: Callable[[], bytes], connections: int, seconds: float) -> Replies:
+    loop, started = asyncio.get_running_loop(), time.perf_counter()
     clients: list[_Connection] = []
     for _ in range(connections):
-        _transport, client = await loop.create_connection(
-            lambda: _Connection(make, started + seconds, ended), "127.0.0.1", port
+        _, client = await loop.create_connection(
+            lambda: _Connection(make, started + seconds), "127.0.0.1", port
         )
         clients.append(client)
-    await asyncio.wait_for(done.wait(), seconds + 60)
-    took = time.perf_counter() - started
+    async with asyncio.timeout(seconds + 60):
+        for client in clients:
+            await client.done.wait()
+    taken = time.perf_counter() - started
     latencies = sorted(one for client in clients for one in client.latencies)
     statuses = sum((client.statuses for client in clients), Counter[int]())
     p99 = latencies[len(latencies) * 99 // 100]
-    return Pressed(len(latencies) / took, p99 * 1e3, dict(statuses))
+    return Replies(len(latencies) / taken, p99 * 1e3, dict(statuses))

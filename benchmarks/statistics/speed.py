@@ -10,7 +10,7 @@ against the same search without its early end.
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,17 @@ from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from app.engine.execution import ThreadExecutor
 from app.service.warm import warm
 from benchmarks.bench import Bar, Bench, Setting, edges_of
-from benchmarks.data.graphs import read_edge_list
+from benchmarks.data.graphs import EdgeList, graph_dataset, graph_records, read_edge_list
+from benchmarks.data.tables import number_dataset, number_records
 from benchmarks.result import Result
-from benchmarks.rounds import Rounds, clocked, number, wall
+from benchmarks.rounds import Rounds, clocked, wall
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.pairs_of_nodes import open_maximum
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.ranks import ranked
 from mechanisms.kernels.supports import edge_supports
-from mechanisms.model.domains import (
-    Dataset,
-    GraphDomain,
-    NeighbouringRelation,
-    NumericAttribute,
-    TableDomain,
-)
-from mechanisms.model.records import GraphRecords, Records, TableRecords
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.executor import Executor
+from mechanisms.model.records import Records
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.statistics import MECHANISMS
 from mechanisms.statistics.quantile import Median
@@ -48,53 +43,79 @@ WORKERS = 2
 REST = 0.02
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     warm()
-    executor, alone = ThreadExecutor(WORKERS), ThreadExecutor(1)
+    executor, one_thread = ThreadExecutor(WORKERS), ThreadExecutor(1)
     for name in GRAPHS[:1] if setting.quick else GRAPHS:
-        supports(result, setting, name, executor, alone)
+        supports(result, setting, name, executor, one_thread)
+
+    def answer(
+        label: str, statistic: Statistic, mechanism: str, epsilon: float, *data: Records | Dataset
+    ) -> None:
+        """Measure the median time of an answer from these records of this dataset."""
+        delta = ATTO // 10**6 if mechanism == "smooth_sensitivity" else 0
+        loss = PrivacyLoss(round(epsilon * NANO), delta)
+        release: Any = MECHANISMS[mechanism].release
+        work = partial(release, statistic, *data, loss, SystemRandomness(), executor)
+        rounds = Rounds.of("seconds", {label: wall(work)}, setting.times(5), warm=0)
+        result.measure(f"answer: {label}", rounds.median(label), "s")
+        result.stored[label] = rounds.values[label]
+
     if not setting.quick:
-        whole_graph(result, setting, executor)
-    medians(result, setting, executor)
+        edges = read_edge_list(setting.data, "gowalla")
+        seconds, records = clocked(lambda: graph_records(edges, executor, totals=True))
+        result.table("gowalla", ["seconds of preparation"], [[seconds]])
+        dataset = graph_dataset("gowalla", edges[2])
+        how = (Triangles(), TwoTriangles()), ("smooth_sensitivity", "ladder"), (0.1, 1.0)
+        for statistic, mechanism, epsilon in product(*how):
+            label = f"gowalla {statistic.name} {mechanism} ε={epsilon}"
+            answer(label, statistic, mechanism, epsilon, records, dataset)
+    rows = setting.size(10_000_000, 1_000_000)
+    numbers = number_records(np.random.default_rng(0).lognormal(11, 0.6, rows).clip(0, 1e6))
+    relations = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
+    for relation, upper in product(relations, (1e6, 1e6 + 0.5)):
+        public = number_dataset(0.0, upper, rows, rows, relation)
+        for mechanism in ("exponential", "smooth_sensitivity"):
+            label = f"median {mechanism} {relation} [0, {upper:.8g}]"
+            answer(label, Median("x"), mechanism, 1.0, numbers, public)
     executor.close()
-    alone.close()
-    return result
+    one_thread.close()
 
 
 def supports(
-    result: Result, setting: Setting, name: str, executor: ThreadExecutor, alone: ThreadExecutor
+    result: Result, setting: Setting, name: str, executor: Executor, one_thread: Executor
 ) -> None:
-    sources, targets, nodes = read_edge_list(setting.data, name)
-    graph = ranked(*compressed_rows(sources, targets, nodes))
-    theirs = indexed(sources, targets, nodes)
-    ways = {
-        "supports, 1 thread": wall(lambda: edge_supports(graph, alone), REST),
-        "supports, threads": wall(lambda: edge_supports(graph, executor), REST),
-        "NetworKit, 1 thread": wall(lambda: edge_score(theirs, 1), REST),
-        "NetworKit, threads": wall(lambda: edge_score(theirs, WORKERS), REST),
-        "open maximum": wall(lambda: open_maximum(graph), REST),
-        "open maximum, to the end": wall(lambda: open_maximum(graph, pruned=False), REST),
+    edges = read_edge_list(setting.data, name)
+    graph = ranked(*compressed_rows(*edges))
+    theirs = indexed(edges)
+    works = {
+        "supports, 1 thread": lambda: edge_supports(graph, one_thread),
+        "supports, threads": lambda: edge_supports(graph, executor),
+        "NetworKit, 1 thread": lambda: edge_score(theirs, 1),
+        "NetworKit, threads": lambda: edge_score(theirs, WORKERS),
+        "open maximum": lambda: open_maximum(graph),
+        "open maximum, to the end": lambda: open_maximum(graph, pruned=False),
     }
+    ways = {what: wall(work, REST) for what, work in works.items()}
     rounds = Rounds.of("seconds", ways, setting.times(5)).report(result, name)
     scores = np.array(edge_score(theirs, 1).scores())
     if int(scores.sum()) != int(edge_supports(graph, executor).sum(dtype=np.int64)):
         raise AssertionError("NetworKit counts other triangles")
-    ours, *others = (
+    ours, rival = (
         min((f"{who}, 1 thread", f"{who}, threads"), key=rounds.median)
         for who in ("supports", "NetworKit")
     )
-    result.measure(f"{name}: NetworKit / supports", rounds.ratio(others[0], ours), "×")
+    result.measure(f"{name}: NetworKit / supports", rounds.ratio(rival, ours), "×")
     ratio = rounds.ratio("open maximum, to the end", "open maximum")
     result.measure(f"{name}: pairs to the end / open maximum", ratio, "×")
 
 
-def indexed(sources: Any, targets: Any, nodes: int) -> Any:
+def indexed(edges: EdgeList) -> Any:
     """The graph as NetworKit holds it."""
     from networkit.graph import Graph
 
-    graph = Graph(nodes)
-    for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
+    graph = Graph(edges[2])
+    for a, b in zip(edges[0].tolist(), edges[1].tolist(), strict=True):
         graph.addEdge(a, b)
     graph.indexEdges()
     return graph
@@ -107,62 +128,6 @@ def edge_score(graph: Any, threads: int) -> Any:
 
     setNumberOfThreads(threads)
     return TriangleEdgeScore(graph).run()
-
-
-def whole_graph(result: Result, setting: Setting, executor: ThreadExecutor) -> None:
-    records, dataset, seconds = prepared(setting.data, executor)
-    result.table("gowalla: seconds of preparation", ["columns", "totals"], [seconds])
-    for statistic in (Triangles(), TwoTriangles()):
-        for mechanism in ("smooth_sensitivity", "ladder"):
-            for epsilon in (0.1, 1.0):
-                label = f"gowalla {statistic.name} {mechanism} ε={epsilon}"
-                answered(result, setting, label, statistic, mechanism, epsilon, records, dataset,
-                         executor)  # fmt: skip
-
-
-def prepared(
-    data: Path, executor: ThreadExecutor
-) -> tuple[GraphRecords, Dataset, list[tuple[float, float]]]:
-    sources, targets, nodes = read_edge_list(data, "gowalla")
-    rows = compressed_rows(sources, targets, nodes)
-    first, columns = clocked(lambda: prepare_graph(*rows, executor))
-    second, totals = clocked(lambda: prepare_totals(*rows, columns["co_degree"], executor))
-    dataset = Dataset("gowalla", NeighbouringRelation.EDGE, GraphDomain(nodes, nodes - 1))
-    return GraphRecords(*rows, columns, totals), dataset, [number(first), number(second)]
-
-
-def medians(result: Result, setting: Setting, executor: ThreadExecutor) -> None:
-    rows = setting.size(10_000_000, 1_000_000)
-    numbers = np.random.default_rng(0).lognormal(11, 0.6, rows).clip(0, 1e6)
-    table = TableRecords({"x": np.zeros(rows, np.uint8)}, {"x": numbers}, {"x": np.sort(numbers)})
-    for relation in (NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE):
-        for upper in (1e6, 1e6 + 0.5):
-            attribute = NumericAttribute("x", 0.0, upper, (0.0, upper))
-            of = Dataset("x", relation, TableDomain((attribute,), rows=rows, max_rows=rows))
-            for mechanism in ("exponential", "smooth_sensitivity"):
-                label = f"median {mechanism} {relation} [0, {upper:.8g}]"
-                answered(result, setting, label, Median("x"), mechanism, 1.0, table, of, executor)
-
-
-def answered(
-    result: Result,
-    setting: Setting,
-    label: str,
-    statistic: Statistic,
-    mechanism: str,
-    epsilon: float,
-    records: Records,
-    dataset: Dataset,
-    executor: ThreadExecutor,
-) -> None:
-    """The median time of an answer."""
-    delta = ATTO // 10**6 if mechanism == "smooth_sensitivity" else 0
-    loss = PrivacyLoss(round(epsilon * NANO), delta)
-    release = MECHANISMS[mechanism].release
-    work = partial(release, statistic, records, dataset, loss, SystemRandomness(), executor)
-    rounds = Rounds.of("seconds", {label: wall(work)}, setting.times(5), warm=0)
-    result.measure(f"answer: {label}", rounds.median(label), "s")
-    result.kept[label] = rounds.values[label]
 
 
 BENCHES = (

@@ -26,18 +26,12 @@ from accounting.privacy_loss import PrivacyLoss
 from app.engine.execution import ThreadExecutor
 from app.service.warm import warm
 from benchmarks.bench import Bar, Bench, Setting
+from benchmarks.data.tables import Table, coded
 from benchmarks.result import Result, timed
 from benchmarks.rounds import Rounds, memory, processor, wall
+from benchmarks.trees.tables import grown
 from mechanisms.kernels.forests import confusion
-from mechanisms.model.domains import (
-    CategoricalAttribute,
-    Dataset,
-    NeighbouringRelation,
-    TableDomain,
-)
 from mechanisms.model.executor import Executor, Inline
-from mechanisms.model.forest import Forest
-from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import Trees
 from mechanisms.noise.keystream import SystemRandomness
@@ -51,86 +45,76 @@ from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.evolutionary.tree_forms import flattened
-from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.split_rule import CRITERIA
-from mechanisms.trees.task import Task
 from mechanisms.utilities import UTILITIES
 
 LEVELS = (2, 3, 5, 8, 10, 16, 16, 4, 6, 7, 9, 12, 2, 2)
 WEIGHTS = {"true_positive_rate": Decimal(3), "true_negative_rate": Decimal(2)}
-SCIKIT = "ID3 on one thread / scikit-learn"
+SKLEARN = "scikit-learn"
+RATIO = "ID3 on one thread / scikit-learn"
 
 
-def table(rows: int, seed: int = 1) -> tuple[Dataset, TableRecords]:
+def made_up(rows: int) -> Table:
     """14 attributes; the class follows three of them with noise, so that nodes go on splitting."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(1)
+    levels = {f"x{i}": count for i, count in enumerate(LEVELS)}
     codes: dict[str, NDArray[Any]] = {
-        f"x{i}": generator.integers(0, levels, rows, dtype=np.uint8)
-        for i, levels in enumerate(LEVELS)
+        name: generator.integers(0, count, rows, dtype=np.uint8) for name, count in levels.items()
     }
     rule = (codes["x0"] ^ (codes["x3"] > 4) ^ (codes["x8"] > 1)).astype(np.uint8)
     codes["class"] = rule ^ (generator.random(rows) < 0.2)
-    attributes = tuple(
-        CategoricalAttribute(name, tuple(map(str, range(levels))))
-        for name, levels in zip(codes, (*LEVELS, 2), strict=True)
-    )
-    domain = TableDomain(attributes, "class", max_rows=rows)
-    dataset = Dataset("made up", NeighbouringRelation.ADD_REMOVE, domain)
-    return dataset, TableRecords(codes, {})
+    return coded("made up", codes, levels | {"class": 2})
 
 
-def grown(dataset: Dataset, records: TableRecords, executor: Executor, **asked: Any) -> Any:
-    choices: dict[str, Any] = {"criterion": "gini", "sensitivity": Sensitivity.GLOBAL}
-    choices |= asked
-    task = Task.of(dataset, None, "class")
-    wanted = Id3(task, 5, selector=SELECTORS["permute_and_flip"], prune=True, **choices)
-    return grow(records, dataset, wanted, PrivacyLoss(10**9), SystemRandomness(), executor)
+def learned(
+    table: Table, executor: Executor, criterion: str = "gini", sensitivity: str = "global"
+) -> Any:
+    how = 5, criterion, sensitivity, 1.0, SystemRandomness(), executor
+    return grown(table, table.records, *how)
 
 
 def by_numpy(trees: list[Tree], columns: list[NDArray[Any]], actual: NDArray[np.bool_]) -> Any:
     """TP and TN of every tree: each test answered for all rows, then chosen by ``where``."""
     counts = []
     for tree in trees:
-        said = np.broadcast_to(_said(tree, columns), actual.shape)
-        counts.append((int((said & actual).sum()), int((~said & ~actual).sum())))
+        predicted = np.broadcast_to(_predicted(tree, columns), actual.shape)
+        counts.append((int((predicted & actual).sum()), int((~predicted & ~actual).sum())))
     return counts
 
 
-def _said(tree: Tree, columns: list[NDArray[Any]]) -> NDArray[np.bool_]:
+def _predicted(tree: Tree, columns: list[NDArray[Any]]) -> NDArray[np.bool_]:
     if isinstance(tree, bool):
         return np.array(tree)
     (attribute, place), yes, no = tree
-    asked = columns[attribute] == place
-    return np.where(asked, _said(yes, columns), _said(no, columns))
+    equal = columns[attribute] == place
+    return np.where(equal, _predicted(yes, columns), _predicted(no, columns))
 
 
 def against_scikit(result: Result, setting: Setting, executor: Executor) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
-    rows = setting.size(1_000_000, 100_000)
-    dataset, records = table(rows)
-    matrix = np.column_stack([records.codes[f"x{i}"] for i in range(len(LEVELS))])
-    classes = records.codes["class"]
+    table = made_up(setting.size(1_000_000, 100_000))
+    matrix = np.column_stack([table.records.codes[a.name] for a in table.attributes])
     ways = {
-        "scikit-learn": wall(lambda: DecisionTreeClassifier(max_depth=5).fit(matrix, classes)),
-        "ID3, one thread": wall(lambda: grown(dataset, records, Inline())),
-        "ID3, two threads": wall(lambda: grown(dataset, records, executor)),
+        SKLEARN: wall(lambda: DecisionTreeClassifier(max_depth=5).fit(matrix, table.classes)),
+        "ID3, one thread": wall(lambda: learned(table, Inline())),
+        "ID3, two threads": wall(lambda: learned(table, executor)),
     }
     rounds = Rounds.of("seconds", ways, setting.times(5))
-    rounds.report(result, f"ID3, {rows:,} × 14, depth 5")
-    result.measure(SCIKIT, rounds.ratio("ID3, one thread", "scikit-learn"), "×")
+    rounds.report(result, f"ID3, {table.rows:,} × 14, depth 5")
+    result.measure(RATIO, rounds.ratio("ID3, one thread", SKLEARN), "×")
 
 
 def population(result: Result, setting: Setting, executor: Executor) -> None:
-    dataset, records = table(48_842)
-    questions = Questions(Task.of(dataset, None, "class"))
+    table = made_up(48_842)
+    records, questions = table.records, Questions(table.task)
     proposals = Proposals(questions, 5, 5, Dice(SystemRandomness()))
     trees = [proposals.random() for _ in range(100)]
-    forest: Forest = flattened(trees, questions, 1)
-    columns = [records.codes[f"x{i}"] for i in range(len(LEVELS))]
-    actual = records.codes["class"] == 1
-    found = confusion(records, forest)
-    counts = list(zip(found.true_positives.tolist(), found.true_negatives.tolist(), strict=True))
+    forest = flattened(trees, questions, 1)
+    columns = [records.codes[a.name] for a in table.attributes]
+    actual = table.classes == 1
+    ours = confusion(records, forest)
+    counts = list(zip(ours.true_positives.tolist(), ours.true_negatives.tolist(), strict=True))
     if counts != by_numpy(trees, columns, actual):
         raise AssertionError("NumPy counts other rows")
     ways = {
@@ -145,16 +129,14 @@ def population(result: Result, setting: Setting, executor: Executor) -> None:
 
 
 def largest(result: Result, setting: Setting, executor: Executor) -> None:
-    dataset, records = table(setting.size(10_000_000, 200_000))
-    task, loss = Task.of(dataset, None, "class"), PrivacyLoss(10**9)
+    table = made_up(setting.size(10_000_000, 200_000))
     works: dict[str, Callable[[], object]] = {}
     for criterion, s in product(CRITERIA, Sensitivity):
-        works[f"ID3, 10⁷ rows, {criterion}, {s}"] = partial(
-            grown, dataset, records, executor, criterion=criterion, sensitivity=s
-        )
+        work = partial(learned, table, executor, criterion, s)
+        works[f"ID3, 10⁷ rows, {criterion}, {s}"] = work
     for objective, s in product(("weighted_sum", "pareto"), SENSITIVITIES):
-        asked = Search(
-            task=task,
+        plan = Search(
+            task=table.task,
             fitness=Fitness(objective, WEIGHTS, s),  # type: ignore[arg-type]
             selector=SELECTORS["permute_and_flip"],
             positive_class="1",
@@ -166,13 +148,11 @@ def largest(result: Result, setting: Setting, executor: Executor) -> None:
             max_depth=5,
         )
         works[f"search, 10⁷ rows, {objective}, {s}"] = partial(
-            search, records, dataset, asked, loss, SystemRandomness(), executor
-        )
-    both = WeightedSum([Term(UTILITIES[name], weight) for name, weight in WEIGHTS.items()])
+            search, table.records, table.dataset, plan, PrivacyLoss(10**9), SystemRandomness(),
+            executor,
+        )  # fmt: skip
     for s in Sensitivity:
-        works[f"scores of 56 trees, 10⁷ rows, {s}"] = partial(
-            rated, both, given_trees(), records, dataset, s
-        )
+        works[f"scores of 56 trees, 10⁷ rows, {s}"] = partial(rated, table, given_trees(), s)
     for name, work in works.items():
         result.measure(name, processor(work)(), "s")
     result.table("10⁷ × 14 rows: seconds of a processor", ["work", "s"],
@@ -194,20 +174,15 @@ def given_trees() -> Trees:
     return Trees(tuple(trees), "class", "1")
 
 
-def rated(
-    objective: WeightedSum,
-    trees: Trees,
-    records: TableRecords,
-    dataset: Dataset,
-    sensitivity: Sensitivity,
-) -> Any:
-    grid = objective.grid(dataset, trees, sensitivity)
-    measured = objective.measure(records, dataset, trees, sensitivity, grid)
-    return scores(measured, grid, sensitivity, score_bits(1), objective.direction)
+def rated(table: Table, trees: Trees, sensitivity: Sensitivity) -> Any:
+    """The scores of the trees by a weighted sum of both rates."""
+    both = WeightedSum([Term(UTILITIES[name], weight) for name, weight in WEIGHTS.items()])
+    grid = both.grid(table.dataset, trees, sensitivity)
+    measured = both.measure(table.records, table.dataset, trees, sensitivity, grid)
+    return scores(measured, grid, sensitivity, score_bits(1), both.direction)
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     warm()
     executor = ThreadExecutor(2)
     # The largest first: the peak of memory is that of the process.
@@ -215,7 +190,6 @@ def run(setting: Setting) -> Result:
     against_scikit(result, setting, executor)
     population(result, setting, executor)
     executor.close()
-    return result
 
 
 BENCHES = (
@@ -226,7 +200,7 @@ BENCHES = (
         240.0,
         ("scikit-learn's DecisionTreeClassifier", "vectorised NumPy"),
         (
-            Bar(SCIKIT, most=0.25),
+            Bar(RATIO, most=0.25),
             Bar("100 trees: NumPy / one thread", least=2),
             Bar("100 trees: NumPy / two threads", least=3),
             Bar("ID3, 10⁷ rows, *", most=10),

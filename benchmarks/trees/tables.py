@@ -7,15 +7,15 @@ good a tree is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data.tables import read_table
+from accounting.privacy_loss import PrivacyLoss
+from benchmarks.data.tables import Table, read_table
 from mechanisms.model.domains import (
     Attribute,
     Dataset,
@@ -23,7 +23,12 @@ from mechanisms.model.domains import (
     NumericAttribute,
     TableDomain,
 )
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection import SELECTORS
+from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.task import Task
 
 #: Public bounds on the rows, chosen round.
@@ -33,52 +38,18 @@ LEFT_OUT = {"adult": ("fnlwgt", "education-num")}
 POSITIVE = {"adult": ">50K", "nltcs": "1", "acs": "1", "mushroom": "p"}
 
 
-@dataclass(frozen=True)
-class TreeTable:
-    """Records under add/remove; numbers lie in the middle of their bins."""
-
-    name: str
-    dataset: Dataset
-    records: TableRecords
-
-    @property
-    def domain(self) -> TableDomain:
-        assert isinstance(self.dataset.domain, TableDomain)
-        return self.dataset.domain
-
-    @cached_property
-    def task(self) -> Task:
-        assert self.domain.class_attribute is not None
-        return Task.of(self.dataset, None, self.domain.class_attribute)
-
-    @cached_property
-    def classes(self) -> NDArray[Any]:
-        return self.records.codes[self.task.classes.name]
-
-    @property
-    def rows(self) -> int:
-        return len(self.classes)
-
-    @property
-    def positive_class(self) -> str:
-        return POSITIVE[self.name]
-
-    def taken(self, rows: NDArray[Any]) -> TableRecords:
-        """The records of some rows."""
-        return TableRecords(
-            {name: codes[rows] for name, codes in self.records.codes.items()},
-            {name: values[rows] for name, values in self.records.values.items()},
-        )
-
-
-def tree_table(folder: Path, name: str) -> TreeTable:
+@cache
+def tree_table(folder: Path, name: str) -> Table:
+    """A real table under add/remove; numbers lie in the middle of their bins."""
     table = read_table(folder, name)
-    kept = tuple(a for a in table.domain.attributes if a.name not in LEFT_OUT.get(name, ()))
-    domain = TableDomain(kept, table.domain.class_attribute, max_rows=MAX_ROWS[name])
-    codes = {a.name: table.records.codes[a.name] for a in kept}
-    values = {a.name: _middles(a)[codes[a.name]] for a in kept if isinstance(a, NumericAttribute)}
+    attributes = tuple(a for a in table.domain.attributes if a.name not in LEFT_OUT.get(name, ()))
+    domain = TableDomain(attributes, table.domain.class_attribute, max_rows=MAX_ROWS[name])
+    codes = {a.name: table.records.codes[a.name] for a in attributes}
+    values = {
+        a.name: _middles(a)[codes[a.name]] for a in attributes if isinstance(a, NumericAttribute)
+    }
     dataset = Dataset(name, NeighbouringRelation.ADD_REMOVE, domain)
-    return TreeTable(name, dataset, TableRecords(codes, values))
+    return Table(name, dataset, TableRecords(codes, values))
 
 
 def _middles(attribute: NumericAttribute) -> NDArray[np.float64]:
@@ -87,28 +58,43 @@ def _middles(attribute: NumericAttribute) -> NDArray[np.float64]:
     return np.append((edges[1:] + edges[:-1]) / 2, middle)
 
 
+def grown(
+    table: Table,
+    records: TableRecords,
+    depth: int,
+    criterion: str,
+    sensitivity: str,
+    epsilon: float,
+    randomness: Randomness,
+    executor: Executor,
+) -> Mapping[str, Any]:
+    """A private ID3 tree of some records of a table, pruned, as served."""
+    selector, loss = SELECTORS["permute_and_flip"], PrivacyLoss.parse(repr(epsilon))
+    plan = Id3(table.task, depth, criterion, Sensitivity(sensitivity), selector, True)
+    return grow(records, table.dataset, plan, loss, randomness, executor)
+
+
 def accuracy(tree: Mapping[str, Any], records: TableRecords, task: Task) -> float:
     """The share of rows whose class a grown tree tells."""
-    codes = {a.name: a for a in task.attributes}
-    labels = {label: code for code, label in enumerate(task.labels)}
-    told = np.empty(len(records.codes[task.classes.name]), np.int64)
-    _tell(tree, np.arange(len(told)), records, codes, labels, told)
-    return float((told == records.codes[task.classes.name]).mean())
+    attributes = {a.name: a for a in task.attributes}
+    predicted = np.empty(len(records.codes[task.classes.name]), np.int64)
+    _predict(tree, np.arange(len(predicted)), records, attributes, task.labels, predicted)
+    return float((predicted == records.codes[task.classes.name]).mean())
 
 
-def _tell(
+def _predict(
     node: Mapping[str, Any],
     rows: NDArray[Any],
     records: TableRecords,
     attributes: Mapping[str, Attribute],
-    labels: Mapping[str, int],
-    told: NDArray[np.int64],
+    labels: tuple[str, ...],
+    predicted: NDArray[np.int64],
 ) -> None:
     if "label" in node:
-        told[rows] = labels[node["label"]]
+        predicted[rows] = labels.index(node["label"])
         return
     here = records.codes[node["attribute"]][rows]
     for code, level in enumerate(attributes[node["attribute"]].levels):
         below = rows[here == code]
         if below.size:
-            _tell(node["branches"][level], below, records, attributes, labels, told)
+            _predict(node["branches"][level], below, records, attributes, labels, predicted)

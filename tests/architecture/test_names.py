@@ -7,7 +7,8 @@ import pytest
 from tests.architecture.imports import ROOT
 from tests.architecture.names import CLASSES, VARIABLES, banned
 
-FOLDERS = ("accounting", "mechanisms", "storage", "app", "client", "tests", "examples", "scripts")
+SOURCES = ("accounting", "mechanisms", "storage", "app", "client", "benchmarks")
+FOLDERS = (*SOURCES, "tests", "examples", "scripts")
 
 
 def test_no_name_is_banned() -> None:

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bench, Setting, rows_of
-from benchmarks.distances.metric_evaluation import SIZE, Repeated
-from benchmarks.reproduction.experiments.contexts import PAPER, SHARE, Comparison
-from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.result import Estimate, Result, Verdict, exact, mean
-from benchmarks.selections.inclusion import inclusion
-from benchmarks.simulation import randomness
+from benchmarks.distances.metric_evaluation import SIZE
+from benchmarks.reproduction.experiments.contexts import EPSILONS, SHARE, Comparison
+from benchmarks.reproduction.papers import DISTANCES
+from benchmarks.result import HOLDS, OTHERWISE, Estimate, Result, exact, mean
+from benchmarks.selections.inclusion import chances
 from mechanisms.distances.options import Context, Options, Rule
-from mechanisms.distances.plan import plan
 from mechanisms.model.sensitivity import Sensitivity
 
 TARGETS = ("age", "race")
-EPSILONS = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5]
 TIMES = 100
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     one = Comparison(setting.data, "adult_full")
     truth = one.truth
     names = [a.name for a in truth.public.attributes]
@@ -48,49 +43,46 @@ def run(setting: Setting) -> Result:
         lines: dict[str, list[Estimate]] = {}
         for arm in ("printed", "exact"):
             scores = one.scores[arm][number]
-            chances = np.array([inclusion(scores, rate(e * SHARE, SIZE), SIZE) for e in epsilons])
-            shown = np.argsort(-chances[-1])[:4]
+            law = np.array([chances(scores, e * SHARE, SIZE) for e in epsilons])
             lines |= {
-                f"{names[others[i]]}, {arm}": exact([float(c) for c in chances[:, i]])
-                for i in shown
+                f"{names[others[i]]}, {arm}": exact(law[:, i]) for i in np.argsort(-law[-1])[:4]
             }
         result.plot(f"{target}: in its context, k = {SIZE}", "chance", epsilons, lines,
                     "ε of the target")  # fmt: skip
-        likely = np.argsort(-inclusion(one.scores["printed"][number], rate(SHARE, SIZE), SIZE))
+        likely = np.argsort(-chances(one.scores["printed"][number], SHARE, SIZE))
         best = {names[others[i]] for i in likely[:SIZE]}
         true = {names[x] for x in rules["max_relevance without noise"][number]}
         result.claim(
-            PAPER, f"adult: at ε = 1 the private context of {target} is that without privacy",
+            f"adult: at ε = 1 the private context of {target} is that without privacy",
             f"most likely {', '.join(sorted(best))}; without noise {', '.join(sorted(true))}",
-            Verdict.HOLDS if best == true else Verdict.OTHERWISE,
-            "" if best == true else "numbers are cut into five bins of equal width here, by "
-            "k-means on the records in the paper, which is not private",
-        )  # fmt: skip
+            HOLDS if best == true else OTHERWISE,
+            "numbers are cut into five bins of equal width here, by k-means on the records in the "
+            "paper, which is not private",
+        )
     matrix(result, setting, one)
-    return result
 
 
 def matrix(result: Result, setting: Setting, one: Comparison) -> None:
     """Distances between the values of race, without noise and at ε = 1."""
-    asked = Options(Context.MAX_RELEVANCE, context_size=SIZE, sensitivity=Sensitivity.GLOBAL)
+    options = Options(Context.MAX_RELEVANCE, context_size=SIZE, sensitivity=Sensitivity.GLOBAL)
     truth = one.truth
     (true,) = [m for m in truth.metric(one.true) if m.attribute.name == "race"]
-    learner = Repeated(truth, plan(truth.table.dataset, asked, "race"))
-    loss = PrivacyLoss.parse("1")
-    found = [learner.learn(loss, randomness())[0].matrix for _ in range(setting.times(TIMES))]
+    learner = truth.learner(options, "race")
+    noisy = [learned.matrix for (learned,) in learner.answers(1.0, setting.times(TIMES))]
     levels = list(true.attribute.levels)
     result.table(
         "distances between values of race: without noise, and private at ε = 1",
         ["pair", "without noise", "private"],
         [
-            [f"{levels[i]} and {levels[j]}", (float(true.matrix[i, j]), 0.0),
-             mean([each[i, j] for each in found])]
+            [f"{levels[i]} and {levels[j]}", float(true.matrix[i, j]),
+             mean([each[i, j] for each in noisy])]
             for i in range(len(levels))
             for j in range(i)
         ],
     )  # fmt: skip
 
 
-def experiments() -> list[Bench]:
-    title = "Contexts of age and race in adult"
-    return [Bench("adult_contexts", title, run, 4.0, paper=PAPER, files=rows_of("adult_full"))]
+BENCHES = (
+    Bench("adult_contexts", "Contexts of age and race in adult", run, 4.0,
+          paper=DISTANCES, files=rows_of("adult_full")),
+)  # fmt: skip

@@ -7,23 +7,19 @@ nothing is clamped, and that between private and true distance matrices, sampled
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from math import exp
 
 import numpy as np
 
-from accounting.privacy_loss import PrivacyLoss
-from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
-from benchmarks.distances.metric_evaluation import Repeated, Truth, correlation
-from benchmarks.reproduction.experiments.contexts import PAPER
-from benchmarks.result import Estimate, Result, Verdict, exact, mean
-from benchmarks.simulation import randomness
+from benchmarks.distances.metric_evaluation import Truth, correlation
+from benchmarks.reproduction.papers import DISTANCES
+from benchmarks.result import HOLDS, OTHERWISE, Estimate, Result, exact, mean
 from mechanisms.distances.options import Context, Options
-from mechanisms.distances.plan import plan
 from mechanisms.model.sensitivity import Sensitivity
 
-TABLES = ("cmc", "mushroom", "soybean")
+TABLES = {"cmc": 2.0, "mushroom": 4.0, "soybean": 8.0}
 SIZES = [1, 2, 3, 4, 5, 6]
 SHARES = ["0.1", "0.3", "0.5", "0.7", "0.9"]
 EPSILONS = (0.25, 1.0)
@@ -32,23 +28,18 @@ TIMES = 20
 Line = dict[str, list[Estimate]]
 
 
-def run(setting: Setting, table: str) -> Result:
-    result = Result()
-    truth = Truth(read_table(setting.data, table))
+def run(result: Result, setting: Setting, name: str) -> None:
+    truth = Truth(read_table(setting.data, name))
     sizes, shares = setting.fewer(SIZES), setting.fewer(SHARES)
     times = setting.times(TIMES)
 
-    def along(options: list[Options]) -> tuple[Line, Line]:
-        measured = {
-            f"ε = {e:g}": [matrices(truth, one, e, times) for one in options] for e in EPSILONS
-        }
-        first, second = (
-            {name: [pair[i] for pair in line] for name, line in measured.items()} for i in (0, 1)
-        )
-        return first, second
+    def along(options: list[Options]) -> tuple[Line, ...]:
+        pairs = {e: [matrices(truth, one, e, times) for one in options] for e in EPSILONS}
+        return tuple({f"ε = {e:g}": [p[i] for p in line] for e, line in pairs.items()}
+                     for i in (0, 1))  # fmt: skip
 
     by_size, cells = along([options(k, "0.3") for k in sizes])
-    title = f"{table}, max_relevance"
+    title = f"{name}, max_relevance"
     result.plot(f"{title}, h = 0.3", "correlation of distance matrices", sizes, by_size,
                 "size k of contexts", logarithmic=False)  # fmt: skip
     result.plot(f"{title}, h = 0.3", "L1 per cell of distance matrices", sizes, cells,
@@ -57,21 +48,19 @@ def run(setting: Setting, table: str) -> Result:
     result.plot(f"{title}, k = 3", "correlation of distance matrices", [float(h) for h in shares],
                 by_share, "share h of ε for contexts", logarithmic=False)  # fmt: skip
     result.plot(
-        f"{table}, one target, h = 0.3", "expected L1 per cell of noisy tables", sizes,
+        f"{name}, one target, h = 0.3", "expected L1 per cell of noisy tables", sizes,
         {f"ε = {e:g}": exact([expected_noise(e * 0.7, k) for k in sizes]) for e in EPSILONS},
         "size k of contexts", logarithmic=False,
     )  # fmt: skip
     low = [v for v, _ in by_size[f"ε = {EPSILONS[0]:g}"]]
     middle = low[len(low) // 2]
-    flat = max(low) - min(low)
     result.claim(
-        PAPER, f"{table}: the size of contexts matters little, and few attributes suffice",
+        f"{name}: the size of contexts matters little, and few attributes suffice",
         f"correlation between {min(low):.3f} and {max(low):.3f} for k from {sizes[0]} to "
         f"{sizes[-1]}, {middle:.3f} in the middle, at ε = {EPSILONS[0]:g}",
-        Verdict.HOLDS if flat <= 0.1 else Verdict.OTHERWISE,
-        "" if flat <= 0.1 else "noise grows with k: each table gets ε/k",
-    )  # fmt: skip
-    return result
+        HOLDS if max(low) - min(low) <= 0.1 else OTHERWISE,
+        "noise grows with k: each table gets ε/k",
+    )
 
 
 def options(size: int, share: str) -> Options:
@@ -83,23 +72,17 @@ def options(size: int, share: str) -> Options:
     )
 
 
-def matrices(truth: Truth, asked: Options, epsilon: float, times: int) -> tuple[Estimate, Estimate]:
+def matrices(
+    truth: Truth, choice: Options, epsilon: float, times: int
+) -> tuple[Estimate, Estimate]:
     """Correlation (targets of three values or more), and L1 per cell, against the same without
     noise; ε a target."""
-    size = asked.context_size or 0
-    best = {
-        one.attribute.name: one.matrix
-        for one in truth.metric(truth.drawn(Context.MAX_RELEVANCE, size))
-    }
-    loss = PrivacyLoss.parse(repr(epsilon))
-    learners = [
-        Repeated(truth, plan(truth.table.dataset, asked, a.name)) for a in truth.public.attributes
-    ]
+    best = {one.attribute.name: one.matrix for one in truth.metric(truth.contexts(choice))}
+    learners = [truth.learner(choice, a.name) for a in truth.public.attributes]
     likeness, apart = [], []
-    for _ in range(times):
+    for metrics in zip(*(learner.answers(epsilon, times) for learner in learners), strict=True):
         ours, errors = [], []
-        for learner in learners:
-            (one,) = learner.learn(loss, randomness())
+        for (one,) in metrics:
             true = best[one.attribute.name]
             errors.append(float(np.abs(one.matrix - true).mean()))
             if len(true) > 2:
@@ -115,9 +98,4 @@ def expected_noise(epsilon: float, tables: int) -> float:
     return 2 * p / (1 - p * p)
 
 
-def experiments() -> list[Bench]:
-    return [
-        Bench(f"context_effects.{table}", f"Effects of k and h on {table}",
-              partial(run, table=table), seconds, paper=PAPER, files=rows_of(table))
-        for table, seconds in zip(TABLES, (2.0, 4.0, 8.0), strict=True)
-    ]  # fmt: skip
+BENCHES = for_each("context_effects", "Effects of k and h on {}", run, DISTANCES, TABLES, rows_of)

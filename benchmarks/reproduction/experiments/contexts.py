@@ -10,24 +10,18 @@ among them is exact. Correlations of the matrices that follow are sampled.
 
 from __future__ import annotations
 
-from functools import partial
 from math import log, log2
 from pathlib import Path
 
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.bench import Bench, Setting, rows_of
+from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
-from benchmarks.distances.metric_evaluation import (
-    SIZE,
-    Truth,
-    correlation,
-    drawing,
-)
-from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.result import Result, Verdict, exact, mean
-from benchmarks.selections.inclusion import inclusion
+from benchmarks.distances.metric_evaluation import SIZE, Truth, correlation, drawing
+from benchmarks.reproduction.papers import DISTANCES
+from benchmarks.result import FAILS, OTHERWISE, Result, exact, mean
+from benchmarks.selections.inclusion import shares
 from benchmarks.simulation import randomness
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.options import Context, Options
@@ -37,7 +31,6 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import SELECTORS
 
-PAPER = "Distance learning in categorical data (DP-DILCA)"
 TIMES = 15
 NAMES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "acs", "adult_full")
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -78,13 +71,13 @@ class Comparison:
         """One context of every target, each at ε·h."""
         loss = PrivacyLoss(round(epsilon * SHARE * 1e9))
         selector = SELECTORS["exponential" if arm == "printed" else "permute_and_flip"]
-        found = {}
+        contexts = {}
         for target in self.targets:
             others = self.truth.public.others(target)
             drawn = selector.top(self.scores[arm][target], self.bits, loss, SIZE, "one_shot",
                                  randomness(), Inline())  # fmt: skip
-            found[target] = tuple(others[i] for i in drawn)
-        return found
+            contexts[target] = tuple(others[i] for i in drawn)
+        return contexts
 
     def correlation(self, arm: str, contexts: dict[int, tuple[int, ...]], epsilon: float) -> float:
         """Of the whole metric at ε a target, m·ε in all: the printed algorithm releases k tables
@@ -96,7 +89,7 @@ class Comparison:
         else:
             rate = Rate.of_counts(nano * len(self.targets), 2 * len(pairs))
         noisy: dict[tuple[int, int], Integers] = {}
-        found = []
+        correlations = []
         for y in self.targets:
             if self.truth.public.levels[y] < 3:
                 continue
@@ -110,18 +103,27 @@ class Comparison:
                     noisy[key] = noise.reshape(exact.shape)
                 tables.append(noisy[key] if key == (x, y) else noisy[key].T)
             best = embedding([self.truth.tables.of(x, y) for x in self.true[y]])
-            found.append(correlation(distance_matrix(embedding(tables)), distance_matrix(best)))
-        return float(np.mean(found)) if found else float("nan")
+            one, other = distance_matrix(embedding(tables)), distance_matrix(best)
+            correlations.append(correlation(one, other))
+        return float(np.mean(correlations)) if correlations else float("nan")
+
+    def share(self, arm: str, epsilon: float) -> float:
+        """The share of a true context that is drawn, expected, as the mean over all targets."""
+        means = []
+        for target in self.targets:
+            others = list(self.truth.public.others(target))
+            true = np.array([others.index(x) for x in self.true[target]])
+            means += shares(self.scores[arm][target], [epsilon * SHARE], SIZE, true)
+        return float(np.mean(means))
 
 
-def run(setting: Setting, table: str) -> Result:
-    result = Result()
-    one = Comparison(setting.data, table)
-    epsilons = setting.fewer(list(EPSILONS))
-    shares = {arm: [share(one, arm, epsilon) for epsilon in epsilons] for arm in ARMS}
-    title = f"{table}, max_relevance, k = {SIZE}"
+def run(result: Result, setting: Setting, name: str) -> None:
+    one = Comparison(setting.data, name)
+    epsilons = setting.fewer(EPSILONS)
+    common = {arm: [one.share(arm, epsilon) for epsilon in epsilons] for arm in ARMS}
+    title = f"{name}, max_relevance, k = {SIZE}"
     result.plot(title, "expected share of the true context", epsilons,
-                {arm: exact(line) for arm, line in shares.items()}, "ε a target")  # fmt: skip
+                {arm: exact(line) for arm, line in common.items()}, "ε a target")  # fmt: skip
     likeness = {
         arm: [
             mean([one.correlation(arm, one.contexts(arm, e), e)
@@ -132,35 +134,20 @@ def run(setting: Setting, table: str) -> Result:
     }  # fmt: skip
     if all(np.isfinite(value) for line in likeness.values() for value, _ in line):
         result.plot(title, "correlation of distance matrices", epsilons, likeness, "ε a target")
-    least = min(a - b for a, b in zip(shares["exact"], shares["printed"], strict=True))
-    best = max(
-        (a - b, e) for a, b, e in zip(shares["exact"], shares["printed"], epsilons, strict=True)
-    )
+    gains = np.subtract(common["exact"], common["printed"]).tolist()
+    best = max(zip(gains, epsilons, strict=True))
+    never_less = min(gains) >= -1e-9
     result.claim(
-        PAPER, f"{table}: Theorems 6 and 7 give the sensitivity to draw contexts with",
+        f"{name}: Theorems 6 and 7 give the sensitivity to draw contexts with",
         f"half of it suffices: up to {best[0]:.3f} more of the true context is found at the same "
         f"ε, at ε = {best[1]:g}",
-        Verdict.OTHERWISE if least >= -1e-9 else Verdict.FAILS,
+        OTHERWISE if never_less else FAILS,
         "the printed bound is safe but twice as large as the exact one"
-        if least >= -1e-9 else "the exact sensitivity finds less at some ε",
+        if never_less else "the exact sensitivity finds less at some ε",
     )  # fmt: skip
-    return result
 
 
-def share(one: Comparison, arm: str, epsilon: float) -> float:
-    """Of the true context of a target, the expected share that is drawn, over all targets."""
-    found = []
-    for target in one.targets:
-        others = list(one.truth.public.others(target))
-        true = np.array([others.index(x) for x in one.true[target]])
-        chances = inclusion(one.scores[arm][target], rate(epsilon * SHARE, SIZE), SIZE, true)
-        found.append(float(chances.sum()) / SIZE)
-    return float(np.mean(found))
-
-
-def experiments() -> list[Bench]:
-    return [
-        Bench(f"contexts.{table}", f"Contexts on {table}: sensitivity as printed and exact",
-              partial(run, table=table), 4.0, paper=PAPER, files=rows_of(table))
-        for table in NAMES
-    ]  # fmt: skip
+BENCHES = for_each(
+    "contexts", "Contexts on {}: sensitivity as printed and exact", run, DISTANCES,
+    dict.fromkeys(NAMES, 4.0), rows_of,
+)  # fmt: skip

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+from functools import partial
+from statistics import median
 
 from accounting.privacy_loss import PrivacyLoss
 from app.service.warm import warm
 from benchmarks.bench import Bench, Setting, rows_of
 from benchmarks.data.tables import read_table
-from benchmarks.reproduction.experiments.contexts import PAPER
 from benchmarks.reproduction.experiments.distances import CONTEXT_TABLES
-from benchmarks.result import Result, Verdict, timed
+from benchmarks.reproduction.papers import DISTANCES
+from benchmarks.result import HOLDS, OTHERWISE, Result, timed
+from benchmarks.rounds import processor
 from benchmarks.simulation import randomness
 from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options, Rule
@@ -27,37 +28,29 @@ WAYS = {
 }
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     warm()
-    tables = setting.fewer(list(CONTEXT_TABLES))
     seconds: dict[str, dict[str, float]] = {}
-    for name in tables:
-        table = read_table(setting.data, name)
+    for name in setting.fewer(CONTEXT_TABLES):
+        table, seconds[name] = read_table(setting.data, name), {}
         for way, options in WAYS.items():
-            public = plan(table.dataset, options, None)
-            runs = []
-            for _ in range(REPEATS):
-                begun = time.process_time()
-                learn(table.records, public, PrivacyLoss(10**9), randomness(), Inline())
-                runs.append(time.process_time() - begun)
-            seconds.setdefault(name, {})[way] = statistics.median(runs)
+            public, loss = plan(table.dataset, options, None), PrivacyLoss(10**9)
+            work = partial(learn, table.records, public, loss, randomness(), Inline())
+            seconds[name][way] = median(processor(work)() for _ in range(REPEATS))
     result.table(
-        "seconds for the whole metric, k = 3", ["table", *WAYS],
-        [[name, *(timed(seconds[name][way]) for way in WAYS)] for name in tables],
-    )  # fmt: skip
+        "seconds for the whole metric, k = 3",
+        ["table", *WAYS],
+        [[name, *(timed(ways[way]) for way in WAYS)] for name, ways in seconds.items()],
+    )
     slowest = sum(max(ways, key=lambda w: ways[w]) == "max_dependency" for ways in seconds.values())
     result.claim(
-        PAPER, "max_dependency takes most time, since it counts every subset of k attributes",
-        f"on {slowest} of {len(seconds)} tables",
-        Verdict.HOLDS if slowest == len(seconds) else Verdict.OTHERWISE,
-        "" if slowest == len(seconds) else "compiled kernels share counts between subsets and "
-        "targets",
+        "max_dependency takes most time, since it counts every subset of k attributes",
+        f"on {slowest} of {len(seconds)} tables", HOLDS if slowest == len(seconds) else OTHERWISE,
+        "compiled kernels share counts between subsets and targets",
     )  # fmt: skip
-    return result
 
 
-def experiments() -> list[Bench]:
-    title = "Execution times of distance learning"
-    files = rows_of(*CONTEXT_TABLES)
-    return [Bench("learning_times", title, run, 6.0, paper=PAPER, files=files)]
+BENCHES = (
+    Bench("learning_times", "Execution times of distance learning", run, 6.0,
+          paper=DISTANCES, files=rows_of(*CONTEXT_TABLES)),
+)  # fmt: skip

@@ -7,22 +7,19 @@ degree, then the larger density, then the public order.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from benchmarks.bench import Bench, Setting, edges_of
-from benchmarks.reproduction.experiments.influential_nodes import rate
-from benchmarks.reproduction.experiments.weighted_nodes import PAPER
-from benchmarks.result import Result, Verdict, exact
-from benchmarks.selections.cases import BOUNDS, Case, cases, objective_of
-from benchmarks.selections.inclusion import inclusion
-from mechanisms.model.sensitivity import Integers, Sensitivity
+from benchmarks.bench import Setting, edges_of, for_each
+from benchmarks.reproduction.papers import MULTI
+from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result
+from benchmarks.selections.cases import Case, case_of, objective_of
+from mechanisms.model.sensitivity import Integers
 
 #: C below this is "near 0".
 SMALL = 0.1
 K = 3
 MEMBERS = ("degree", "egocentric_density")
+PARETO = objective_of("pareto", dict.fromkeys(MEMBERS))
 EPSILONS = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
 
 
@@ -33,51 +30,38 @@ def points(case: Case) -> Integers:
 
 def true_top(case: Case, at: Integers) -> Integers:
     """The K best nodes by Pareto score, ties as above."""
-    score = case.utilities(objective_of("pareto", dict.fromkeys(MEMBERS)))
     # The last key of lexsort comes first; it keeps the public order among equals.
-    return np.lexsort((*-at[::-1], -score))[:K]
+    return np.lexsort((*-at[::-1], -case.utilities(PARETO)))[:K]
 
 
-def run(setting: Setting, graph: str) -> Result:
-    result = Result()
-    (case,) = cases(setting.data, [graph])
+def run(result: Result, setting: Setting, name: str) -> None:
+    case = case_of(setting.data, name)
     at = points(case)
     best = at[:, true_top(case, at)]
     beaten = np.flatnonzero((best[:, None, :] > at[:, :, None]).all(axis=0).any(axis=-1))
-    objective = objective_of("pareto", dict.fromkeys(MEMBERS))
     epsilons = setting.fewer(EPSILONS)
-    lines = {}
-    for sensitivity in Sensitivity:
-        scores = case.scores(objective, sensitivity, K)
-        chances = [inclusion(scores, rate(epsilon, K), K, beaten) for epsilon in epsilons]
-        lines[str(sensitivity)] = exact([float(each.sum()) / K for each in chances])
-    result.plot(f"{graph}, Pareto top {K}", "expected C (0 is best)", epsilons, lines)
-    local, whole = ([v for v, _ in lines[name]] for name in ("local", "global"))
-    last = len(epsilons) - 1
+    lines = case.lines(PARETO, K, epsilons, beaten)
+    result.plot(f"{name}, Pareto top {K}", "expected C (0 is best)", epsilons, lines)
+    local, whole = ([v for v, _ in lines[way]] for way in ("local", "global"))
     gap = max(a - b for a, b in zip(local, whole, strict=True))
     result.claim(
-        PAPER, f"{graph}: C of the local Pareto mechanism is not above that of the global one",
-        f"at ε = {epsilons[last]:g}: {local[last]:.3g} against {whole[last]:.3g}; at most "
+        f"{name}: C of the local Pareto mechanism is not above that of the global one",
+        f"at ε = {epsilons[-1]:g}: {local[-1]:.3g} against {whole[-1]:.3g}; at most "
         f"{max(gap, 0.0):.2g} above it at any ε tried",
-        Verdict.HOLDS if gap <= 1e-3 else Verdict.OTHERWISE if local[last] < whole[last]
-        else Verdict.FAILS,
-        "" if gap <= 1e-3 else "at some of the smaller ε the local one is above the global one",
-    )  # fmt: skip
+        HOLDS if gap <= 1e-3 else OTHERWISE if local[-1] < whole[-1] else FAILS,
+        "at some of the smaller ε the local one is above the global one",
+    )
     small = next((e for e, v in zip(epsilons, local, strict=True) if v <= SMALL), None)
     result.claim(
-        PAPER, f"{graph}: C is near 0 at ε up to 1",
+        f"{name}: C is near 0 at ε up to 1",
         f"C falls to {SMALL} from ε = {small}" if small else f"C stays above {SMALL}",
-        Verdict.HOLDS if small and small <= 1 else Verdict.FAILS,
-        "" if small and small <= 1 else "one edge makes a node of degree 1 undominated, so no "
-        "admissible δ tells it from the best at such an ε; the printed δ compares with < where ≤ "
-        "is needed",
-    )  # fmt: skip
-    return result
+        HOLDS if small and small <= 1 else FAILS,
+        "one edge makes a node of degree 1 undominated, so no admissible δ tells it from the best "
+        "at such an ε; the printed δ compares with < where ≤ is needed",
+    )
 
 
-def experiments() -> list[Bench]:
-    return [
-        Bench(f"pareto_nodes.{graph}", f"Pareto selection of nodes of {graph}",
-              partial(run, graph=graph), seconds, paper=PAPER, files=edges_of(graph))
-        for graph, seconds in zip(BOUNDS, (4.0, 3.0, 30.0), strict=True)
-    ]  # fmt: skip
+BENCHES = for_each(
+    "pareto_nodes", "Pareto selection of nodes of {}", run, MULTI,
+    {"github": 4.0, "enron": 3.0, "dblp": 30.0}, edges_of,
+)  # fmt: skip

@@ -11,28 +11,21 @@ are exact.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.bench import Bench, Setting, edges_of
-from benchmarks.data.graphs import read_edge_list
-from benchmarks.reproduction.experiments.influential_nodes import PAPER, rate
-from benchmarks.result import Estimate, Result, Verdict, exact, mean
-from benchmarks.selections.cases import BOUNDS, Case, objective_of
-from benchmarks.selections.inclusion import inclusion
-from benchmarks.selections.recall import EPSILONS, UTILITY, true_order
+from benchmarks.bench import Setting, edges_of, for_each
+from benchmarks.data.graphs import graph_dataset, graph_records, induced, read_edge_list
+from benchmarks.reproduction.papers import DAMPENING
+from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, exact, mean
+from benchmarks.selections.cases import BETWEENNESS, BOUNDS, EPSILONS, Case, true_order
 from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
-from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
-from mechanisms.model.executor import Inline
-from mechanisms.model.records import GraphRecords
 from mechanisms.model.sensitivity import Sensitivity
 
 SAMPLES, SIZE, K, TIMES = 10, 50, 5, 10
 #: An ε that one might spend.
 USUAL = 10.0
+OURS, RIVAL = ("local", "shifted"), "PrivateSQL-style"
 Adjacency = NDArray[np.int64]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,8 +47,8 @@ def path_counts(adjacency: Adjacency) -> Counts:
 def betweenness(views: Counts | Floats) -> Floats:
     """Σ of 1 over the number of paths, of counts that round to one at least."""
     whole = np.rint(views)
-    found: Floats = np.where(whole >= 1, 1 / np.maximum(whole, 1), 0.0).sum(axis=-1)
-    return found
+    sums: Floats = np.where(whole >= 1, 1 / np.maximum(whole, 1), 0.0).sum(axis=-1)
+    return sums
 
 
 def view_sensitivity(nodes: int) -> int:
@@ -94,16 +87,14 @@ def breadth_first(
     return np.array(order)
 
 
-def run(setting: Setting, graph: str) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting, name: str) -> None:
     epsilons = setting.fewer([*EPSILONS, 1e5, 1e6, 1e7])
     rng = np.random.default_rng(setting.seed)
-    found = samples(setting, graph)
+    cases = samples(setting, name)
     times = setting.times(TIMES)
-    lines: dict[str, list[Estimate]] = {}
-    private = np.zeros((len(epsilons), times, len(found)))
+    private = np.zeros((len(epsilons), times, len(cases)))
     recalls: dict[str, list[list[float]]] = {str(s): [] for s in Sensitivity}
-    for place, case in enumerate(found):
+    for place, case in enumerate(cases):
         views = path_counts(adjacency(case))
         best = true_order(case)[:K]
         assert np.allclose(betweenness(views)[best], np.sort(betweenness(views))[::-1][:K])
@@ -111,76 +102,54 @@ def run(setting: Setting, graph: str) -> Result:
             for number in range(times):
                 drawn = top(views, K, epsilon, rng)
                 private[at, number, place] = np.isin(drawn, best).mean()
-        for sensitivity in Sensitivity:
-            scores = case.scores(objective_of("single", {UTILITY: None}), sensitivity, K)
-            chances = [inclusion(scores, rate(epsilon, K), K, best) for epsilon in epsilons]
-            recalls[str(sensitivity)].append([float(each.sum()) / K for each in chances])
-    for name, values in recalls.items():
-        lines[name] = exact([float(v) for v in np.mean(values, axis=0)])
-    lines["PrivateSQL-style"] = [mean(values.mean(axis=1)) for values in private]
-    result.plot(f"{graph}, {SAMPLES} samples of {SIZE} nodes, top {K}", "recall", epsilons, lines)
-    first = {
-        name: next((e for e, (v, _) in zip(epsilons, line, strict=True) if v >= 0.9), None)
-        for name, line in lines.items()
-    }
-    at = epsilons.index(min(epsilons, key=lambda e: abs(e - USUAL)))
-    usual = max((lines[name][at] for name in ("local", "shifted")), key=lambda value: value[0])
-    theirs = lines["PrivateSQL-style"][at]
-    better = usual[0] > theirs[0] + theirs[1]
+        for way, line in case.lines(BETWEENNESS, K, epsilons, best).items():
+            recalls[way].append([value for value, _ in line])
+    lines = {way: exact(np.mean(values, axis=0)) for way, values in recalls.items()}
+    lines[RIVAL] = [mean(values.mean(axis=1)) for values in private]
+    result.plot(f"{name}, {SAMPLES} samples of {SIZE} nodes, top {K}", "recall", epsilons, lines)
     # An ε that is not reached counts as infinite.
-    ours, other = (
-        min(first[name] or np.inf for name in names)
-        for names in (("local", "shifted"), ("PrivateSQL-style",))
-    )
-    earlier = ours < other
+    first = {
+        way: next((e for e, (v, _) in zip(epsilons, line, strict=True) if v >= 0.9), np.inf)
+        for way, line in lines.items()
+    }
+    words = {way: "none of those tried" if e == np.inf else f"{e:g}" for way, e in first.items()}
+    at = epsilons.index(min(epsilons, key=lambda e: abs(e - USUAL)))
+    usual, theirs = max(lines[way][at][0] for way in OURS), lines[RIVAL][at]
+    better = usual > theirs[0] + theirs[1]
     result.claim(
-        PAPER, f"{graph}: local dampening needs far less ε than PrivateSQL, which does not scale",
-        f"at ε = {epsilons[at]:g} a recall of {usual[0]:.2f} against {theirs[0]:.2f} ± "
-        f"{theirs[1]:.2f}; one of 0.9 from ε = {shown(first['local'])} (local), "
-        f"{shown(first['shifted'])} (shifted), {shown(first['PrivateSQL-style'])} "
-        "(PrivateSQL-style)",
-        Verdict.HOLDS if better and earlier else Verdict.OTHERWISE if better else Verdict.FAILS,
-        "" if better and earlier else "dampening is the better one while noise decides; in small "
-        "graphs it inverts the order of some of the top, which no ε mends" if better
-        else "no better at this ε",
+        f"{name}: local dampening needs far less ε than PrivateSQL, which does not scale",
+        f"at ε = {epsilons[at]:g} a recall of {usual:.2f} against {theirs[0]:.2f} ± "
+        f"{theirs[1]:.2f}; one of 0.9 from ε = {words['local']} (local), {words['shifted']} "
+        f"(shifted), {words[RIVAL]} ({RIVAL})",
+        HOLDS if better and min(first[way] for way in OURS) < first[RIVAL]
+        else OTHERWISE if better else FAILS,
+        "dampening is the better one while noise decides; in small graphs it inverts the order of "
+        "some of the top, which no ε mends" if better else "no better at this ε",
     )  # fmt: skip
-    return result
 
 
-def shown(epsilon: float | None) -> str:
-    return "none of those tried" if epsilon is None else f"{epsilon:g}"
-
-
-def samples(setting: Setting, graph: str) -> list[Case]:
+def samples(setting: Setting, name: str) -> list[Case]:
     """Induced subgraphs of breadth-first walks from random nodes, as graphs of their own."""
-    sources, targets, nodes = read_edge_list(setting.data, graph)
-    indptr, indices = compressed_rows(sources, targets, nodes)
+    edges = read_edge_list(setting.data, name)
+    indptr, indices = compressed_rows(*edges)
     rng = np.random.default_rng(1)
-    found: list[Case] = []
-    while len(found) < SAMPLES:
-        chosen = breadth_first(indptr, indices, int(rng.integers(nodes)), SIZE)
-        if len(chosen) < SIZE:
-            continue
-        place = np.full(nodes, -1, np.int32)
-        place[chosen] = np.arange(SIZE, dtype=np.int32)
-        inside = (place[sources] >= 0) & (place[targets] >= 0)
-        rows = compressed_rows(place[sources[inside]], place[targets[inside]], SIZE)
-        records = GraphRecords(*rows, prepare_graph(*rows, Inline()))
-        domain = GraphDomain(SIZE, SIZE - 1)
-        found.append(Case(graph, Dataset(graph, NeighbouringRelation.EDGE, domain), records))
-    return found
+    cases: list[Case] = []
+    while len(cases) < SAMPLES:
+        chosen = breadth_first(indptr, indices, int(rng.integers(edges[2])), SIZE)
+        if len(chosen) == SIZE:
+            records = graph_records(induced(edges, chosen))
+            cases.append(Case(name, graph_dataset(name, SIZE), records))
+    return cases
 
 
-def adjacency(case: Case) -> np.ndarray:
+def adjacency(case: Case) -> Adjacency:
     indptr, indices = case.records.indptr, case.records.indices
-    found = np.zeros((SIZE, SIZE), np.int64)
-    found[np.repeat(np.arange(SIZE), np.diff(indptr)), indices] = 1
-    return found
+    ones = np.zeros((SIZE, SIZE), np.int64)
+    ones[np.repeat(np.arange(SIZE), np.diff(indptr)), indices] = 1
+    return ones
 
 
-def experiments() -> list[Bench]:
-    return [
-        Bench(f"private_sql.{graph}", f"Dampening and PrivateSQL on samples of {graph}",
-              partial(run, graph=graph), 10.0, paper=PAPER, files=edges_of(graph))
-        for graph in BOUNDS
-    ]  # fmt: skip
+BENCHES = for_each(
+    "private_sql", "Dampening and PrivateSQL on samples of {}", run, DAMPENING,
+    dict.fromkeys(BOUNDS, 10.0), edges_of,
+)  # fmt: skip

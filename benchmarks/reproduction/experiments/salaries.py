@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from math import exp, log
 
 import numpy as np
@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 from accounting.privacy_loss import ATTO, NANO
 from benchmarks.bench import Bench, Setting
 from benchmarks.data.tables import read_salaries
-from benchmarks.result import Result, Verdict, exact, timed
+from benchmarks.reproduction.papers import NOISE
+from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, exact, timed
+from benchmarks.rounds import processor
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.prefix_sum import local_changes
 from mechanisms.statistics.smoothness import smooth_beta
 
-PAPER = "Instance-based noise (Canard, Olivier, Quertier)"
 EPSILON = 1.0
 Amplitudes = NDArray[np.float64]
 #: Cents, and 2S/ε.
 DOLLARS = 0.02
+LEVELS = "levels (LLS, corrected)"
+#: One in so many cut-offs is a sample of them.
+SHARE = 5000
 
 
-def run(setting: Setting) -> Result:
-    result = Result()
+def run(result: Result, setting: Setting) -> None:
     cents = np.rint(100 * np.maximum(read_salaries(setting.data), 0)).astype(np.int64)
     changes = local_changes(np.sort(cents))
     count = len(cents)
@@ -35,57 +38,50 @@ def run(setting: Setting) -> Result:
     for name, bound, used in (
         ("smooth", smooth_bounds, beta),
         ("smooth, β as printed", smooth_bounds, printed),
-        ("levels (LLS, corrected)", level_bounds, beta),
+        (LEVELS, level_bounds, beta),
     ):
-        begun = time.process_time()
+        seconds[name] = processor(partial(bound, changes, used))()
         amplitudes[name] = DOLLARS * bound(changes, used)
-        seconds[name] = time.process_time() - begun
-    begun = time.process_time()
-    share = 5000
-    quadratic(changes, beta, share)
-    seconds["smooth by the n² maximum, from a sample of cut-offs"] = share * (
-        time.process_time() - begun
+    seconds["smooth by the n² maximum, from a sample of cut-offs"] = (
+        SHARE * processor(partial(quadratic, changes, beta))()
     )
-    shown(result, "every cut-off", amplitudes, np.linspace(0, count, 200).astype(int), False)
-    near = np.unique(np.concatenate(([0], np.geomspace(1, 2000, 120).astype(int))))
-    shown(result, "the tied salaries of 0, and what follows", amplitudes, near[1:], True)
+    near = np.unique(np.geomspace(1, 2000, 120).astype(int))
+    for title, at, logarithmic in (
+        ("every cut-off", np.linspace(0, count, 200).astype(int), False),
+        ("the tied salaries of 0, and what follows", near, True),
+    ):
+        lines = {name: exact(np.maximum(a[at], 1e-6)) for name, a in amplitudes.items()}
+        result.plot(title, "noise amplitude 2S/ε in dollars", at.tolist(), lines, "cut-off k",
+                    logarithmic=logarithmic, logarithmic_up=True)  # fmt: skip
+    zeros = int((cents == 0).sum())
     result.table(
-        f"prefix sums of {count:,} salaries, {zeros(cents)} of them 0, ε = 1, δ = ε/2n",
+        f"prefix sums of {count:,} salaries, {zeros} of them 0, ε = 1, δ = ε/2n",
         ["way", "seconds for all cut-offs"],
         [[name, timed(value)] for name, value in seconds.items()],
     )
-    result.table("β", ["exact β*", "as printed, ε/(2 ln(1/δ))"], [[(beta, 0.0), (printed, 0.0)]])
-    claims(result, amplitudes, seconds)
-    return result
+    result.table("β", ["exact β*", "as printed, ε/(2 ln(1/δ))"], [[beta, printed]])
+    judge(result, amplitudes, seconds)
 
 
-def shown(
-    result: Result, title: str, amplitudes: dict[str, Amplitudes], at: Amplitudes, near: bool
-) -> None:
-    lines = {name: exact(np.maximum(a[at], 1e-6)) for name, a in amplitudes.items()}
-    result.plot(title, "noise amplitude 2S/ε in dollars", [int(k) for k in at], lines,
-                "cut-off k", logarithmic=near, logarithmic_up=True)  # fmt: skip
-
-
-def claims(result: Result, amplitudes: dict[str, Amplitudes], seconds: dict[str, float]) -> None:
-    smooth, levels = amplitudes["smooth"], amplitudes["levels (LLS, corrected)"]
+def judge(result: Result, amplitudes: dict[str, Amplitudes], seconds: dict[str, float]) -> None:
+    smooth, levels = amplitudes["smooth"], amplitudes[LEVELS]
     same = float(np.isclose(smooth, levels, rtol=1e-9).mean())
     worst = float((levels / np.maximum(smooth, 1e-12)).max())
     result.claim(
-        PAPER, "Figure 3: LLS needs about the noise of smooth sensitivity",
+        "Figure 3: LLS needs about the noise of smooth sensitivity",
         f"the same at {same:.2%} of the cut-offs, up to {worst:.1e} times as much at the others",
-        Verdict.OTHERWISE,
+        OTHERWISE,
         "the printed rule is not private; corrected, tied salaries are one level, so distances "
         "vanish there and LLS is far noisier",
-    )  # fmt: skip
-    times = seconds["levels (LLS, corrected)"] / max(seconds["smooth"], 1e-9)
+    )
+    times = seconds[LEVELS] / max(seconds["smooth"], 1e-9)
     result.claim(
-        PAPER, "LLS takes milliseconds where smooth sensitivity takes minutes",
+        "LLS takes milliseconds where smooth sensitivity takes minutes",
         "one pass serves each of the two; their times are in the table",
-        Verdict.FAILS if 0.1 < times < 10 else Verdict.HOLDS,
-        "the paper times the n² maximum; S falls by a constant factor a step, so one pass from "
-        "the largest salary down gives every cut-off",
-    )  # fmt: skip
+        FAILS if 0.1 < times < 10 else HOLDS,
+        "the paper times the n² maximum; S falls by a constant factor a step, so one pass from the "
+        "largest salary down gives every cut-off",
+    )
 
 
 def smooth_bounds(changes: Integers, beta: float) -> Amplitudes:
@@ -104,17 +100,14 @@ def level_bounds(changes: Integers, beta: float) -> Amplitudes:
     return bounds
 
 
-def quadratic(changes: Integers, beta: float, share: int) -> None:
-    """Every ``share``-th of the maxima by the definition, over all cut-offs."""
+def quadratic(changes: Integers, beta: float) -> None:
+    """Every ``SHARE``-th of the maxima by the definition, over all cut-offs."""
     places = np.arange(len(changes))
-    for k in range(0, len(changes), share):
+    for k in range(0, len(changes), SHARE):
         (np.exp(-beta * np.abs(places - k)) * changes).max()
 
 
-def zeros(cents: Integers) -> int:
-    return int((cents == 0).sum())
-
-
-def experiments() -> list[Bench]:
-    title = "Prefix sums of salaries: noise against the cut-off"
-    return [Bench("salaries", title, run, 2.0, paper=PAPER, files=("sf_salaries.csv.gz",))]
+BENCHES = (
+    Bench("salaries", "Prefix sums of salaries: noise against the cut-off", run, 2.0,
+          paper=NOISE, files=("sf_salaries.csv.gz",)),
+)  # fmt: skip

@@ -5,47 +5,41 @@ from __future__ import annotations
 import time
 
 from benchmarks.bench import Bench, Setting
-from benchmarks.result import Result, Verdict, exact, mean
+from benchmarks.result import HOLDS, Result, exact, mean
 from benchmarks.rounds import Rounds
 from benchmarks.simulation import randomness
 
 PAPER = "A paper"
 
 
-def drawn(setting: Setting) -> Result:  # noqa: ARG001 - it needs no data
-    result = Result()
+def drawn(result: Result, setting: Setting) -> None:  # noqa: ARG001 - it needs no data
     words = randomness().stream().words(40) / 2.0**64
     result.plot("uniform", "mean", [1.5, 2.5], {"line": [mean(words), mean(words[:20])]})
     result.plot("known", "value", [0.125, 0.25], {"line": exact([0.4375, 0.5625])})
     result.table("both", ["what", "value"], [["mean", mean(words)], ["seven", 7]])
-    result.claim(PAPER, "the mean is 0.5", f"{words.mean():.4f}", Verdict.HOLDS)
-    result.kept["words"] = words.tolist()
-    return result
+    result.claim("the mean is 0.5", f"{words.mean():.4f}", HOLDS)
+    result.stored["words"] = words.tolist()
 
 
-def slow(setting: Setting) -> Result:
+def slow(result: Result, setting: Setting) -> None:
     time.sleep(1.5)
-    return drawn(setting)
+    drawn(result, setting)
 
 
-def later(setting: Setting) -> Result:
-    result = Result()
+def later(result: Result, setting: Setting) -> None:
     result.table("of an earlier one", ["words"], [[len(setting.earlier["first"]["words"])]])
-    return result
 
 
-def broken(setting: Setting) -> Result:
+def broken(result: Result, setting: Setting) -> None:  # noqa: ARG001
     raise ValueError(f"there is no {setting.data.name}")
 
 
-def ratios(setting: Setting) -> Result:
-    result = Result()
+def ratios(result: Result, setting: Setting) -> None:
     ways = {"ours": lambda: 6.0, "rival": lambda: 2.0}
     outcome = Rounds.of("a second", ways, setting.times(5)).report(result, "rates")
     result.measure("ours / rival", outcome.ratio("ours", "rival"), "×")
     if setting.before is not None:
         result.measure("ours / before", 0.5, "×")
-    return result
 
 
 EXPERIMENTS = (

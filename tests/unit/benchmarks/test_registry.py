@@ -52,7 +52,7 @@ def test_a_made_up_bench_runs_and_is_saved(
     assert status == 0
     assert "holds  ours / rival ≥ 2.5: 3 ×" in capsys.readouterr().out
     assert saved["name"] == "made.good"
-    assert saved["kept"]["rates"] == {"ours": [6.0] * 5, "rival": [2.0] * 5}
+    assert saved["stored"]["rates"] == {"ours": [6.0] * 5, "rival": [2.0] * 5}
     assert [claim["verdict"] for claim in saved["claims"]] == [Verdict.HOLDS]
 
 

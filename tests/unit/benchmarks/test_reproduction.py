@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from benchmarks import files
-from benchmarks.numbers import shown
+from benchmarks.bench import Setting
+from benchmarks.numbers import formatted
 from benchmarks.reproduction import __main__ as command
 from benchmarks.reproduction.__main__ import EXPERIMENTS
 from benchmarks.reproduction.comparison import compare
@@ -34,16 +35,17 @@ from tests.unit.benchmarks import small_experiments
 START = f"""
 import sys
 from pathlib import Path
+from benchmarks.bench import Setting
 from benchmarks.reproduction.runner import Run
 from {small_experiments.__name__} import EXPERIMENTS
-Run(EXPERIMENTS, Path(sys.argv[1]), Path(sys.argv[1]), 1, False, 1, 1).all()
+Run(EXPERIMENTS, Path(sys.argv[1]), Setting(Path(sys.argv[1])), 1).all()
 """
 
 
 def done_in_process(folder: Path, seed: int) -> None:
     for one in small_experiments.EXPERIMENTS:
         if "while" not in one.question:
-            work(one, folder, seed, False, 1, folder)
+            work(one, Setting(folder, seed), folder)
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     """Results of two small experiments, and a summary."""
     done_in_process(tmp_path, 1)
     two = [e for e in small_experiments.EXPERIMENTS if e.name in {"first", "later"}]
-    assert Run(two, tmp_path, tmp_path, 1, False, 1, 1, lambda _: None).all()
+    assert Run(two, tmp_path, Setting(tmp_path), 1, lambda _: None).all()
     return tmp_path
 
 
@@ -94,16 +96,16 @@ def test_other_questions_are_not_taken_for_the_same(folder: Path) -> None:
     (one, *_) = small_experiments.EXPERIMENTS
 
     def run(seed: int, quick: bool) -> Run:
-        return Run([one], folder, folder, seed, quick, 1, 1)
+        return Run([one], folder, Setting(folder, seed, quick), 1)
 
-    assert run(1, False).kept(one)
-    assert not run(2, False).kept(one)
-    assert not run(1, True).kept(one)
+    assert run(1, False).stored(one)
+    assert not run(2, False).stored(one)
+    assert not run(1, True).stored(one)
 
 
 def test_a_failure_is_said_and_leaves_no_result(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no"):
-        work(small_experiments.BROKEN, tmp_path, 1, False, 1, tmp_path)
+        work(small_experiments.BROKEN, Setting(tmp_path), tmp_path)
     assert list(files.results(tmp_path)) == []
 
 
@@ -128,7 +130,7 @@ def read_numbers(folder: Path) -> set[str]:
         elif isinstance(value, str):
             result.update(NUMBER.findall(value))
         elif isinstance(value, int | float):
-            result.update(NUMBER.findall(shown(value)))
+            result.update(NUMBER.findall(formatted(value)))
 
     for path in folder.glob("*.json"):
         walk(json.loads(path.read_text()))
@@ -167,7 +169,7 @@ def test_names_and_texts_are_escaped(folder: Path) -> None:
     assert summary is not None
     one["claims"][0]["says"] = summary["failed"]["<b>x"] = "<script>1</script>"
     one["plots"][0]["lines"] = {"<i>": [[1.0, 0.0], [2.0, 0.0]]}
-    summary["inventory"][0]["paper"] = one["paper"] = one["claims"][0]["paper"]
+    summary["inventory"][0]["paper"] = one["paper"]
     page = rendered(summary, [one])
     assert "<script>" not in page
     assert "<b>x" not in page
@@ -176,7 +178,7 @@ def test_names_and_texts_are_escaped(folder: Path) -> None:
 
 def test_a_claim_that_does_not_simply_hold_says_why() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
-        Result().claim("paper", "says", "found", Verdict.FAILS)
+        Result().claim("says", "seen", Verdict.FAILS)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_one_seed_gives_one_result(tmp_path_factory: Any) -> None:
     for _ in range(2):
         place = tmp_path_factory.mktemp("same")
         done_in_process(place, 5)
-        result.append((files.read(place / "first.json") or {})["kept"])
+        result.append((files.read(place / "first.json") or {})["stored"])
     assert result[0] == result[1]
 
 

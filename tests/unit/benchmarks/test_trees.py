@@ -49,7 +49,7 @@ def test_a_flip_beyond_the_interval_fails(above: float, gap: float, verdict: Ver
 def test_every_expectation_is_about_cells_that_are_measured() -> None:
     expected = [one for table in TABLES for one in expectations(table)]
     assert len(set(expected)) == len(expected) > 200
-    assert all({one.better, one.worse} <= set(cells([one.better.table])) for one in expected)
+    assert all({one.better, one.worse} <= set(cells(one.better.table)) for one in expected)
     assert sum(len(bench.bars) for bench in BENCHES) == len(expected)
 
 

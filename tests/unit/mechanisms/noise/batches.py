@@ -1,14 +1,14 @@
-"""Many selections at once from a seed: see ``benchmarks.draws.rows``."""
+"""Many selections at once from a seed: see ``tests.support.selections``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.draws import rows as fast
-from benchmarks.draws.rows import brackets
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.rate import Rate
+from tests.support import selections as fast
 from tests.support.randomness import SeededRandomness
+from tests.support.selections import brackets
 
 __all__ = ["brackets", "noisy_max_winners", "noisy_rows", "race_winners"]
 

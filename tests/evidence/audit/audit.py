@@ -17,37 +17,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from benchmarks.bench import Bar, Bench, Setting
-from benchmarks.draws.rows import noisy_max_winners, noisy_rows, race_winners
-from benchmarks.result import Result
-from benchmarks.rounds import number
-from benchmarks.selections.cases import Floats, objective_of
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
+from benchmarks.data.graphs import graph_dataset, graph_records
+from benchmarks.selections.cases import objective_of
+from benchmarks.selections.inclusion import Floats
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
-    GraphDomain,
     NeighbouringRelation,
     TableDomain,
 )
 from mechanisms.model.executor import Inline
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import GraphRecords, Records, TableRecords
+from mechanisms.model.records import Records, TableRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.table_candidates import ValuesOf
-from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.objectives import Objective
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan, select_top
+from tests.support.selections import noisy_max_winners, noisy_rows, race_winners
 
 #: The loss that every audited mechanism claims.
 CLAIMED = PrivacyLoss.parse("1")
@@ -56,14 +51,12 @@ EPSILON = CLAIMED.epsilon_nano / NANO
 FALSE_ALARM = 1e-3
 #: Sets of answers are enumerated up to so many answers; beyond, single answers are compared.
 MOST_ANSWERS = 8
-RUNS = 20
 #: Rows of the rarer value of six, where the loss shows best: permute-and-flip loses ε as soon as
 #: a lead of 0 grows to 2, the exponential mechanism nearly so only where that value is unlikely.
 RAREST = {"permute_and_flip": 3, "exponential": 1}
 
 #: Noise as it is, or with a scale of 3/4.
 Scale = Literal["full", "three quarters"]
-SCALES: tuple[Scale, ...] = get_args(Scale)
 #: (dataset x or y, scale, number of answers, randomness) → answers as numbers from 0.
 Sample = Callable[[int, Scale, int, Randomness], Integers]
 
@@ -108,8 +101,8 @@ def bounds(hits: Integers, others: Integers, draws: int, alpha: float) -> Floats
         others < draws, beta.ppf(1 - alpha / 2, others + 1, np.maximum(draws - others, 1)), 1
     )
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(low) - np.log(high)
-    return found
+        ratio: Floats = np.log(low) - np.log(high)
+    return ratio
 
 
 def sets_of(answers: int) -> Integers:
@@ -139,11 +132,11 @@ class Neighbours:
 
     def scores(self, side: int) -> Integers:
         public = plan(self.dataset, self.candidates, self.objective, self.sensitivity, 1)
-        found = self.objective.measure(
+        measured = self.objective.measure(
             self.records[side], self.dataset, self.candidates, self.sensitivity, public.grid
         )
         direction = self.objective.direction
-        return scores(found, public.grid, self.sensitivity, public.score_bits, direction)
+        return scores(measured, public.grid, self.sensitivity, public.score_bits, direction)
 
 
 def replaced_row(few: int) -> Neighbours:
@@ -158,29 +151,22 @@ def replaced_row(few: int) -> Neighbours:
 
 def flipped_edge(objective: Objective, sensitivity: Sensitivity) -> Neighbours:
     """Six nodes; y lacks one edge of a triangle on a path."""
-    edges = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]
-    dataset = Dataset("graph", NeighbouringRelation.EDGE, GraphDomain(6, 5))
-    x, y = (graph_records(chosen, 6) for chosen in (edges, edges[1:]))
-    return Neighbours(dataset, AllNodes(), objective, sensitivity, (x, y))
-
-
-def graph_records(edges: list[tuple[int, int]], nodes: int) -> GraphRecords:
-    sources, targets = np.ascontiguousarray(np.array(edges, dtype=np.int32).T)
-    indptr, indices = compressed_rows(sources, targets, nodes)
-    return GraphRecords(indptr, indices, prepare_graph(indptr, indices, Inline()))
+    sources, targets = np.array([[0, 0, 1, 2, 3, 4], [1, 2, 2, 3, 4, 5]], np.int32)
+    x, y = (graph_records((sources[drop:], targets[drop:], 6)) for drop in (0, 1))
+    return Neighbours(graph_dataset("graph", 6), AllNodes(), objective, sensitivity, (x, y))
 
 
 def in_rows(neighbours: Neighbours, selector: str) -> Sample:
     """Answers of one selector by the kernels of production, many at once."""
 
     def sample(side: int, scale: Scale, draws: int, randomness: Randomness) -> Integers:
-        found = neighbours.scores(side)
+        values = neighbours.scores(side)
         rate = Rate.of(CLAIMED.epsilon_nano, score_bits(1))
         if scale == "three quarters":
             rate = Rate(4 * rate.a, 3 * rate.b)
         if selector == "exponential":
-            return race_winners(found, rate, draws, randomness)
-        return noisy_max_winners(noisy_rows(found, rate, draws, randomness), randomness)
+            return race_winners(values, rate, draws, randomness)
+        return noisy_max_winners(noisy_rows(values, rate, draws, randomness), randomness)
 
     return sample
 
@@ -236,53 +222,3 @@ def whole_queries() -> list[Audited]:
         Audited("select_top, degree, two nodes, an edge", 36,
                 by_select_top(degree, "permute_and_flip", 2)),
     ]  # fmt: skip
-
-
-def run(setting: Setting) -> Result:
-    """Audit every mechanism ``RUNS`` times, each time on answers of its own."""
-    result = Result()
-    draws, queries = setting.size(200_000, 100_000), setting.size(20_000, 200)
-    runs = setting.times(RUNS)
-    rows: list[tuple[str, str, Floats]] = []
-    for name, audited in mechanisms().items():
-        for scale in SCALES:
-            found = bounds_of(audited, scale, draws, runs)
-            rows.append((audited.name, scale, found))
-            result.measure(f"{name}, {scale} noise: share of runs flagged", flagged(found) / runs)
-    accused = 0
-    for audited in whole_queries():
-        found = bounds_of(audited, "full", queries, 1)
-        rows.append((audited.name, "full", found))
-        accused += flagged(found)
-    result.measure("whole queries flagged", accused)
-    result.table(
-        f"lower bounds on ε where {EPSILON:g} is claimed; false alarms ≤ {FALSE_ALARM:g}",
-        ["mechanism", "noise", "runs", "median", "largest", "flagged"],
-        [[name, scale, len(found), number(np.median(found)), number(found.max()), flagged(found)]
-         for name, scale, found in rows],
-    )  # fmt: skip
-    return result
-
-
-def bounds_of(audited: Audited, scale: Scale, draws: int, runs: int) -> Floats:
-    return np.array([audited.bound(scale, draws, SystemRandomness()) for _ in range(runs)])
-
-
-def flagged(found: Floats) -> int:
-    return int((found > EPSILON).sum())
-
-
-BENCHES = (
-    Bench(
-        "audit",
-        "What ε do answers of the running mechanism betray, at the least?",
-        run,
-        120.0,
-        ("the same mechanism with noise a quarter too small",),
-        (
-            Bar("*, full noise: share of runs flagged", most=1 / 20),
-            Bar("*, three quarters noise: share of runs flagged", least=19 / 20),
-            Bar("whole queries flagged", most=0),
-        ),
-    ),
-)

@@ -11,10 +11,11 @@ from math import comb, exp, log
 import numpy as np
 import pytest
 
-from benchmarks.draws import audit
-from benchmarks.draws.audit import EPSILON, Audited
+from benchmarks.selections.cases import objective_of
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
+from tests.evidence.audit import audit
+from tests.evidence.audit.audit import EPSILON, Audited
 from tests.support.randomness import SeededRandomness
 
 #: Of each selector on the pair that shows it best: rarer answers take more draws.
@@ -81,6 +82,6 @@ def test_the_neighbours_that_are_audited_move_scores_by_one_unit() -> None:
     for few in audit.RAREST.values():
         x, y = (audit.replaced_row(few).scores(side) for side in (0, 1))
         assert (x - y).tolist() == [1 << 20, -1 << 20]
-    flipped = audit.flipped_edge(audit.objective_of("single", {"degree": None}), Sensitivity.GLOBAL)
+    flipped = audit.flipped_edge(objective_of("single", {"degree": None}), Sensitivity.GLOBAL)
     moved = flipped.scores(0) - flipped.scores(1)
     assert moved.tolist() == [1 << 20, 1 << 20, 0, 0, 0, 0]
