@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from app import __version__
 from app.dashboard.navigation import links_for, paths_for
 from app.queries import QUERY_KINDS
-from app.queries.parts.texts import words
+from app.queries.parts.sentences import words
 
 HERE = Path(__file__).parent
 

@@ -1,6 +1,6 @@
 """The query kinds: one folder each, which this package finds by itself.
 
-A folder holds ``body.py`` (fields, price, computation, targets), ``answer.html``,
+A folder holds ``body.py`` (fields, price, computation, targets, question), ``answer.html``,
 ``examples.py``, in ``__init__.py`` its ``KIND``, and where the kind needs one of its own
 ``form.py`` and ``drawing.py``. What several kinds use is in ``parts``. To add a kind is to add its
 folder.

@@ -13,6 +13,7 @@ from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.metric import MetricOptions, Share, exact, predicted
 from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import counted, version_of
 from mechanisms.clustering.cluster import Clustering as Centres
 from mechanisms.clustering.cluster import cluster
 from mechanisms.clustering.initial import centre_levels
@@ -88,6 +89,14 @@ class Clustering(Query):
         public = self._plan(context.dataset)
         result = cluster(context.records, public, share, context.randomness, context.executor)
         return Release({"centres": result.centres.tolist(), "encoding": self._encoding(result)})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        by = "learned distances" if self.encoding == "learned_distance" else "0/1 codes"
+        clusters = counted(self.clusters, "cluster")
+        return (
+            f"Where do the centres of {clusters} of records lie in "
+            f"{version_of(dataset, version)}, by {by} of their values?"
+        )
 
     def _plan(self, dataset: Dataset) -> ClusteringPlan:
         names = self.distance.attributes

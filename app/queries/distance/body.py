@@ -14,6 +14,7 @@ from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.metric import TARGET, MetricOptions, predicted
 from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import listing, version_of
 from mechanisms.distances.accuracy import cell_noise_scale
 from mechanisms.distances.learn import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
@@ -56,6 +57,13 @@ class Distance(MetricOptions, Query):
         public = self._plan(context.dataset)
         learned = learn(context.records, public, share, context.randomness, context.executor)
         return Release({"distances": {one.attribute.name: self._metric(one) for one in learned}})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        if self.target is not None:
+            of = self.target
+        else:
+            of = f"each of {listing(self.attributes)}" if self.attributes else "every attribute"
+        return f"How far apart are the values of {of} in {version_of(dataset, version)}?"
 
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from app.queries.distance.linkage import Node, average_linkage
-from app.queries.parts.texts import printable
+from app.queries.parts.sentences import printable
 
 #: More values than this are a table only: cells would be smaller than a point.
 MOST = 60

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from app.contract.models import Body
+from app.queries.parts.sentences import counted, listing
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import Dataset, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
@@ -19,16 +21,31 @@ from mechanisms.utilities.utility import Utility
 Text = Annotated[str, Field(max_length=1000)]
 
 
-class Nodes(Body):
+class CandidateBody(Body):
+    """How a request writes candidates of one kind."""
+
+    @abstractmethod
+    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
+        """So many of them in ``place``, and what they are compared by, if that is a class."""
+
+    @abstractmethod
+    def over(self, dataset: Dataset) -> Candidates:
+        """The candidates of a dataset. Raises: UnsupportedQuery."""
+
+
+class Nodes(CandidateBody):
     """All nodes of a graph."""
 
     nodes: Literal["all"] = "all"
+
+    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:  # noqa: ARG002
+        return f"{_several(count, 'node')} of {place}", ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - the same for every graph
         return AllNodes()
 
 
-class AttributeList(Body):
+class AttributeList(CandidateBody):
     """Attributes of a table, scored by what they say about a class attribute.
 
     The class attribute is the registered one unless it is named.
@@ -37,6 +54,10 @@ class AttributeList(Body):
     attributes: tuple[Text, ...] = Field(min_length=2, max_length=10_000)
     class_attribute: Text | None = None
 
+    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
+        subject = f"{_several(count, 'attribute')} of {place}, out of {listing(self.attributes)},"
+        return subject, f" about {class_of(dataset, self.class_attribute)}"
+
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
@@ -44,16 +65,19 @@ class AttributeList(Body):
             raise UnsupportedQuery(str(error)) from None
 
 
-class AttributeValues(Body):
+class AttributeValues(CandidateBody):
     """The public levels of one attribute: its values or bins, and its missing level."""
 
     values_of: Text
+
+    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:  # noqa: ARG002
+        return f"{_several(count, 'value')} of {self.values_of} in {place}", ""
 
     def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - named, not looked up
         return ValuesOf(self.values_of)
 
 
-class TreeList(Body):
+class TreeList(CandidateBody):
     """Public decision trees, chosen between by their private rates."""
 
     trees: tuple[dict[str, Any], ...] = Field(min_length=2, max_length=1000)
@@ -65,6 +89,11 @@ class TreeList(Body):
         # The shape of trees needs no dataset: what is wrong with it is wrong with the body.
         Trees(self.trees, self.class_attribute or "", self.positive_class)
         return self
+
+    def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
+        subject = f"{_several(count, 'decision tree')} out of {len(self.trees)}, on {place},"
+        of = class_of(dataset, self.class_attribute)
+        return subject, f" for the value {self.positive_class} of {of}"
 
     def over(self, dataset: Dataset) -> Candidates:
         return Trees(self.trees, class_of(dataset, self.class_attribute), self.positive_class)
@@ -89,12 +118,16 @@ CandidateList = Annotated[
 ]
 
 #: By kind: how a request writes candidates, and what they are.
-CANDIDATES: dict[str, tuple[type[Body], str]] = {
+CANDIDATES: dict[str, tuple[type[CandidateBody], str]] = {
     AllNodes.kind: (Nodes, AllNodes.description),
     Attributes.kind: (AttributeList, Attributes.description),
     ValuesOf.kind: (AttributeValues, ValuesOf.description),
     Trees.kind: (TreeList, Trees.description),
 }
+
+
+def _several(count: int, noun: str) -> str:
+    return noun if count == 1 else counted(count, noun)
 
 
 def class_of(dataset: Dataset, named: str | None) -> str:

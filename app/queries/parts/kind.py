@@ -14,7 +14,7 @@ from typing import Any
 from app.queries.parts.examples import Examples
 from app.queries.parts.form import KindForm
 from app.queries.parts.query import CatalogueEntry
-from app.queries.parts.texts import words
+from app.queries.parts.sentences import words
 from mechanisms.model.domains import NeighbouringRelation
 
 #: A stored query, in the form that requests are stored in.

@@ -94,6 +94,13 @@ class Query(CatalogueEntry, ABC):
     def compute(self, context: QueryContext) -> Release:
         """The answer. Privacy: ``context.loss`` under the relation of the dataset."""
 
+    @abstractmethod
+    def question(self, dataset: Dataset, version: int) -> str:
+        """One plain English sentence: what the query asks of this version of the dataset.
+
+        It is made of public facts. The query must fit the dataset: ``price`` accepts it.
+        """
+
     def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - read by other kinds
         """True if ``compute`` always takes less time than to wake a thread for it."""
         return False

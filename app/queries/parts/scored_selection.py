@@ -13,7 +13,8 @@ from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significa
 from app.queries.parts.candidates import CandidateList, Nodes
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.utilities import Member, ObjectiveName, objective_of
+from app.queries.parts.sentences import version_of
+from app.queries.parts.utilities import Member, ObjectiveName, objective_of, phrase_of
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
@@ -79,6 +80,12 @@ class ScoredSelection(Query):
             drawing.rescore,
         )
         return Release(self.answer([candidates.label(dataset, int(index)) for index in chosen]))
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        k, place = self.drawing().k, version_of(dataset, version)
+        subject, about = self.candidates.phrase(dataset, place, k)
+        measure = phrase_of(self.objective, self.utilities)
+        return f"Which {subject} {'has' if k == 1 else 'have'} the highest {measure}{about}?"
 
     def answer(self, labels: list[int | str]) -> dict[str, Any]:
         """The labels of the selected candidates, as the contract shows them."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from app.contract.models import Body
+from app.queries.parts.sentences import listing, words
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.objectives import OBJECTIVES, Objective, Term
 from mechanisms.utilities import UTILITIES
@@ -24,6 +25,10 @@ class UtilityTerm(Body):
     name: str = Field(max_length=100)
     weight: Weight | None = None
 
+    def phrase(self) -> str:
+        weight = "" if self.weight is None else f"{self.weight:g} × "
+        return weight + words(self.name)
+
     def term(self) -> Term:
         if self.name not in UTILITIES:
             raise UnsupportedQuery(
@@ -38,6 +43,10 @@ class SumTerm(Body):
 
     weighted_sum: tuple[UtilityTerm, ...] = Field(min_length=1, max_length=20)
     name: str | None = Field(default=None, max_length=100)
+
+    def phrase(self) -> str:
+        members = listing(member.phrase() for member in self.weighted_sum)
+        return f"the weighted sum of {members}"
 
     def term(self) -> Term:
         return Term(OBJECTIVES["weighted_sum"]([member.term() for member in self.weighted_sum]))
@@ -61,3 +70,10 @@ def objective_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) 
             supported={"objective": "pareto"},
         )
     return OBJECTIVES[name]([member.term() for member in members])
+
+
+def phrase_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> str:
+    """The objective in a sentence: "weighted sum of 2 × degree and egocentric density"."""
+    phrase = listing(member.phrase() for member in members)
+    prefix = {"single": "", "weighted_sum": "weighted sum of ", "pareto": "Pareto score of "}
+    return prefix[name] + phrase

@@ -15,6 +15,8 @@ from app.queries.parts.accuracy import only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import version_of
+from app.queries.statistic.sentence import sentence
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.model.release import Release
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
@@ -126,6 +128,9 @@ class StatisticQuery(Query):
         if scale is not None:
             answer["noise_scale"] = float(scale)
         return Release(answer)
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        return sentence(self.statistic, self._fields, version_of(dataset, version))
 
     def _noise_scale(
         self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.queries.parts.candidates import Text, class_of
 from app.queries.parts.query import Query
+from app.queries.parts.sentences import listing
 from mechanisms.model.domains import Dataset
 from mechanisms.model.records import Records, TableRecords
 from mechanisms.selection import SELECTORS, Selector
@@ -34,6 +35,9 @@ class TreeQuery(Query):
 
     def _class(self, dataset: Dataset) -> str:
         return class_of(dataset, self.class_attribute)
+
+    def _inputs(self) -> str:
+        return "all other attributes" if self.attributes is None else listing(self.attributes)
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]

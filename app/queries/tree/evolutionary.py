@@ -15,6 +15,7 @@ from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significa
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, QueryContext
+from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
 from app.queries.tree.common import TreeQuery, of_table
 from mechanisms.model.domains import Dataset
@@ -89,6 +90,15 @@ class EvolutionaryTree(TreeQuery):
             context.executor,
         )
         return Release({"trees": trees})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        which = "decision tree" if self.outputs == 1 else f"{self.outputs} decision trees"
+        verb = "tells" if self.outputs == 1 else "tell"
+        return (
+            f"Which {which} of depth at most {self.max_depth} best {verb} the value "
+            f"{self.positive_class} of {self._class(dataset)} from its other values using "
+            f"{self._inputs()} in {version_of(dataset, version)}?"
+        )
 
     def _search(self, dataset: Dataset) -> Search:
         weights = {name: Decimal(repr(one)) for name, one in self.weights or Weights()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.queries.parts.kind import Format
-from app.queries.parts.texts import printable
+from app.queries.parts.sentences import printable
 from app.queries.tree.branches import Tree, label, ways
 from app.queries.tree.svg import svg
 

@@ -11,6 +11,7 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
 from app.queries.parts.query import Price, QueryContext
+from app.queries.parts.sentences import version_of
 from app.queries.tree.common import TreeQuery, of_table
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -87,6 +88,12 @@ class Id3Tree(TreeQuery):
             context.executor,
         )
         return Release({"trees": [tree]})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        return (
+            f"Which decision tree of depth at most {self.max_depth} predicts "
+            f"{self._class(dataset)} from {self._inputs()} in {version_of(dataset, version)}?"
+        )
 
     def _id3(self, dataset: Dataset) -> Id3:
         return Id3(

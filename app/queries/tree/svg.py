@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from app.queries.parts.texts import printable
+from app.queries.parts.sentences import printable
 from app.queries.tree.branches import Tree, label, ways
 
 ROW, GAP, PAD, CHARACTER = 26, 46, 10, 7

@@ -10,6 +10,7 @@ from pydantic import Field
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import version_of
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 
@@ -35,3 +36,6 @@ class Coin(Query):
     def compute(self, context: QueryContext) -> Release:
         del context
         return Release({"shows": self.side})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        return f"Does the coin of {version_of(dataset, version)} show {self.side}?"

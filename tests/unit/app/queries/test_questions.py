@@ -1,0 +1,208 @@
+"""Every kind states what a query asks in one plain sentence, from public facts alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.examples import ADULT, GITHUB
+from app.service.warm import stored_types
+from mechanisms.model.domains import Dataset
+
+STUMP = {
+    "attribute": "sex",
+    "value": "Male",
+    "equal": {"label": ">50K"},
+    "other": {"label": "<=50K"},
+}
+SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
+    (
+        GITHUB,
+        {"kind": "selection", "utilities": [{"name": "degree"}]},
+        "Which node of github (version 3) has the highest degree?",
+    ),
+    (
+        GITHUB,
+        {"kind": "top_k", "k": 10, "utilities": [{"name": "egocentric_betweenness"}]},
+        "Which 10 nodes of github (version 3) have the highest egocentric betweenness?",
+    ),
+    (
+        GITHUB,
+        {
+            "kind": "top_k",
+            "k": 1,
+            "objective": "weighted_sum",
+            "utilities": [{"name": "degree", "weight": 2}, {"name": "egocentric_density"}],
+        },
+        "Which node of github (version 3) has the highest weighted sum of 2 × degree and "
+        "egocentric density?",
+    ),
+    (
+        GITHUB,
+        {
+            "kind": "selection",
+            "objective": "pareto",
+            "utilities": [
+                {"name": "degree"},
+                {"weighted_sum": [{"name": "egocentric_density", "weight": -1}]},
+            ],
+        },
+        "Which node of github (version 3) has the highest Pareto score of degree and the weighted "
+        "sum of -1 × egocentric density?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "selection",
+            "candidates": {"attributes": ["sex", "age", "occupation"]},
+            "utilities": [{"name": "information_gain"}],
+        },
+        "Which attribute of adult (version 3), out of sex, age and occupation, has the highest "
+        "information gain about income?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "top_k",
+            "k": 2,
+            "candidates": {"values_of": "occupation"},
+            "utilities": [{"name": "count"}],
+        },
+        "Which 2 values of occupation in adult (version 3) have the highest count?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "selection",
+            "candidates": {"trees": [STUMP, {"label": ">50K"}], "positive_class": ">50K"},
+            "utilities": [{"name": "true_positive_rate"}],
+        },
+        "Which decision tree out of 2, on adult (version 3), has the highest true positive rate "
+        "for the value >50K of income?",
+    ),
+    (
+        ADULT,
+        {"kind": "tree", "max_depth": 3, "attributes": ["sex", "age"]},
+        "Which decision tree of depth at most 3 predicts income from sex and age in adult "
+        "(version 3)?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "tree",
+            "algorithm": "evolutionary",
+            "positive_class": "Female",
+            "class_attribute": "sex",
+            "outputs": 3,
+        },
+        "Which 3 decision trees of depth at most 5 best tell the value Female of sex from its "
+        "other values using all other attributes in adult (version 3)?",
+    ),
+    (
+        ADULT,
+        {"kind": "distance", "target": "occupation"},
+        "How far apart are the values of occupation in adult (version 3)?",
+    ),
+    (
+        ADULT,
+        {"kind": "distance"},
+        "How far apart are the values of every attribute in adult (version 3)?",
+    ),
+    (
+        ADULT,
+        {"kind": "distance", "attributes": ["sex", "age"]},
+        "How far apart are the values of each of sex and age in adult (version 3)?",
+    ),
+    (
+        ADULT,
+        {"kind": "clustering", "clusters": 1, "encoding": "one_hot"},
+        "Where do the centres of 1 cluster of records lie in adult (version 3), by 0/1 codes of "
+        "their values?",
+    ),
+    (
+        ADULT,
+        {"kind": "statistic", "statistic": "count"},
+        "How many records of adult (version 3) are there?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "statistic",
+            "statistic": "count",
+            "where": {
+                "all": [
+                    {"attribute": "age", "from": 20, "to": 30},
+                    {"any": [{"attribute": "sex", "in": ["Male"]}, {"attribute": "age", "to": 9}]},
+                    {"not": {"attribute": "occupation", "in": ["Craft", "Sales"]}},
+                ]
+            },
+        },
+        "How many records of adult (version 3) are there where age is at least 20 and below 30, "
+        "(sex is Male or age is below 9) and not (occupation is Craft or Sales)?",
+    ),
+    (
+        ADULT,
+        {"kind": "statistic", "statistic": "quantile", "attribute": "age", "quantile": 0.25},
+        "What is the 0.25 quantile of age over the records of adult (version 3)?",
+    ),
+    (
+        ADULT,
+        {"kind": "statistic", "statistic": "mean", "attribute": "age"},
+        "What is the mean of age over the records of adult (version 3)?",
+    ),
+    (
+        GITHUB,
+        {"kind": "statistic", "statistic": "triangles"},
+        "How many triangles does github (version 3) have?",
+    ),
+    (
+        GITHUB,
+        {"kind": "statistic", "statistic": "stars", "k": 3},
+        "How many stars of 3 edges does github (version 3) have?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("dataset", "body", "sentence"), SENTENCES)
+def test_a_question_is_one_plain_sentence(
+    dataset: Dataset, body: dict[str, Any], sentence: str
+) -> None:
+    assert QUERY.validate_json(json.dumps(body)).question(dataset, 3) == sentence
+
+
+def test_every_query_has_a_question_that_names_dataset_and_version() -> None:
+    for _, dataset in stored_types():
+        for kind in QUERY_KINDS.values():
+            for body in kind.examples.every(dataset):
+                sentence = QUERY.validate_json(json.dumps(body)).question(dataset, 12)
+                assert sentence[0].isupper()
+                assert sentence.endswith("?")
+                assert sentence.count("?") == 1
+                assert "warm (version 12)" in sentence
+                assert "None" not in sentence
+                assert "_" not in sentence
+
+
+def test_a_long_list_is_cut() -> None:
+    condition = {"attribute": "age", "in": [*range(900)]}
+    body = {"kind": "statistic", "statistic": "count", "where": condition}
+    sentence = QUERY.validate_json(json.dumps(body)).question(ADULT, 1)
+    assert sentence.endswith("where age is 0, 1, 2, 3, 4 or 895 others?")
+
+
+@pytest.mark.parametrize(
+    ("where", "phrase"),
+    [
+        ({"all": []}, "the condition always holds"),
+        ({"any": []}, "the condition never holds"),
+        ({"attribute": "age", "in": []}, "the condition never holds"),
+        ({"attribute": "age", "to": 3}, "age is below 3"),
+    ],
+)
+def test_a_condition_at_the_edge_has_words(where: dict[str, Any], phrase: str) -> None:
+    body = {"kind": "statistic", "statistic": "count", "where": where}
+    sentence = QUERY.validate_json(json.dumps(body)).question(ADULT, 1)
+    assert sentence.endswith(f"where {phrase}?")
