@@ -24,10 +24,10 @@ def test_it_tells_whether_the_task_is_over() -> None:
     async def tell() -> list[bool]:
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(sleeping(seconds)) for seconds in (0, 0.01, 60)]
-        told = [await over(task, 0.1) for task in tasks]
+        ended = [await over(task, 0.1) for task in tasks]
         assert not tasks[-1].cancelled()
         tasks[-1].cancel()
-        return told
+        return ended
 
     assert asyncio.run(tell()) == [True, True, False]
 
@@ -37,9 +37,9 @@ def test_what_is_over_already_takes_no_turn_of_the_loop() -> None:
         task = asyncio.ensure_future(sleeping(0))
         await task
         waiting = over(task, 60)
-        with pytest.raises(StopIteration) as told:
+        with pytest.raises(StopIteration) as stop:
             waiting.send(None)
-        return bool(told.value.value)
+        return bool(stop.value.value)
 
     assert asyncio.run(tell())
 

@@ -16,6 +16,7 @@ from mechanisms.distances.context_scores import (
 from mechanisms.distances.entropies import entropy_grid, entropy_steps
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.uncertainty import dependency, projected, table_uncertainty
+from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -26,7 +27,6 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.utilities.entropy_table import entropy_sums, increments
 from mechanisms.utilities.information_gain import InformationGain
-from mechanisms.utilities.rarest_class import RarestPairs
 
 COUNTS = np.array([[3, 1], [0, 2]])
 
