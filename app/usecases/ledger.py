@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Lock
 
-from accounting.privacy_loss import format_units
+from accounting.privacy_loss import formatted
 from app.contract.errors import Busy
 from app.contract.ledger import BadRow, EntryKind, EntryOut, VerificationOut
 from app.contract.models import Listing
@@ -16,7 +16,7 @@ from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
-from storage.ledger.ledger import EntryRow
+from storage.ledger.entry_pages import EntryRow, page_of_entries
 
 #: The names of the ranks of accounts.
 ACCOUNTS = {"ANALYST_ON_DATASET": "analyst", "ANALYST": "analyst_total", "DATASET": "cap"}
@@ -39,11 +39,12 @@ def page(
     Raises: InvalidCursor.
     """
     require(caller, "analyst", "owner", "auditor")
-    rows = services.ledger.entries(
+    rows = page_of_entries(
+        services.database,
         **listing_scope(caller),
-        dataset=dataset,
+        dataset_name=dataset,
         kind=kind,
-        analyst=analyst,
+        analyst_name=analyst,
         limit=limit,
         cursor=cursor,
     )
@@ -107,8 +108,7 @@ def _entry(row: EntryRow) -> EntryOut:
         analyst=row.analyst,
         actor=row.actor,
         query=None if row.query_id is None else str(row.query_id),
-        epsilon=format_units(row.epsilon_nano, 9),
-        delta=format_units(row.delta_atto, 18),
+        **formatted(row.amounts),
         at=moment(row.at_us),
         head=row.head.hex(),
     )

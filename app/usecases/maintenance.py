@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from accounting.privacy_loss import PrivacyLoss, format_units
+from accounting.privacy_loss import PrivacyLoss, formatted
 from app.config.settings import Settings
 from app.contract.times import moment
 from storage.assurance.backup import DestinationTaken
@@ -114,8 +114,7 @@ def check_receipt(settings: Settings, head: bytes) -> ReceiptReport | None:
     entry, bad = receipt.entry, receipt.first_bad
     return ReceiptReport(
         kind=entry.kind,
-        epsilon=format_units(entry.epsilon_nano, 9),
-        delta=format_units(entry.delta_atto, 18),
+        **formatted(entry.amounts),
         query=None if entry.query_id is None else str(entry.query_id),
         analyst=entry.analyst,
         dataset=entry.dataset,

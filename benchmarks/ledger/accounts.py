@@ -16,7 +16,7 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.tables import dataset, dataset_version, users
 from storage.ledger.ledger import Ledger, Reserve
-from storage.ledger.limits import find_account, open_account
+from storage.ledger.limits import open_account
 
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)
@@ -88,8 +88,7 @@ def new_account(
     """The id of a new account."""
 
     def work(connection: Connection) -> int:
-        _open(connection, rank, dataset_id, analyst_id, limit)
-        return find_account(connection, rank, dataset_id, analyst_id).id
+        return _open(connection, rank, dataset_id, analyst_id, limit)
 
     return database.write(work)
 
@@ -122,5 +121,7 @@ def _dataset(connection: Connection, owner: int) -> int:
 
 def _open(
     connection: Connection, rank: AccountRank, dataset_id: int, analyst_id: int, limit: PrivacyLoss
-) -> None:
-    open_account(connection, rank, dataset_id, analyst_id, limit, actor_id=1)
+) -> int:
+    account = open_account(connection, (rank, dataset_id, analyst_id), limit, actor_id=1)
+    assert account is not None
+    return account.id

@@ -21,6 +21,7 @@ from benchmarks.ledger import accounts
 from benchmarks.ledger.accounts import ANSWER, BODY_HASH, REQUEST, Pair
 from storage.database.database import Database
 from storage.database.sqlite import clock_us
+from storage.database.statements import driver_of
 from storage.journal.layouts import next_head
 from storage.ledger.charging import NEW_QUERIES
 from storage.ledger.entries import CHARGE, ENTRIES
@@ -77,8 +78,8 @@ class SqliteRival:
             self._pair = accounts.hot_account(database)
         # A second engine: the connection must have the functions that the statements call.
         self._database = Database.open(f"sqlite:///{path}", folder)
-        self._lent = self._database.engine.raw_connection()
-        self._driver: Any = self._lent.driver_connection
+        self._connection = self._database.engine.connect()
+        self._driver = driver_of(self._connection)
         ids = self._driver.execute("SELECT id FROM budget_account ORDER BY rank").fetchall()
         self._accounts = [id for (id,) in ids]
         self._dialect = sqlite_dialect.dialect(paramstyle="qmark")
@@ -94,19 +95,19 @@ class SqliteRival:
         while time.perf_counter() - started < seconds:
             execute("BEGIN IMMEDIATE")
             rows = [self._new_query() for _ in range(group)]
-            NEW_QUERIES.insert(self._driver, self._dialect, rows)
+            NEW_QUERIES.insert(self._connection, rows)
             ids = [row["id"] for row in rows]
             self._charge_all(execute, ids)
             execute("COMMIT")
             execute("BEGIN IMMEDIATE")
             settlements = [self._settle_one(execute, id) for id in ids]
-            SETTLEMENTS.insert(self._driver, self._dialect, settlements)
+            SETTLEMENTS.insert(self._connection, settlements)
             execute("COMMIT")
             done += group
         return done / (time.perf_counter() - started)
 
     def close(self) -> None:
-        self._lent.close()
+        self._connection.close()
         self._database.close()
 
     def _new_query(self) -> dict[str, Any]:
@@ -155,27 +156,27 @@ class SqliteRival:
                 )
             sql, arguments = self._charge
             moved = {
-                "account": account,
-                "seen": seq,
+                "id": account,
+                "seq": seq,
                 "last": seq + len(rows),
-                "linked": head,
+                "head": head,
                 "d_eps_n": len(rows),
                 "d_delta_a": 0,
             }
             assert execute(sql, arguments(moved)).fetchall()
-            ENTRIES.insert(self._driver, self._dialect, rows)
+            ENTRIES.insert(self._connection, rows)
 
     def _settle_one(self, execute: Any, id: bytes) -> dict[str, Any]:
         sql, arguments = self._settle
         asked = {
             "number": 0,
-            "query": id,
+            "id": id,
             "attempt": 1,
             "lapsed_at": None,
-            "body": ANSWER,
-            "hash": ANSWER_HASH,
-            "status": 201,
-            "release": 0,
+            "answer": ANSWER,
+            "answer_hash": ANSWER_HASH,
+            "answer_status": 201,
+            "release_us": 0,
         }
         at_us = execute(sql, arguments(asked)).fetchall()[0][1]
         return {

@@ -18,7 +18,7 @@ from storage.database.tables import budget_account, dataset, users
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal import audit
 from storage.journal.layouts import EntryKind
-from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.entries import Cause, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at
 
 _a = budget_account.c
@@ -92,21 +92,17 @@ def _unfreeze(
 ) -> Published:
     """Charge the account up to ``total``, raise its limit to that if needed, and unfreeze it."""
     at_us = connection.execute(select(now_us())).scalar_one()
-    changes = []
+    causes = [Cause(EntryKind.UNFREEZE, OPERATOR, at_us, (total - charged).amounts)]
     raised = _larger(limit, total) - limit
     if raised != PrivacyLoss(0):
         # The limit had been raised after what the database remembers.
-        cause = Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts)
-        changes.append(change_account(connection, id, cause))
-    more = total - charged
-    cause = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
-    changes.append(change_account(connection, id, cause))
-    done = [change for change in changes if change is not None]
-    if len(done) < len(changes):
-        raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-    add_entries(connection, done)
-    last = done[-1]
-    return Published(id, last.entry["seq"], last.entry["head"], last.charged)
+        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
+    for cause in causes:
+        entry = change_account(connection, id, cause)
+        if entry is None:
+            raise LedgerAlarm("a frozen account changed while it was being unfrozen")
+        state = Published(id, entry["seq"], entry["head"], total)
+    return state
 
 
 def _larger(left: PrivacyLoss, right: PrivacyLoss) -> PrivacyLoss:

@@ -18,7 +18,12 @@ from storage.assurance.verify_chains import CHARGE, RELEASE, Bad, Chains
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
 from storage.database.tables import dataset_version, entry, query, settlement
-from storage.journal.layouts import ending_digest, release_subject, request_subject
+from storage.journal.layouts import (
+    early_ending_digest,
+    ending_digest,
+    release_subject,
+    request_subject,
+)
 from storage.ledger.requests import QueryState
 
 #: No release instant lies further ahead of the moment at which its answer was stored.
@@ -275,7 +280,8 @@ def _working(row: QueryRecord, versions: set[tuple[Any, ...]]) -> str | None:
 
 def _subject(row: QueryRecord) -> bytes:
     return request_subject(
-        row.id, row.analyst_id, row.dataset_id, row.idem_key, row.body_hash, row.request
+        *(row.id, row.analyst_id, row.dataset_id),
+        *(row.idem_key.encode(), row.body_hash, row.request),
     )
 
 
@@ -285,8 +291,8 @@ def _is_ending(row: QueryRecord) -> bool:
         *(row.settled_us, row.release_us),
     )
     return row.s_digest in (
-        ending_digest(*ended, (row.attempt_us, row.lease_until)),
-        ending_digest(*ended),  # settled before attempts and leases were bound
+        ending_digest(*ended, row.attempt_us, row.lease_until),
+        early_ending_digest(*ended),  # settled before attempts and leases were bound
     )
 
 

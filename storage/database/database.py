@@ -22,13 +22,12 @@ from sqlalchemy import (
     PoolProxiedConnection,
     RootTransaction,
     make_url,
-    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from storage.database.expressions import now_us
+from storage.database.expressions import read_now
 from storage.database.failures import (
     Again,
     is_refused_commit,
@@ -287,7 +286,7 @@ class Database:
     def now_us(self) -> int:
         """Microseconds since 1970 by the database's clock."""
         with self.read() as connection:
-            return connection.execute(select(now_us())).scalar_one()
+            return read_now(connection)
 
     def ready(self) -> bool:
         """The database answers and its tables are there."""

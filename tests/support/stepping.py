@@ -22,7 +22,7 @@ from storage.database import database as database_module
 from storage.database.database import Database
 from storage.database.statements import Hot
 from storage.errors import CommitUnknown, StorageError
-from storage.journal.writer import Failed, Writer
+from storage.journal.writer import Writer
 from storage.ledger.requests import Replay, Reservation
 from tests.support.blocking import BlockingLedger
 from tests.support.memory import driver
@@ -86,8 +86,8 @@ class SteppedDatabase(Database):
             self._at += 1
         else:
             (value,) = self.values
-        if isinstance(value, Failed):
-            raise value.error
+        if isinstance(value, Exception):
+            raise value
         return value
 
     @contextmanager
@@ -96,7 +96,7 @@ class SteppedDatabase(Database):
         try:
             yield
         except (StorageError, AccountingError) as error:
-            self.values.append(Failed(error))
+            self.values.append(error)
         finally:
             self._inside = False
 
@@ -172,7 +172,7 @@ class SteppedLedger(BlockingLedger):
     def __init__(self, database: SteppedDatabase, **named: Any) -> None:
         super().__init__(database, **named)
         ledger, in_place = self.ledger, InPlace()
-        writer = SteppedWriter(database, ledger._run, ledger._on_alarm)
+        writer = SteppedWriter(database, ledger._run, ledger._ring)
         writer._disk = writer._thread = in_place
         ledger._writer = writer
         self._loop = asyncio.new_event_loop()
@@ -195,8 +195,8 @@ def commits_of(database: SteppedDatabase) -> Iterator[None]:
 
 def meaning(value: Any) -> Any:
     """The result of a transaction without names and times, which decide nothing."""
-    if isinstance(value, Failed):
-        return type(value.error).__name__
+    if isinstance(value, Exception):
+        return type(value).__name__
     if isinstance(value, Reservation):
         return value.attempt
     if isinstance(value, Replay):

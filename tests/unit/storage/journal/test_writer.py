@@ -19,8 +19,8 @@ from storage.database.failures import Again
 from storage.database.statements import Hot
 from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
-from storage.journal.writer import MOST_INLINE, Change, Failed, Writer
-from storage.ledger import batch
+from storage.journal.writer import MOST_INLINE, Change, Writer
+from storage.ledger import ledger
 from storage.ledger.ledger import Reservation, Reserve
 from tests.support.world import World, check_invariants, contents, loss, request
 
@@ -46,13 +46,13 @@ class FakeDatabase:
         self.commit_error: Exception | None = None
         self._members: Sequence[int] = ()
 
-    def run_members(self, _connection: Any, members: Sequence[int]) -> list[int | Failed]:
+    def run_members(self, _connection: Any, members: Sequence[int]) -> list[int | Exception]:
         self.batches.append(list(members))
         self._members = members
         self.ran_in.append(threading.current_thread().name)
         if self.unwritable is not None and -1 in members:
             raise self.unwritable
-        return [Failed(ValueError(n)) if n > 100 else 2 * n for n in members]
+        return [ValueError(n) if n > 100 else 2 * n for n in members]
 
     def begin(self, *, wait: bool) -> FakeDatabase:
         if self.is_locked and not wait:
@@ -260,13 +260,13 @@ class TestEmbedded:
     def threads(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """The thread that each batch ran in."""
         seen: list[str] = []
-        run = batch.run
+        run = ledger.reserve_all
 
         def noted(*arguments: Any) -> Any:
             seen.append(threading.current_thread().name)
             return run(*arguments)
 
-        monkeypatch.setattr(batch, "run", noted)
+        monkeypatch.setattr(ledger, "reserve_all", noted)
         return seen
 
     def test_what_is_ready_together_goes_together_and_runs_on_the_loop(
@@ -486,13 +486,13 @@ class TestOnTheLedger:
 
     def sizes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes: list[int] = []
-        run = batch.run
+        run = ledger.reserve_all
 
         def counted(connection: Any, members: Any, lease_us: int) -> Any:
             sizes.append(len(members))
             return run(connection, members, lease_us)
 
-        monkeypatch.setattr(batch, "run", counted)
+        monkeypatch.setattr(ledger, "reserve_all", counted)
         return sizes
 
     async def together(self, world: World, requests: Sequence[Reserve]) -> list[Any]:
