@@ -10,7 +10,6 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -88,6 +87,7 @@ class Each(Hot):
         parameters = {c.name: bindparam(PREFIX + c.name, type_=c.type) for c in columns}
         super().__init__(statement(SimpleNamespace(**parameters)))
         self._columns, self._state = columns, statement
+        self._names = [column.name for column in columns]
 
     def of_each(
         self, connection: Connection, many: Sequence[Sequence[Any]]
@@ -100,14 +100,13 @@ class Each(Hot):
             return list
         driver = driver_of(connection)
         sql, arguments = self.compiled(connection.dialect)
-        names = [column.name for column in self._columns]
         if connection.dialect.name == "postgresql":
             arrays = map(list, zip(*many, strict=True))
-            cursor = executed(driver, sql, arguments(dict(zip(names, arrays, strict=True))))
+            cursor = executed(driver, sql, arguments(dict(zip(self._names, arrays, strict=True))))
             return lambda: list(map(self._make, cursor.fetchall()))
         rows: list[Any] = []
         for values in many:
-            cursor = executed(driver, sql, arguments(dict(zip(names, values, strict=True))))
+            cursor = executed(driver, sql, arguments(dict(zip(self._names, values, strict=True))))
             rows += map(self._make, cursor.fetchall())
         return lambda: rows
 
@@ -172,10 +171,7 @@ def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
     """By position where the driver wants an ``order``, by name otherwise."""
     if not order:
         return lambda values: constants | values
-    if len(order) == 1:
-        return lambda values: ((constants | values)[order[0]],)
-    in_order = itemgetter(*order)
-    return lambda values: in_order(constants | values)
+    return lambda values: tuple(map((constants | values).__getitem__, order))
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:

@@ -39,6 +39,11 @@ def _table(name: str, *items: SchemaItem, **options: Any) -> Table:
     return Table(name, metadata, *items, sqlite_strict=True, **options)
 
 
+def _index_of_state_0(name: str, column: Column[Any], unique: bool = False) -> None:
+    where = text("state = 0")
+    Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+
+
 users = _table(
     "users",
     Column("id", Big, primary_key=True),
@@ -126,13 +131,7 @@ upload = _table(
     Column("detail", String, nullable=False),
     Index("ix_upload_dataset_id", "dataset_id", "id"),
 )
-Index(
-    "upload_preparing",
-    upload.c.dataset_id,
-    unique=True,
-    sqlite_where=text("state = 0"),
-    postgresql_where=text("state = 0"),
-)
+_index_of_state_0("upload_preparing", upload.c.dataset_id, unique=True)
 
 budget_account = _table(
     "budget_account",
@@ -193,12 +192,7 @@ query = _table(
     Index("ix_query_analyst_id", "analyst_id", "created_us"),
     Index("ix_query_dataset_id", "dataset_id", "created_us"),
 )
-Index(
-    "query_open",
-    query.c.lease_until,
-    sqlite_where=text("state = 0"),
-    postgresql_where=text("state = 0"),
-)
+_index_of_state_0("query_open", query.c.lease_until)
 
 entry = _table(
     "entry",

@@ -15,8 +15,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
@@ -25,21 +25,12 @@ from storage.database.database import Database
 from storage.database.failures import Again
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
 
+T = TypeVar("T")
+
 #: A loop serves nobody else for as long as this many members take: some milliseconds.
 MOST_INLINE = 64
 #: A transaction in a thread holds its locks for no longer than this many members take.
 MOST = 512
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Any other transaction. It may be long, so it begins in a thread and alone.
-
-    ``subject`` is what ``on_alarm`` has to know of it.
-    """
-
-    work: Callable[[Connection], Any]
-    subject: Any
 
 
 class Writer:
@@ -47,7 +38,7 @@ class Writer:
 
     Args:
         run: the outcomes of members in their order, inside a transaction; an exception for a
-            member that is refused and has written nothing. Never called with a Change.
+            member that is refused and has written nothing.
         on_alarm: called in a thread with each member that a constraint has stopped.
     """
 
@@ -79,6 +70,16 @@ class Writer:
             queue.worker = loop.create_task(self._work(queue.waiting))
         return await future
 
+    async def alone(self, call: Callable[[], T]) -> T:
+        """Makes a call with any other transaction: it may be long, so it has a thread and no batch.
+
+        A caller that goes away changes nothing. Raises: what ``call`` raises; Busy while closing.
+        """
+        if self._closed:
+            raise Busy("the service is stopping; nothing was written")
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._thread, call))
+
     def close(self) -> None:
         """Refuse what comes later, and end the threads once they have committed what was begun."""
         self._closed = True
@@ -93,7 +94,7 @@ class Writer:
             while seen < len(waiting) < self._most:
                 seen = len(waiting)
                 await asyncio.sleep(0)
-            batch = self._next_batch(waiting)
+            batch = [waiting.popleft() for _ in range(min(len(waiting), self._most))]
             members = [member for member, _ in batch]
             try:
                 outcomes = await self._outcomes(members)
@@ -111,13 +112,6 @@ class Writer:
                 else:
                     future.set_result(outcome)
 
-    def _next_batch(self, waiting: deque[Any]) -> list[Any]:
-        batch = [waiting.popleft()]
-        if not isinstance(batch[0][0], Change):
-            while waiting and len(batch) < self._most and not isinstance(waiting[0][0], Change):
-                batch.append(waiting.popleft())
-        return batch
-
     async def _outcomes(self, members: Sequence[Any]) -> Sequence[Any]:
         try:
             outcomes = await self._committed(members)
@@ -134,20 +128,16 @@ class Writer:
 
     async def _committed(self, members: Sequence[Any]) -> Sequence[Any]:
         """Commits one batch; raises when nothing of it stands, or nobody can tell."""
-        if self._closed:
-            raise Busy("the service is stopping; nothing was written")
-        loop, change = asyncio.get_running_loop(), members[0]
 
         def work(connection: Connection) -> Sequence[Any]:
-            if isinstance(change, Change):
-                return [change.work(connection)]
             return self._run(connection, members)
 
-        if self._database.embedded and not isinstance(change, Change):
+        if self._database.embedded and not self._closed:
             try:
                 transaction = self._database.begin(wait=False)
                 outcomes = transaction.run(work)
                 try:
+                    loop = asyncio.get_running_loop()
                     commit = loop.run_in_executor(self._disk, transaction.commit)
                 except RuntimeError:
                     # The service was closed in between: what was begun is ended here.
@@ -157,7 +147,7 @@ class Writer:
                 return outcomes
             except Again:
                 pass  # nothing stands, and the thread may wait
-        return await loop.run_in_executor(self._thread, self._database.write, work)
+        return await self.alone(partial(self._database.write, work))
 
 
 class _Queue:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, or_, select
@@ -23,7 +24,7 @@ from storage.database.pages import equal
 from storage.database.tables import budget_account, entry, settlement
 from storage.errors import CommitUnknown, LedgerAlarm, NotFound
 from storage.journal import audit
-from storage.journal.writer import Change, Writer
+from storage.journal.writer import Writer
 from storage.ledger import replay, settling
 from storage.ledger.accounts import (
     ACCOUNTS,
@@ -35,10 +36,12 @@ from storage.ledger.accounts import (
 )
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
-from storage.ledger.limits import set_limit, set_overall
+from storage.ledger.limits import set_limit
 from storage.ledger.requests import Replay, Reservation, Reserve, Settle
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
+
+T = TypeVar("T")
 
 #: After such a silence of its holder anybody with the key may run a query again.
 LEASE_US = 600 * 1_000_000
@@ -87,36 +90,35 @@ class Ledger:
 
         Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
         """
-
         key = (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id)
-        return self._grant(
-            lambda connection: set_limit(connection, key, limit, actor_id, if_match),
-            *("budget.set", actor_id, _of_pair(dataset_id, analyst_id)),
-        )
+        return self._grant("budget.set", key, limit, actor_id, if_match)
 
     def grant_overall(self, analyst_id: int, limit: PrivacyLoss, *, actor_id: int) -> AccountRow:
         """Set what the analyst may learn of all datasets together; opening counts what was charged.
 
         Raises: BelowSpent.
         """
-        return self._grant(
-            lambda connection: set_overall(connection, analyst_id, limit, actor_id),
-            *("budget.overall", actor_id, _of_pair(0, analyst_id)),
-        )
+        key = (int(AccountRank.ANALYST), 0, analyst_id)
+        return self._grant("budget.overall", key, limit, actor_id)
 
     def _grant(
         self,
-        change: Callable[[Connection], AccountRow],
         action: str,
+        key: AccountKey,
+        limit: PrivacyLoss,
         actor_id: int,
-        concerned: ColumnElement[bool],
+        if_match: str | None = None,
     ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
-            account = change(connection)
+            account = set_limit(connection, key, limit, actor_id, if_match)
             subject = "/".join(filter(None, (account.dataset, account.analyst)))
-            audit.record(connection, actor_id, action, subject, account.account.limit.as_dict())
+            audit.record(connection, actor_id, action, subject, limit.as_dict())
             return account
 
+        return self._write(work, _of_pair(*key[1:]))
+
+    def _write(self, work: Callable[[Connection], T], concerned: ColumnElement[bool]) -> T:
+        """``Database.write``. An alarm freezes the accounts that ``work`` concerns."""
         try:
             return self._database.write(work)
         except LedgerAlarm:
@@ -180,8 +182,7 @@ class Ledger:
         def work(connection: Connection) -> Reservation | Replay:
             return replay.take_over(connection, request, self._lease_us, self.failure_body)
 
-        taken: Reservation | Replay = await self._writer.run(Change(work, _concerned(request)))
-        return taken
+        return await self._writer.alone(partial(self._write, work, _concerned(request)))
 
     async def settle(
         self, reservation: Reservation, *, status: int, body: bytes, release_us: int
@@ -209,7 +210,7 @@ class Ledger:
             return settling.renew(connection, reservations, self._lease_us)
 
         concerned = _of_queries(*(one.query_id for one in reservations))
-        return bool(await self._writer.run(Change(work, concerned)))
+        return await self._writer.alone(partial(self._write, work, concerned))
 
     async def release(self, reservation: Reservation) -> bool:
         """Give the charge back; for the holder alone, before it has opened the records.
@@ -219,8 +220,8 @@ class Ledger:
         if reservation.attempt != 1:
             return False
         id = reservation.query_id
-        change = Change(lambda connection: settling.release(connection, id), _of_queries(id))
-        return bool(await self._writer.run(change))
+        work = partial(settling.release, query_id=id)
+        return await self._writer.alone(partial(self._write, work, _of_queries(id)))
 
     def _run(self, connection: Connection, members: Sequence[Reserve | Settle]) -> list[Any]:
         """One transaction of the writer: the outcomes of every reserve and settle that waited.
@@ -234,7 +235,7 @@ class Ledger:
         reserved = iter(reserve_all(connection, reserves, self._lease_us) if reserves else ())
         return [next(settled if isinstance(one, Settle) else reserved) for one in members]
 
-    def _ring(self, member: Reserve | Settle | Change) -> None:
+    def _ring(self, member: Reserve | Settle) -> None:
         self._on_alarm(*ring(self._database, _concerned(member)))
 
     def _is_settled(self, reply: Settle) -> bool:
@@ -248,11 +249,8 @@ class Ledger:
             return connection.execute(stored).one_or_none() is not None
 
 
-def _concerned(member: Reserve | Settle | Change) -> ColumnElement[bool]:
-    """Returns the condition of the accounts that ``member`` charges or names."""
-    if isinstance(member, Change):
-        concerned: ColumnElement[bool] = member.subject
-        return concerned
+def _concerned(member: Reserve | Settle) -> ColumnElement[bool]:
+    """Returns the condition of the accounts that ``member`` is charged to."""
     if isinstance(member, Reserve):
         return _of_pair(member.dataset_id, member.analyst_id)
     return _of_queries(member.query_id)

@@ -60,14 +60,17 @@ def set_limit(
 ) -> AccountRow:
     """Open the account with ``limit`` or move its limit there.
 
-    Raises: BelowSpent; PreconditionFailed when ``if_match`` is not its ETag now (``*``: it must
-    exist).
+    Raises: BelowSpent, also when more was charged before an account over all datasets is opened;
+    PreconditionFailed when ``if_match`` is not its ETag now (``*``: it must exist).
     """
     _check(limit)
+    ranges_over_all = key[0] == AccountRank.ANALYST
+    if ranges_over_all:
+        _wait_for_charges(connection)
     if if_match is None:
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
-            return opened
+            return _charged(connection, opened, key[2], actor_id) if ranges_over_all else opened
     # Held until the change is written, or changes that race would undo each other's attempts.
     before = find_account(connection, key, hold=True)
     if before is None:
@@ -84,29 +87,6 @@ def set_limit(
     if change_account(connection, before.id, cause, seen=before.seq) is None:
         raise Again  # a charge or another change came in between: judge anew
     return replace(before, account=replace(before.account, limit=limit), seq=before.seq + 1)
-
-
-def set_overall(
-    connection: Connection, analyst_id: int, limit: PrivacyLoss, actor_id: int
-) -> AccountRow:
-    """Open the analyst's account over all datasets with ``limit``, or move its limit there.
-
-    Raises: BelowSpent when more than that is charged to the analyst already.
-    """
-    _wait_for_charges(connection)
-    key = (int(AccountRank.ANALYST), 0, analyst_id)
-    if find_account(connection, key) is not None:
-        return set_limit(connection, key, limit, actor_id)
-    spent = _spent(connection, analyst_id)
-    if not spent.fits(limit):
-        raise BelowSpent(spent=spent)
-    account = open_account(connection, key, limit, actor_id)
-    assert account is not None, "nobody else writes in between"
-    causes = _earlier_charges(connection, account.id, analyst_id, spent, actor_id)
-    for cause in causes:
-        if change_account(connection, account.id, cause) is None:
-            raise LedgerAlarm("a new account refused what it was opened with")
-    return replace(account, account=Account(limit, spent), seq=account.seq + len(causes))
 
 
 def _wait_for_charges(connection: Connection) -> None:
@@ -128,22 +108,31 @@ def _spent(connection: Connection, analyst_id: int) -> PrivacyLoss:
     return sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
 
 
-def _earlier_charges(
-    connection: Connection, account_id: int, analyst_id: int, spent: PrivacyLoss, actor_id: int
-) -> list[Cause]:
-    """The charges that add up to ``spent``: the queries that run one by one, the rest before."""
+def _charged(
+    connection: Connection, account: AccountRow, analyst_id: int, actor_id: int
+) -> AccountRow:
+    """Charges a new account over all datasets with what was charged before.
+
+    The queries that run are charged one by one. Raises: BelowSpent.
+    """
+    limit, spent = account.account.limit, _spent(connection, analyst_id)
+    if not spent.fits(limit):
+        raise BelowSpent(spent=spent)
     # The moment of the genesis, which tells these charges from those that come later.
-    genesis = select(entry.c.at_us).where(entry.c.account_id == account_id, entry.c.seq == 1)
+    genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
     at_us = connection.execute(genesis).scalar_one()
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
     running = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
     rest = spent
     for row in running:
         rest -= PrivacyLoss(*(row[measure.column] for measure in MEASURES))
-    charges = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
-    if rest == PrivacyLoss(0):
-        return charges
-    return [Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts), *charges]
+    causes = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
+    if rest != PrivacyLoss(0):
+        causes.insert(0, Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts))
+    for cause in causes:
+        if change_account(connection, account.id, cause) is None:
+            raise LedgerAlarm("a new account refused what it was opened with")
+    return replace(account, account=Account(limit, spent), seq=account.seq + len(causes))
 
 
 def _check(limit: PrivacyLoss) -> None:

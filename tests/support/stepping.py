@@ -9,13 +9,12 @@ be tried, without real concurrency.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Transaction
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, Transaction
 
 from accounting.errors import AccountingError
 from storage.database import database as database_module
@@ -25,7 +24,6 @@ from storage.errors import CommitUnknown, StorageError
 from storage.journal.writer import Writer
 from storage.ledger.requests import Replay, Reservation
 from tests.support.blocking import BlockingLedger
-from tests.support.memory import driver
 
 T = TypeVar("T")
 
@@ -47,8 +45,8 @@ class SteppedDatabase(Database):
         self._history: Sequence[Any] = ()
         self._at, self._fate, self._inside = 0, STANDS, False
 
-    def _new_reader(self) -> sqlite3.Connection:
-        return driver(self.engine)  # type: ignore[no-any-return]  # another connection has another memory
+    def _past_the_pool(self) -> PoolProxiedConnection:
+        return self.engine.raw_connection()  # another connection has another memory
 
     def resume(self, history: Sequence[Any], fate: int) -> None:
         """Prepare to repeat a call after ``history``; its next commit has ``fate``."""
@@ -164,6 +162,9 @@ class SteppedWriter(Writer):
 
     async def run(self, member: Any) -> Any:
         return await self._database.step_of(lambda: super(SteppedWriter, self).run(member))
+
+    async def alone(self, call: Callable[[], T]) -> T:
+        return await self._database.step_of(lambda: super(SteppedWriter, self).alone(call))
 
 
 class SteppedLedger(BlockingLedger):

@@ -19,7 +19,7 @@ from storage.database.failures import Again
 from storage.database.statements import Hot
 from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
-from storage.journal.writer import MOST_INLINE, Change, Writer
+from storage.journal.writer import MOST_INLINE, Writer
 from storage.ledger import ledger
 from storage.ledger.ledger import Reservation, Reserve
 from tests.support.world import World, check_invariants, contents, loss, request
@@ -154,23 +154,33 @@ def test_nobody_is_told_more_than_is_known(fake: FakeDatabase, kind: type[Except
     assert len(fake.batches) == 2, "an unknown commit is never repeated"
 
 
-def test_a_change_runs_alone_and_in_a_thread(fake: FakeDatabase) -> None:
-    def work(_connection: Any) -> str:
-        fake.batches.append([])
-        return threading.current_thread().name
+def test_another_transaction_runs_alone_and_in_a_thread(fake: FakeDatabase) -> None:
+    async def run() -> list[Any]:
+        async with writing(fake) as writer:
+            name = writer.alone(lambda: threading.current_thread().name)
+            return await asyncio.gather(writer.run(1), name)
 
-    assert gathered(fake, 1, 2, Change(work, "subject"), 3) == [2, 4, "writer_0", 6]
-    assert fake.batches == [[0], [1, 2], [], [3]]
+    assert asyncio.run(run()) == [2, "writer_0"]
+    assert fake.batches == [[1]]
 
 
-def test_a_change_that_a_constraint_stops_alarms(fake: FakeDatabase) -> None:
-    def work(_connection: Any) -> None:
-        raise LedgerAlarm("a constraint")
+def test_another_transaction_is_finished_without_its_caller(fake: FakeDatabase) -> None:
+    began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
-    change = Change(work, "subject")
-    (outcome,) = gathered(fake, change)
-    assert isinstance(outcome, LedgerAlarm)
-    assert fake.alarms == [change]
+    def call() -> None:
+        began.set()
+        assert go_on.wait(60)
+        ended.set()
+
+    async def run() -> None:
+        async with writing(fake) as writer:
+            gone = asyncio.ensure_future(writer.alone(call))
+            assert await asyncio.to_thread(began.wait, 60)
+            gone.cancel()
+            go_on.set()
+
+    asyncio.run(run())
+    assert ended.is_set()
 
 
 def test_closing_drains(fake: FakeDatabase) -> None:
@@ -187,6 +197,8 @@ def test_closing_drains(fake: FakeDatabase) -> None:
             assert await begun == 2
             with pytest.raises(Busy):
                 await writer.run(1)
+            with pytest.raises(Busy):
+                await writer.alone(lambda: None)
 
     asyncio.run(run())
 
