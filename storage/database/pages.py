@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, literal, or_, true, tuple_
+from sqlalchemy import ColumnClause, ColumnElement, Row, Select, literal, or_, true, tuple_
 
 from storage.database.database import Database
 from storage.database.types import UuidBytes
@@ -33,7 +33,7 @@ class Page(Generic[T]):
 def page_of(
     database: Database,
     statement: Select[Any],
-    key: Sequence[ColumnElement[Any]],
+    key: Sequence[ColumnClause[Any]],
     limit: int,
     cursor: str | None,
     item: Callable[[Row[Any]], T],
@@ -50,14 +50,14 @@ def page_of(
     listed = rows[:limit]
     # The extra row only says that more follow.
     has_more = len(rows) > limit and listed
-    following = _encoded([listed[-1]._mapping[column] for column in key]) if has_more else None
+    following = _encoded([getattr(listed[-1], column.name) for column in key]) if has_more else None
     return Page([item(row) for row in listed], following)
 
 
 def read_as(kind: type[T], row: Row[Any], /, **converted: Any) -> T:
     """A value of a dataclass: ``converted``, and the row's columns for all other fields."""
     named = {one.name for one in fields(kind)} - converted.keys()  # type: ignore[arg-type]
-    return kind(**{name: row._mapping[name] for name in named}, **converted)
+    return kind(**{name: getattr(row, name) for name in named}, **converted)
 
 
 def equal(values: Mapping[Any, Any]) -> list[ColumnElement[bool]]:

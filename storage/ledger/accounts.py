@@ -71,7 +71,10 @@ class AccountRow:
     @classmethod
     def of(cls, row: Any) -> AccountRow:
         """Of a row of ``ACCOUNTS``."""
-        limit, charged = (PrivacyLoss(*map(row._mapping.get, some)) for some in (LIMITS, SUMS))
+        limit, charged = (
+            PrivacyLoss(*(getattr(row, column.name) for column in columns))
+            for columns in (LIMITS, SUMS)
+        )
         return read_as(cls, row, account=Account(limit, charged), frozen=bool(row.frozen))
 
     @property
