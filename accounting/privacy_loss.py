@@ -7,6 +7,7 @@ queries at 0.1, never by nine or eleven. Shares round down, and the last share t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -83,10 +84,11 @@ class PrivacyLoss:
 
     def as_dict(self) -> dict[str, str]:
         """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts."""
-        return {
-            measure.name: format_units(amount, measure.digits)
-            for measure, amount in zip(MEASURES, self.amounts, strict=True)
-        }
+        return formatted(self.amounts)
+
+
+#: No charge and no limit is larger in any measure.
+LARGEST = PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
 
 
 def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
@@ -128,6 +130,14 @@ def format_units(units: int, digits: int) -> str:
     whole, part = divmod(abs(units), 10**digits)
     text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
     return f"-{text}" if units < 0 else text
+
+
+def formatted(amounts: Sequence[int]) -> dict[str, str]:
+    """Amounts, which may be signed, as decimal strings by the names of their measures."""
+    return {
+        measure.name: format_units(amount, measure.digits)
+        for measure, amount in zip(MEASURES, amounts, strict=True)
+    }
 
 
 def _is_plain_decimal(text: str) -> bool:

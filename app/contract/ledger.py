@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import format_units
@@ -37,8 +37,8 @@ class EntryOut(Reply):
     analyst: str | None
     actor: str
     query: Annotated[str, BeforeValidator(str)] | None = Field(validation_alias="query_id")
-    epsilon: Epsilon = Field(validation_alias="epsilon_nano")
-    delta: Delta = Field(validation_alias="delta_atto")
+    epsilon: Epsilon = Field(validation_alias=AliasPath("amounts", 0))
+    delta: Delta = Field(validation_alias=AliasPath("amounts", 1))
     at: Moment = Field(validation_alias="at_us")
     head: Hex
 

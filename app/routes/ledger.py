@@ -43,7 +43,7 @@ def list_entries(
     cursor: PageCursor = None,
 ) -> Listing[EntryOut]:
     """Entries, newest first: an analyst's own, an owner's datasets', for auditors all."""
-    filters = ledger.Filters(dataset=dataset, kind=kind, analyst=analyst)
+    filters = ledger.Filters(dataset_name=dataset, kind=kind, analyst_name=analyst)
     return ledger.page(services, caller, limit, cursor, filters)
 
 

@@ -84,7 +84,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     require(caller, "owner", "auditor")
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
-    rows = services.ledger.accounts_of(dataset.id)
+    rows = services.ledger.accounts(dataset_id=dataset.id)
     cap = AccountBalance.model_validate(services.ledger.cap(dataset.id))
     # The cap's own charges and not the granted sums: after a rollback was accepted, the cap is
     # charged for answers that the restored accounts of analysts do not hold.
@@ -133,7 +133,7 @@ def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconcilia
 def own(services: Services, caller: Caller) -> OwnBudgets:
     """The caller's accounts, one per dataset, and the limit over all of them."""
     require(caller, "analyst")
-    rows = services.ledger.accounts_of_analyst(caller.id)
+    rows = services.ledger.accounts(analyst_id=caller.id)
     total = services.ledger.overall(caller.id)
     return OwnBudgets(
         items=[AnalystAccount.model_validate(row) for row in rows if row.dataset is not None],

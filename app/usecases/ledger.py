@@ -15,6 +15,7 @@ from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
+from storage.ledger.entry_pages import page_of_entries
 
 #: Held during a verification, which reads the whole ledger: one at a time in a process.
 _VERIFYING = Lock()
@@ -23,9 +24,9 @@ _VERIFYING = Lock()
 class Filters(TypedDict):
     """Only entries of this dataset, kind and analyst; None admits all."""
 
-    dataset: str | None
+    dataset_name: str | None
     kind: EntryKind | None
-    analyst: str | None
+    analyst_name: str | None
 
 
 def page(
@@ -36,8 +37,8 @@ def page(
     Raises: InvalidCursor.
     """
     require(caller, "analyst", "owner", "auditor")
-    entries = services.ledger.entries(
-        **listing_scope(caller), **filters, limit=limit, cursor=cursor
+    entries = page_of_entries(
+        services.database, **listing_scope(caller), **filters, limit=limit, cursor=cursor
     )
     return Listing[EntryOut].model_validate(entries)
 

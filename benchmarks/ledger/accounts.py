@@ -67,7 +67,7 @@ def new_pairs(
         )
     )
     for rank, key in sorted({(rank, account_key(rank, pair)) for rank in limits for pair in pairs}):
-        open_account(connection, *key, limits[rank], actor_id=1)
+        open_account(connection, key, limits[rank], actor_id=1)
     return pairs
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from benchmarks.ledger.accounts import ANSWER, Pair, hot_account, many_accounts, opened, request
 from storage.database.database import Database
-from storage.ledger.batch import run
+from storage.ledger.charging import reserve_all
 from storage.ledger.ledger import LEASE_US
 from storage.ledger.requests import Settle
+from storage.ledger.settling import settle
 
 
 class Rival:
@@ -49,6 +50,6 @@ class Rival:
     def _charge_and_settle(self, pairs: list[Pair]) -> None:
         requests = [request(pair) for pair in pairs]
         settles = [Settle(one.query_id, 1, 201, ANSWER, 0) for one in requests]
-        self._database.write(lambda connection: run(connection, requests, LEASE_US))
-        settled = self._database.write(lambda connection: run(connection, settles, LEASE_US))
+        self._database.write(lambda connection: reserve_all(connection, requests, LEASE_US))
+        settled = self._database.write(lambda connection: settle(connection, settles))
         assert all(outcome is True for outcome in settled)

@@ -15,7 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry
-from storage.ledger.balances import SUMS
+from storage.ledger.accounts import SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
 #: The number of heads that one statement reads.

@@ -18,17 +18,12 @@ from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal import audit
 from storage.journal.layouts import EntryKind
-from storage.ledger.accounts import account_row, select_accounts
-from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.accounts import ACCOUNTS, AccountRow
+from storage.ledger.entries import Cause, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at
 
 _a = budget_account.c
-_FROZEN = (
-    select_accounts()
-    .where(_a.frozen == 1)
-    .order_by(_a.rank, _a.id)
-    .with_for_update(of=budget_account)
-)
+_FROZEN = ACCOUNTS.where(_a.frozen == 1).order_by(_a.rank, _a.id).with_for_update(of=budget_account)
 
 
 class HeadsTooOld(StorageError):
@@ -60,7 +55,7 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     log.refresh()
 
     def work(connection: Connection) -> list[Accepted]:
-        rows = [account_row(row) for row in connection.execute(_FROZEN)]
+        rows = [AccountRow.of(row) for row in connection.execute(_FROZEN)]
         if not heads_lost and not frozen_at(connection, [row.id for row in rows]) <= log.marks:
             raise HeadsTooOld("the published heads do not reach beyond the restored backup")
         done, states = [], []
@@ -71,7 +66,7 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             if heads_lost:
                 total = _larger(total, limit)
             more, raised = total - charged, _larger(limit, total) - limit
-            states.append(_unfreeze(connection, row.id, more, raised))
+            states.append(_unfreeze(connection, row.id, total, more, raised))
             done.append(Accepted(row.id, row.dataset, row.analyst, more))
         if done:
             detail = {"accounts": len(done), "heads_lost": heads_lost}
@@ -86,19 +81,20 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     return database.write(work)
 
 
-def _unfreeze(connection: Connection, id: int, more: PrivacyLoss, raised: PrivacyLoss) -> Published:
-    """Charge the account ``more``, raise its limit by ``raised`` before, and unfreeze it."""
+def _unfreeze(
+    connection: Connection, id: int, total: PrivacyLoss, more: PrivacyLoss, raised: PrivacyLoss
+) -> Published:
+    """Raise the account's limit by ``raised``, charge ``more``, ``total`` with it, and unfreeze."""
     at_us = connection.execute(select(now_us())).scalar_one()
     causes = [Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)]
     if any(raised.amounts):
         # The limit had been raised after what the database remembers.
         causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
     for cause in causes:
-        change = change_account(connection, id, cause)
-        if change is None:
+        entry = change_account(connection, id, cause)
+        if entry is None:
             raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-        add_entries(connection, [change])
-        state = Published(id, change.entry["seq"], change.entry["head"], change.charged)
+        state = Published(id, entry["seq"], entry["head"], total)
     return state
 
 

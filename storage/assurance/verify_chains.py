@@ -25,7 +25,7 @@ from storage.journal.layouts import (
     entry_digest,
     next_head,
 )
-from storage.ledger.balances import LIMITS, MOVED, SUMS
+from storage.ledger.accounts import LIMITS, MOVED, SUMS
 from storage.ledger.entries import NOTHING
 
 _a, _e = budget_account.c, entry.c

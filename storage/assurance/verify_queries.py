@@ -21,8 +21,13 @@ from storage.assurance.verify_chains import CHARGE, RELEASE, Amounts, Bad, Chain
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import named, streamed
 from storage.database.tables import dataset_version, entry, query, settlement
-from storage.journal.layouts import ending_digest, release_subject, request_subject
-from storage.ledger.balances import MOVED
+from storage.journal.layouts import (
+    early_ending_digest,
+    ending_digest,
+    release_subject,
+    request_subject,
+)
+from storage.ledger.accounts import MOVED
 from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
@@ -220,7 +225,8 @@ def _working(row: Any, versions: set[tuple[Any, ...]]) -> str | None:
 
 def _subject(row: Any) -> bytes:
     return request_subject(
-        row.id, row.analyst_id, row.dataset_id, row.idem_key, row.body_hash, row.request
+        *(row.id, row.analyst_id, row.dataset_id),
+        *(row.idem_key.encode(), row.body_hash, row.request),
     )
 
 
@@ -230,8 +236,8 @@ def _is_ending(row: Any) -> bool:
         *(row.settled_us, row.release_us),
     )
     return row.s_digest in (
-        ending_digest(*ended, (row.attempt_us, row.lease_until)),
-        ending_digest(*ended),  # settled before attempts and leases were bound
+        ending_digest(*ended, row.attempt_us, row.lease_until),
+        early_ending_digest(*ended),  # settled before attempts and leases were bound
     )
 
 

@@ -28,7 +28,7 @@ from storage.catalogue.dataset_rows import (
 from storage.catalogue.descriptions import Labels, encode_domain
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
-from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.pages import Page, page_of
 from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
@@ -100,7 +100,7 @@ class Datasets:
             ).scalar_one_or_none()
             if inserted is None:
                 raise AlreadyExists("the name is taken, or was once")
-            open_account(connection, AccountRank.DATASET, inserted, 0, cap, owner.id)
+            open_account(connection, (AccountRank.DATASET, inserted, 0), cap, owner.id)
             if labels is not None:
                 self._files.write_labels(inserted, labels)
             audit.record(connection, owner.id, "dataset.register", name, {"cap": cap.as_dict()})
@@ -131,11 +131,7 @@ class Datasets:
             if not reasons:
                 return Page([], None)
             statement = statement.where(or_(*reasons))
-        if cursor is not None:
-            statement = statement.where(_d.id < decode_cursor(cursor, int)[0])
-        with self._database.read() as connection:
-            rows = connection.execute(statement.order_by(_d.id.desc()).limit(limit + 1)).all()
-        return page_of(rows, limit, self._stored, lambda row: (row.id,))
+        return page_of(self._database, statement, [_d.id], limit, cursor, self._stored)
 
     def visible_to(self, dataset: StoredDataset | Row[Any], user: User) -> bool:
         """True if ``page`` has the dataset for ``user``. An admin may see the name only."""

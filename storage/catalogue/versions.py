@@ -19,6 +19,7 @@ from mechanisms.model.domains import NeighbouringRelation
 from storage.database.expressions import insert_once, now_us
 from storage.database.tables import budget_account, dataset, dataset_version, query, upload
 from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
+from storage.ledger.requests import QueryState
 
 #: The lease of a preparation: without a heartbeat for this long, its process has died.
 UPLOAD_LEASE_US = 60 * 1_000_000
@@ -29,10 +30,9 @@ WITHDRAWN = {"title": "the records were withdrawn while they were being prepared
 INTERRUPTED = {"title": "the preparation was interrupted; send the records again"}
 
 _u, _d, _v, _q = upload.c, dataset.c, dataset_version.c, query.c
+_RUNS = _q.state == int(QueryState.RUNNING)
 #: True for a version that a running query names.
-IS_IN_USE = exists().where(
-    _q.dataset_id == _v.dataset_id, _q.dataset_version == _v.version, _q.state == 0
-)
+IS_IN_USE = exists().where(_q.dataset_id == _v.dataset_id, _q.dataset_version == _v.version, _RUNS)
 _PREPARING = text("state = 0")  # as in the partial unique index: one running upload per dataset
 
 

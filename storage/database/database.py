@@ -8,7 +8,6 @@ could not do twice. A COMMIT whose fate is unknown is never repeated.
 from __future__ import annotations
 
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,20 +21,13 @@ from sqlalchemy import (
     PoolProxiedConnection,
     RootTransaction,
     make_url,
-    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from storage.database.expressions import now_us
-from storage.database.failures import (
-    Again,
-    is_refused_commit,
-    is_timed_out,
-    is_transient,
-    meaning,
-)
+from storage.database.expressions import read_now
+from storage.database.failures import Again, is_refused_commit, is_unavailable, raise_meaning
 from storage.database.migrating import migrate
 from storage.database.postgresql import postgresql_engine
 from storage.database.sqlite import check_settings, set_patience, sqlite_engine
@@ -66,10 +58,7 @@ class Transaction:
             return work(self.connection)
         except BaseException as error:
             self.rollback(error)
-            why = meaning(error)
-            if why is error:
-                raise
-            raise why from error
+            raise_meaning(error)
 
     def commit(self) -> None:
         """Raises: Again when nothing was written; CommitUnknown when nobody can tell."""
@@ -110,7 +99,7 @@ class Database:
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
         #: SQLite's connections that look up, while nobody uses them.
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[PoolProxiedConnection] = []
         #: SQLite has one writer. Threads queue on this lock, which wakes them in turn; SQLite's
         #: own busy handler sleeps and polls, and is for other processes alone.
         self._write_lock = threading.Lock()
@@ -146,10 +135,8 @@ class Database:
         try:
             with self.engine.begin() as connection:
                 yield connection
-        except PoolTimeout as error:
-            raise Busy("no connection to the database is free") from error
-        except DBAPIError as error:
-            if is_transient(error) or is_timed_out(error):
+        except (PoolTimeout, DBAPIError) as error:
+            if is_unavailable(error):
                 raise Busy("the database cannot answer now") from error
             raise
 
@@ -166,52 +153,35 @@ class Database:
 
         Raises: Busy when the database cannot be reached now.
         """
-        if self.embedded:
-            return self._look_up_embedded(statement, values)
         try:
-            lent = self.engine.raw_connection()
+            lent = self._lend_reader()
         except (PoolTimeout, DBAPIError, self._driver_error) as error:
             raise Busy("no connection to the database is free") from error
         driver: Any = lent.driver_connection
         try:
-            driver.autocommit = True  # one statement: BEGIN and ROLLBACK would be two more
-            return statement.rows(driver, self.engine.dialect, values)
-        except self._driver_error as error:
-            if self.engine.dialect.is_disconnect(error, driver, None):  # type: ignore[arg-type]
-                lent.invalidate(error)
-            if is_transient(error) or is_timed_out(error):
-                raise Busy("the database cannot answer now") from error
-            raise
-        finally:
-            if lent.is_valid:
-                driver.autocommit = False
-            lent.close()
-
-    def _look_up_embedded(self, statement: Hot, values: dict[str, Any]) -> list[Any]:
-        """On a connection past the pool, which takes longer to lend one than a look-up takes."""
-        try:
-            driver = self._readers.pop()
-        except IndexError:
-            driver = self._new_reader()
-        try:
             rows = statement.rows(driver, self.engine.dialect, values)
-        except self._driver_error as error:
-            driver.close()
-            if is_transient(error):
+        except BaseException as error:
+            lent.invalidate()
+            if is_unavailable(error):
                 raise Busy("the database cannot answer now") from error
             raise
-        self._readers.append(driver)
+        if self.embedded:
+            self._readers.append(lent)
+        else:
+            driver.autocommit = False
+            lent.close()
         return rows
 
-    def _new_reader(self) -> sqlite3.Connection:
+    def _lend_reader(self) -> PoolProxiedConnection:
+        if not self.embedded:
+            lent = self.engine.raw_connection()
+            # One statement: BEGIN and ROLLBACK would be two more.
+            lent.driver_connection.autocommit = True  # type: ignore[union-attr]
+            return lent
         try:
-            lent = self._past_the_pool()
-        except self._driver_error as error:
-            raise Busy("no connection to the database is free") from error
-        driver = lent.driver_connection
-        lent.detach()
-        assert isinstance(driver, sqlite3.Connection)
-        return driver
+            return self._readers.pop()  # the pool takes longer to lend one than a look-up takes
+        except IndexError:
+            return self._past_the_pool()
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """The value of ``work`` once its transaction is committed.
@@ -246,11 +216,8 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-        except (DBAPIError, PoolTimeout, self._driver_error) as error:
-            why = meaning(error)
-            if why is error:
-                raise
-            raise why from error
+        except BaseException as error:
+            raise_meaning(error)
 
     def _begin_embedded(self, wait: bool) -> Transaction:
         if not self._write_lock.acquire(blocking=wait):
@@ -287,7 +254,7 @@ class Database:
     def now_us(self) -> int:
         """Microseconds since 1970 by the database's clock."""
         with self.read() as connection:
-            return connection.execute(select(now_us())).scalar_one()
+            return read_now(connection)
 
     def ready(self) -> bool:
         """The database answers and its tables are there."""
@@ -306,7 +273,7 @@ class Database:
         while self._closing:
             self._closing.pop()()
         while self._readers:
-            self._readers.pop().close()
+            self._readers.pop().invalidate()
         self._drop_writer()
         self.engine.dispose()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, Table, text
+from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, Table, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -26,24 +26,22 @@ class uuid_bytes(FunctionElement[bytes]):
     inherit_cache = True
 
 
-@compiles(uuid_bytes, "sqlite")
-def _bytes_sqlite(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.clauses, **options)
+@compiles(uuid_bytes)
+def _bytes(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
+    column = compiler.process(element.clauses, **options)
+    return f"uuid_send({column})" if compiler.dialect.name == "postgresql" else column
 
 
-@compiles(uuid_bytes, "postgresql")
-def _bytes_postgresql(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
-    return f"uuid_send({compiler.process(element.clauses, **options)})"
-
-
-@compiles(now_us, "sqlite")
-def _now_sqlite(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:
+@compiles(now_us)
+def _now(_element: now_us, compiler: SQLCompiler, **_options: Any) -> str:
+    if compiler.dialect.name == "postgresql":
+        return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
     return "now_us()"  # registered on every connection, see storage.database.sqlite
 
 
-@compiles(now_us, "postgresql")
-def _now_postgresql(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:
-    return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+def read_now(connection: Connection) -> int:
+    """The value of ``now_us`` in this transaction."""
+    return connection.execute(select(now_us())).scalar_one()
 
 
 @cache

@@ -6,6 +6,7 @@ Danger: an unknown COMMIT may stand, so nothing is ever run again after one.
 from __future__ import annotations
 
 import sqlite3
+from typing import NoReturn
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -27,15 +28,20 @@ class Again(Exception):
     """Nothing was written, and the same transaction may succeed when it is run from the start."""
 
 
-def meaning(error: BaseException) -> BaseException:
-    """Returns the exception to raise after a rollback: Again, Busy, LedgerAlarm or ``error``."""
+def raise_meaning(error: BaseException) -> NoReturn:
+    """Raises what ``error`` means after a rollback: Again, Busy, LedgerAlarm or itself."""
     if is_transient(error):
-        return Again()
+        raise Again from error
     if is_timed_out(error):
-        return Busy("a statement took too long; nothing was written")
+        raise Busy("a statement took too long; nothing was written") from error
     if _is_alarm(error):
-        return LedgerAlarm("a constraint of the ledger stopped a write")
-    return error
+        raise LedgerAlarm("a constraint of the ledger stopped a write") from error
+    raise error
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """True if a read failed that may succeed later."""
+    return is_transient(error) or is_timed_out(error)
 
 
 def is_transient(error: BaseException) -> bool:

@@ -46,18 +46,14 @@ def _upgrade(engine: Engine) -> None:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)
         current = MigrationContext.configure(connection).get_current_revision()
-        _refuse_newer(current, {script.revision for script in scripts.walk_revisions()})
+        if current not in {None, *(script.revision for script in scripts.walk_revisions())}:
+            raise UnusableDatabase(
+                f"the database has schema {current}, which is newer than this version knows; "
+                "start the version that wrote it, or a later one"
+            )
         if current != scripts.get_current_head():
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-
-
-def _refuse_newer(current: str | None, revisions: set[str]) -> None:
-    if current is not None and current not in revisions:
-        raise UnusableDatabase(
-            f"the database has schema {current}, which is newer than this version knows; "
-            "start the version that wrote it, or a later one"
-        )
 
 
 @contextmanager

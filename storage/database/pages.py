@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
+from sqlalchemy import ColumnClause, ColumnElement, Row, Select, literal, or_, true, tuple_
+
+from storage.database.database import Database
+from storage.database.types import UuidBytes
 from storage.errors import InvalidCursor
 
 T = TypeVar("T")
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +30,67 @@ class Page(Generic[T]):
     next: str | None
 
 
-def encode_cursor(*key: int | str) -> str:
-    text = json.dumps(key, separators=(",", ":"))
+def page_of(
+    database: Database,
+    statement: Select[Any],
+    key: Sequence[ColumnClause[Any]],
+    limit: int,
+    cursor: str | None,
+    item: Callable[[Row[Any]], T],
+) -> Page[T]:
+    """A page of what ``statement`` selects, as items, from the largest ``key`` down.
+
+    ``key``: selected columns that order the rows and tell any two apart. Raises: InvalidCursor.
+    """
+    if cursor is not None:
+        statement = statement.where(tuple_(*key) < tuple_(*_decoded(cursor, key)))
+    statement = statement.order_by(*(column.desc() for column in key)).limit(limit + 1)
+    with database.read() as connection:
+        rows = connection.execute(statement).all()
+    listed = rows[:limit]
+    # The extra row only says that more follow.
+    has_more = len(rows) > limit and listed
+    following = _encoded([getattr(listed[-1], column.name) for column in key]) if has_more else None
+    return Page([item(row) for row in listed], following)
+
+
+def read_as(kind: type[T], row: Row[Any], /, **converted: Any) -> T:
+    """A value of a dataclass: ``converted``, and the row's columns for all other fields."""
+    named = {one.name for one in fields(kind)} - converted.keys()  # type: ignore[arg-type]
+    return kind(**{name: getattr(row, name) for name in named}, **converted)
+
+
+def equal(values: Mapping[Any, Any]) -> list[ColumnElement[bool]]:
+    """The conditions that columns have these values; None stands for any value."""
+    return [column == value for column, value in values.items() if value is not None]
+
+
+def either(values: Mapping[Any, Any]) -> ColumnElement[bool]:
+    """The condition that one of these columns has its value; true when all values are None."""
+    conditions = equal(values)
+    return or_(*conditions) if conditions else true()
+
+
+def _encoded(values: Sequence[Any]) -> str:
+    text = json.dumps(values, separators=(",", ":"), default=lambda id: id.hex)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str, *types: type) -> list[Any]:
-    """The sort key in a cursor, each part of its type in ``types``; InvalidCursor otherwise."""
+def _decoded(cursor: str, key: Sequence[ColumnElement[Any]]) -> list[ColumnElement[Any]]:
+    """The sort key in a cursor, each part of the type of its column; InvalidCursor otherwise."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        key = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if not isinstance(parts, list):
+            raise ValueError
+        return [_value(part, column) for part, column in zip(parts, key, strict=True)]
     except (ValueError, RecursionError):
-        raise InvalidCursor("not a cursor") from None
-    if not isinstance(key, list) or [type(part) for part in key] != list(types):
-        raise InvalidCursor("not a cursor of this list")
-    if any(isinstance(part, int) and not -(2**63) <= part < 2**63 for part in key):
-        raise InvalidCursor("not a cursor of this list")
-    return key
+        raise InvalidCursor("not a cursor of this list") from None
 
 
-def page_of(
-    rows: Sequence[Row],
-    limit: int,
-    item: Callable[[Row], T],
-    key: Callable[[Row], tuple[int | str, ...]],
-) -> Page[T]:
-    """A page from ``limit + 1`` selected rows: the extra one only says that more follow."""
-    listed = rows[:limit]
-    following = encode_cursor(*key(listed[-1])) if len(rows) > limit and listed else None
-    return Page([item(row) for row in listed], following)
+def _value(part: Any, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    if isinstance(column.type, UuidBytes) and isinstance(part, str):
+        return literal(UUID(hex=part), column.type)
+    if isinstance(column.type, UuidBytes) or type(part) is not int or not -(2**63) <= part < 2**63:
+        raise ValueError
+    return literal(part, column.type)

@@ -46,12 +46,10 @@ def grant_service(connection: Connection, role: str) -> None:
 
 def statements(role: str) -> list[str]:
     """What an owner of the schema runs for the role that serves."""
-    every = [f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}"]
-    tables = [f"GRANT {rights} ON {table} TO {role}" for table, rights in GRANTS.items()]
     return [
         f"GRANT USAGE ON SCHEMA public TO {role}",
-        *every,
-        *tables,
+        f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}",
+        *(f"GRANT {rights} ON {table} TO {role}" for table, rights in GRANTS.items()),
         f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
         f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {role}",
     ]

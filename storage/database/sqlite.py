@@ -7,6 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
@@ -19,6 +20,9 @@ BUSY_SECONDS = 5.0
 OLDEST = (3, 37, 0)  # STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+# As in columns of ``storage.database.types.UuidBytes``. PostgreSQL has a type for it.
+sqlite3.register_adapter(UUID, lambda id: id.bytes)
 
 
 def sqlite_engine(url: URL) -> Engine:

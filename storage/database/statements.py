@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    ColumnClause,
     Connection,
     Dialect,
     Executable,
@@ -26,11 +26,10 @@ from sqlalchemy import (
     func,
 )
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.types import TypeEngine
 
 Arguments = Callable[[dict[str, Any]], Any]
-#: SQLite takes 32,766 values in one statement.
-ROWS_AT_ONCE = 500
+#: Of the parameters that ``Each`` makes of columns.
+PREFIX = "each_"
 
 
 class Hot:
@@ -43,15 +42,8 @@ class Hot:
 
     def rows(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> list[Any]:
         """Run it and fetch what it returns: named tuples, by the labels of the statement."""
-        return self.sent(driver, dialect, values)()
-
-    def sent(
-        self, driver: Any, dialect: Dialect, values: dict[str, Any]
-    ) -> Callable[[], list[Any]]:
-        """Runs it; what is returned fetches its rows, after the pipeline it is part of."""
         sql, arguments = self.compiled(dialect)
-        cursor = executed(driver, sql, arguments(values))
-        return lambda: list(map(self._make, cursor.fetchall()))
+        return list(map(self._make, executed(driver, sql, arguments(values)).fetchall()))
 
     def compiled(self, dialect: Dialect) -> tuple[str, Arguments]:
         """Its text, and what makes the driver's arguments of its values."""
@@ -63,7 +55,8 @@ class Hot:
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
-            cached = self._text(compiled), _arguments(constants, compiled.positiontup or ())
+            order = [name.removeprefix(PREFIX) for name in compiled.positiontup or ()]
+            cached = self._text(compiled), _arguments(constants, order)
             names = [column.name for column in compiled._result_columns]
             statement: Any = namedtuple("Row", names)  # type: ignore[misc]
             self._make = statement._make
@@ -81,46 +74,53 @@ class Each(Hot):
     """A statement for many rows of values: one run per row on SQLite, one for all on PostgreSQL.
 
     Args:
-        types: of the values, by name.
-        statement: made from an object with one attribute per value. On SQLite those are parameters;
-            on PostgreSQL they are the columns of ``unnest``, whose arrays travel as binary.
+        columns: name and type the values of a row.
+        statement: made from an object with one attribute per column. On SQLite those are
+            parameters; on PostgreSQL they are the columns of ``unnest``, whose arrays travel as
+            binary.
     """
 
     def __init__(
-        self, types: Mapping[str, TypeEngine[Any]], statement: Callable[[Any], Executable]
+        self, columns: Sequence[ColumnClause[Any]], statement: Callable[[Any], Executable]
     ) -> None:
-        parameters = {name: bindparam(name, type_=type) for name, type in types.items()}
+        # Without the prefix they would be the parameters that an UPDATE sets its columns to.
+        parameters = {c.name: bindparam(PREFIX + c.name, type_=c.type) for c in columns}
         super().__init__(statement(SimpleNamespace(**parameters)))
-        self._types, self._state = types, statement
+        self._columns, self._state = columns, statement
+        self._names = [column.name for column in columns]
 
     def of_each(
-        self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]
+        self, connection: Connection, many: Sequence[Sequence[Any]]
     ) -> Callable[[], list[Any]]:
-        """Runs it for all rows; what is returned fetches what they return, after a pipeline."""
+        """Runs it for all rows of values, which are in the order of the columns.
+
+        What is returned fetches what the runs return, after a pipeline.
+        """
         if not many:
             return list
-        sql, arguments = self.compiled(dialect)
-        if dialect.name != "postgresql":
-            returned: list[Any] = []
-            for values in many:
-                returned += executed(driver, sql, arguments(values)).fetchall()
-            rows = list(map(self._make, returned))
-            return lambda: rows
-        columns = {name: [one[name] for one in many] for name in self._types}
-        cursor = executed(driver, sql, arguments(columns))
-        return lambda: list(map(self._make, cursor.fetchall()))
+        driver = driver_of(connection)
+        sql, arguments = self.compiled(connection.dialect)
+        if connection.dialect.name == "postgresql":
+            arrays = map(list, zip(*many, strict=True))
+            cursor = executed(driver, sql, arguments(dict(zip(self._names, arrays, strict=True))))
+            return lambda: list(map(self._make, cursor.fetchall()))
+        rows: list[Any] = []
+        for values in many:
+            cursor = executed(driver, sql, arguments(dict(zip(self._names, values, strict=True))))
+            rows += map(self._make, cursor.fetchall())
+        return lambda: rows
 
     def _for(self, dialect: Dialect) -> Executable:
         if dialect.name != "postgresql":
             return self._statement
-        arrays = [bindparam(name, type_=ARRAY(type)) for name, type in self._types.items()]
+        arrays = [bindparam(PREFIX + c.name, type_=ARRAY(c.type)) for c in self._columns]
         rows = func.unnest(*arrays).table_valued(
-            *(column(name, type) for name, type in self._types.items()), name="each_row"
+            *(column(c.name, c.type) for c in self._columns), name="each_row"
         )
         return self._state(rows.render_derived().c)
 
     def _text(self, compiled: SQLCompiler) -> str:
-        return re.sub(r"%\((\w+)\)s", r"%(\1)b", str(compiled))
+        return re.sub(rf"%\((?:{PREFIX})?(\w+)\)s", r"%(\1)b", str(compiled))
 
 
 class InsertEach:
@@ -129,43 +129,35 @@ class InsertEach:
     ``key``: the columns of a key that may be taken; such a row is left out.
     """
 
-    def __init__(self, table: Table, names: Sequence[str], *key: str) -> None:
-        self._table, self._names, self._key = table, tuple(names), key
+    def __init__(self, table: Table, *key: str) -> None:
+        self._table, self._key = table, key
         self._texts: dict[str, str] = {}
-        self._row = f"({', '.join('?' * len(self._names))})"
-        self._values = itemgetter(*self._names)
 
-    def insert(
-        self, driver: Any, dialect: Dialect, many: Sequence[dict[str, Any]]
-    ) -> Callable[[], int]:
-        """Inserts all; what is returned tells how many there were, after a pipeline."""
+    def insert(self, connection: Connection, many: list[dict[str, Any]]) -> Callable[[], int]:
+        """Inserts all; what is returned tells how many there were, after a pipeline.
+
+        Every row names the same columns.
+        """
         if not many:
             return int
-        sql = self._texts.get(dialect.name) or self._texts.setdefault(
-            dialect.name, self._text(dialect)
-        )
+        names, dialect = many[0].keys(), connection.dialect
+        sql = self._texts.get(dialect.name)
+        if sql is None:
+            sql = self._texts[dialect.name] = self._text(dialect, names)
+        rows: Any = many
         if dialect.name == "postgresql":
-            columns = {name: [one[name] for one in many] for name in self._names}
-            cursor = executed(driver, sql, columns)
-            return lambda: int(cursor.rowcount)
-        inserted = 0
-        for start in range(0, len(many), ROWS_AT_ONCE):
-            rows = many[start : start + ROWS_AT_ONCE]
-            values = [value for row in map(self._values, rows) for value in row]
-            text = sql.replace("?", ", ".join([self._row] * len(rows)), 1)
-            inserted += executed(driver, text, values).rowcount
-        return lambda: inserted
+            rows = {name: [one[name] for one in many] for name in names}
+        cursor = executed(driver_of(connection), sql, rows)
+        return lambda: int(cursor.rowcount)
 
-    def _text(self, dialect: Dialect) -> str:
+    def _text(self, dialect: Dialect, names: Collection[str]) -> str:
         if dialect.name == "postgresql":
-            arrays = (
-                f"%({name})b::{self._table.c[name].type.compile(dialect)}[]" for name in self._names
-            )
+            arrays = (f"%({n})b::{self._table.c[n].type.compile(dialect)}[]" for n in names)
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
         else:
-            source = "VALUES ?"
+            source = f"VALUES ({', '.join(f':{name}' for name in names)})"
         conflict = f" ON CONFLICT ({', '.join(self._key)}) DO NOTHING" if self._key else ""
-        return f"INSERT INTO {self._table.name} ({', '.join(self._names)}) {source}{conflict}"
+        return f"INSERT INTO {self._table.name} ({', '.join(names)}) {source}{conflict}"
 
 
 def pipelined(connection: Connection) -> AbstractContextManager[Any]:
@@ -179,25 +171,21 @@ def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
     """By position where the driver wants an ``order``, by name otherwise."""
     if not order:
         return lambda values: constants | values
-    if len(order) == 1:
-        return lambda values: ((constants | values)[order[0]],)
-    in_order = itemgetter(*order)
-    return lambda values: in_order(constants | values)
+    return lambda values: tuple(map((constants | values).__getitem__, order))
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:
-    """The one place where a statement of the hot path meets the database."""
-    return driver.execute(sql, arguments)
+    """The one place where a statement of the hot path meets the database.
+
+    A list has the arguments of each of several runs.
+    """
+    run = driver.executemany if isinstance(arguments, list) else driver.execute
+    return run(sql, arguments)
 
 
 def driver_of(connection: Connection) -> Any:
     """The driver's own connection, inside the same transaction."""
     return connection.connection.driver_connection
-
-
-def stored_id(id: UUID, dialect: Dialect) -> Any:
-    """A UUID as the driver takes it (``storage.database.types.UuidBytes``)."""
-    return id if dialect.name == "postgresql" else id.bytes
 
 
 def read_id(value: Any) -> UUID:

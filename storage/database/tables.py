@@ -20,6 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
@@ -32,31 +33,35 @@ metadata = MetaData(
         "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
-STRICT: Any = {"sqlite_strict": True}
 
-users = Table(
+
+def _table(name: str, *items: SchemaItem, **options: Any) -> Table:
+    return Table(name, metadata, *items, sqlite_strict=True, **options)
+
+
+def _index_of_state_0(name: str, column: Column[Any], unique: bool = False) -> None:
+    where = text("state = 0")
+    Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+
+
+users = _table(
     "users",
-    metadata,
     Column("id", Big, primary_key=True),
     Column("name", String, nullable=False, unique=True),
     Column("disabled", Small, nullable=False, server_default=text("0")),
     Column("created_us", Big, nullable=False),
-    **STRICT,
 )
 
-user_role = Table(
+user_role = _table(
     "user_role",
-    metadata,
     Column("user_id", Big, ForeignKey("users.id"), nullable=False),
     Column("role", String, nullable=False),
     PrimaryKeyConstraint("user_id", "role"),
     CheckConstraint("role IN ('admin', 'owner', 'analyst', 'auditor')", name="role"),
-    **STRICT,
 )
 
-api_key = Table(
+api_key = _table(
     "api_key",
-    metadata,
     Column("id", String, primary_key=True),
     Column("user_id", Big, ForeignKey("users.id"), nullable=False, index=True),
     Column("secret_hash", Bytes, nullable=False),
@@ -64,35 +69,29 @@ api_key = Table(
     Column("last_used_us", Big),
     Column("revoked_us", Big),
     CheckConstraint("length(secret_hash) = 32", name="hash"),
-    **STRICT,
 )
 
 # Who comes with tokens of an OpenID provider.
-identity = Table(
+identity = _table(
     "identity",
-    metadata,
     Column("user_id", Big, ForeignKey("users.id"), primary_key=True, autoincrement=False),
     Column("issuer", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("issued_s", Big, nullable=False),  # of the token whose roles are kept in user_role
     UniqueConstraint("issuer", "subject", name="uq_identity_issuer_subject"),
-    **STRICT,
 )
 
 # Who is signed in at the dashboard. A row ends when it expires, at sign-out, and with its key.
-web_session = Table(
+web_session = _table(
     "web_session",
-    metadata,
     Column("token_hash", Bytes, primary_key=True),
     Column("key_id", String, ForeignKey("api_key.id"), nullable=False, index=True),
     Column("expires_us", Big, nullable=False),
     CheckConstraint("length(token_hash) = 32", name="hash"),
-    **STRICT,
 )
 
-dataset = Table(
+dataset = _table(
     "dataset",
-    metadata,
     Column("id", Big, primary_key=True),
     Column("name", String, nullable=False, unique=True),
     Column("owner_id", Big, ForeignKey("users.id"), nullable=False, index=True),
@@ -110,24 +109,20 @@ dataset = Table(
     Column("nodes_folder", String),  # of the names of its nodes in a store; null elsewhere
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
-    **STRICT,
 )
 
-dataset_version = Table(
+dataset_version = _table(
     "dataset_version",
-    metadata,
     Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
     Column("version", Int, nullable=False),
     Column("published_us", Big, nullable=False),
     Column("removed_us", Big),  # when its arrays were deleted
     Column("folder", String),  # of its arrays in a store (``storage.s3.remote``); null elsewhere
     PrimaryKeyConstraint("dataset_id", "version"),
-    **STRICT,
 )
 
-upload = Table(
+upload = _table(
     "upload",
-    metadata,
     Column("id", Big, primary_key=True),
     Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
     Column("state", Small, nullable=False),  # 0 preparing, 1 refused, 2 published
@@ -135,19 +130,11 @@ upload = Table(
     Column("lease_until", Big, nullable=False),
     Column("detail", String, nullable=False),
     Index("ix_upload_dataset_id", "dataset_id", "id"),
-    **STRICT,
 )
-Index(
-    "upload_preparing",
-    upload.c.dataset_id,
-    unique=True,
-    sqlite_where=text("state = 0"),
-    postgresql_where=text("state = 0"),
-)
+_index_of_state_0("upload_preparing", upload.c.dataset_id, unique=True)
 
-budget_account = Table(
+budget_account = _table(
     "budget_account",
-    metadata,
     Column("id", Big, primary_key=True),
     Column("rank", Small, nullable=False),  # AccountRank; locks are taken in order (rank, id)
     # 0 where the account ranges over all: unlike NULL it makes the combination unique.
@@ -174,12 +161,10 @@ budget_account = Table(
     Index("ix_budget_account_analyst_id", "analyst_id"),
     Index("ix_budget_account_dataset_id", "dataset_id"),
     postgresql_with={"fillfactor": 50},  # hot rows are updated in place
-    **STRICT,
 )
 
-query = Table(
+query = _table(
     "query",
-    metadata,
     Column("id", UuidBytes, primary_key=True),
     Column("analyst_id", Big, nullable=False),
     Column("dataset_id", Big, nullable=False),
@@ -206,18 +191,11 @@ query = Table(
     CheckConstraint("state BETWEEN 0 AND 3", name="state"),
     Index("ix_query_analyst_id", "analyst_id", "created_us"),
     Index("ix_query_dataset_id", "dataset_id", "created_us"),
-    **STRICT,
 )
-Index(
-    "query_open",
-    query.c.lease_until,
-    sqlite_where=text("state = 0"),
-    postgresql_where=text("state = 0"),
-)
+_index_of_state_0("query_open", query.c.lease_until)
 
-entry = Table(
+entry = _table(
     "entry",
-    metadata,
     Column("account_id", Big, nullable=False),
     Column("seq", Big, nullable=False),
     Column("kind", Small, nullable=False),  # storage.journal.layouts.EntryKind
@@ -238,12 +216,10 @@ entry = Table(
     CheckConstraint("subject IS NULL OR length(subject) = 32", name="subject"),
     CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
     Index("ix_entry_at_us", "at_us"),
-    **STRICT,
 )
 
-settlement = Table(
+settlement = _table(
     "settlement",
-    metadata,
     Column("query_id", UuidBytes, primary_key=True),
     Column("attempt", Int, nullable=False),
     Column("answer_hash", Bytes, nullable=False),
@@ -251,13 +227,11 @@ settlement = Table(
     Column("digest", Bytes),  # storage.journal.layouts.ending_digest; null before schema 0003
     CheckConstraint("length(answer_hash) = 32", name="hash"),
     CheckConstraint("digest IS NULL OR length(digest) = 32", name="digest"),
-    **STRICT,
 )
 
 # Counted beside the ledger: a refusal costs nothing and leaves nothing in it.
-refusal = Table(
+refusal = _table(
     "refusal",
-    metadata,
     Column("analyst_id", Big, nullable=False),
     Column("dataset", String, nullable=False),  # as named in the request; "" where none was read
     Column("type", String, nullable=False),  # the last part of the problem's type
@@ -265,17 +239,14 @@ refusal = Table(
     Column("refusals", Big, nullable=False),
     PrimaryKeyConstraint("analyst_id", "dataset", "type", "hour_us"),
     CheckConstraint("refusals > 0", name="refusals"),
-    **STRICT,
 )
 
-audit = Table(
+audit = _table(
     "audit",
-    metadata,
     Column("id", Big, primary_key=True),
     Column("at_us", Big, nullable=False),
     Column("actor_id", Big, nullable=False),
     Column("action", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("detail", String, nullable=False),
-    **STRICT,
 )

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Select, insert, select
 
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.pages import Page, page_of, read_as
 from storage.database.tables import audit, users
 
 #: Whose name stands where nobody's key was used: the operator, at the command line.
@@ -56,20 +56,9 @@ _LINES: Select[Any] = (
 
 def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> Page[AuditRow]:
     """Lines of the trail, newest first."""
-    statement = _LINES
-    if cursor is not None:
-        statement = statement.where(_c.id < decode_cursor(cursor, int)[0])
-    with database.read() as connection:
-        rows = connection.execute(statement.order_by(_c.id.desc()).limit(limit + 1)).all()
-    return page_of(rows, limit, _line, lambda row: (row.id,))
+    return page_of(database, _LINES, [_c.id], limit, cursor, _line)
 
 
 def _line(row: Row[Any]) -> AuditRow:
-    return AuditRow(
-        id=row.id,
-        at_us=row.at_us,
-        actor=row.name or OPERATOR_NAME,
-        action=row.action,
-        subject=row.subject,
-        detail=json.loads(row.detail),
-    )
+    actor, detail = row.name or OPERATOR_NAME, json.loads(row.detail)
+    return read_as(AuditRow, row, actor=actor, detail=detail)

@@ -44,16 +44,16 @@ class Layout:
     bytes of any length.
     """
 
-    def __init__(self, name: bytes, *fields: str) -> None:
-        sizes = [len(name), *(Struct(f">{field}").size for field in fields)]
-        formats = (f"{len(name)}s", *fields)
+    def __init__(self, name: bytes, fields: str) -> None:
+        formats = [f"{len(name)}s", *fields.split()]
         self._struct = Struct(">" + "".join(f"I{field}" for field in formats))
-        self._fields = len(fields)
+        self._fields = len(formats) - 1
         self._template: list[Any] = [0] * (2 * len(formats))
-        self._template[::2] = sizes
+        self._template[::2] = [Struct(f">{field}").size for field in formats]
         self._template[1] = name
 
     def digest(self, *values: Any) -> bytes:
+        """The digest of the values of all fields, in their order; 32 bytes."""
         arguments = self._template.copy()
         arguments[3::2] = values[: self._fields]
         packed = self._struct.pack(*arguments)
@@ -62,22 +62,23 @@ class Layout:
         return sha256(packed).digest()
 
 
-#: account, kind, query, actor, ε, δ, moment; the second also a subject.
-_ENTRY = Layout(b"privypurse entry 1", "q", "q", "16s", "q", "q", "q", "q")
-_ENTRY_WITH_SUBJECT = Layout(b"privypurse entry 2", "q", "q", "16s", "q", "q", "q", "q")
-#: The same of entries that name no query.
-_BARE = Layout(b"privypurse entry 1", "q", "q", "0s", "q", "q", "q", "q")
-_BARE_WITH_SUBJECT = Layout(b"privypurse entry 2", "q", "q", "0s", "q", "q", "q", "q")
-#: rank, dataset, analyst
-_ACCOUNT = Layout(b"privypurse account 1", "q", "q", "q")
-#: query, analyst, dataset; key, digest of the body, request
-_REQUEST = Layout(b"privypurse request 1", "16s", "q", "q")
-#: query, attempt, version, status, digest of the answer, settled, released; the second also when
-#: the attempt began and until when it held the query.
-_ENDING = Layout(b"privypurse ending 1", "16s", "q", "q", "q", "32s", "q", "q")
-_ENDING_OF_ATTEMPT = Layout(b"privypurse ending 2", "16s", "q", "q", "q", "32s", "q", "q", "q", "q")
-#: query, version, end of the lease
-_RELEASE = Layout(b"privypurse release 1", "16s", "q", "q")
+#: By the length of the query's id, which is 0 where no query is named: account, kind, query,
+#: actor, ε, δ, moment. The second encoding has a subject besides.
+_ENTRY, _ENTRY_WITH_SUBJECT = (
+    {length: Layout(name, f"q q {length}s q q q q") for length in (0, 16)}
+    for name in (b"privypurse entry 1", b"privypurse entry 2")
+)
+#: Binds a genesis to its account: rank, dataset, analyst; 0 stands for all.
+account_subject = Layout(b"privypurse account 1", "q q q").digest
+#: Binds a charge to its request: query, analyst, dataset; key, digest of the body, request.
+request_subject = Layout(b"privypurse request 1", "16s q q").digest
+#: Binds a release to what was not opened: query, version, end of the lease.
+release_subject = Layout(b"privypurse release 1", "16s q q").digest
+#: Binds an ending: query, attempt, version, status, digest of the answer, settled, released, and
+#: when the attempt had begun and until when it held the query, all in microseconds.
+ending_digest = Layout(b"privypurse ending 2", "16s q q q 32s q q q q").digest
+#: The same in ledgers of before, without the last two.
+early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest
 
 
 def next_head(head: bytes, digest: bytes) -> bytes:
@@ -95,49 +96,8 @@ def entry_digest(
     subject: bytes | None = None,
 ) -> bytes:
     """The digest of one entry, 32 bytes; ``amounts`` are signed, one per measure."""
+    id = query_id or b""
+    fields = (account_id, kind, id, actor, *amounts, at_us)
     if subject is None:
-        layout = _BARE if query_id is None else _ENTRY
-        return layout.digest(account_id, kind, query_id or b"", actor, *amounts, at_us)
-    layout = _BARE_WITH_SUBJECT if query_id is None else _ENTRY_WITH_SUBJECT
-    return layout.digest(account_id, kind, query_id or b"", actor, *amounts, at_us, subject)
-
-
-def account_subject(rank: int, dataset_id: int, analyst_id: int) -> bytes:
-    """Binds a genesis to the analyst and the dataset of its account; 0 stands for all."""
-    return _ACCOUNT.digest(rank, dataset_id, analyst_id)
-
-
-def request_subject(
-    query_id: bytes, analyst_id: int, dataset_id: int, key: str, body_hash: bytes, request: bytes
-) -> bytes:
-    """Binds a charge to its request: the analyst, the dataset, the key and the body."""
-    return _REQUEST.digest(query_id, analyst_id, dataset_id, key.encode(), body_hash, request)
-
-
-def ending_digest(
-    query_id: bytes,
-    attempt: int,
-    dataset_version: int,
-    answer_status: int,
-    answer_hash: bytes,
-    settled_us: int,
-    release_us: int,
-    working: tuple[int, int] | None = None,
-) -> bytes:
-    """Binds an ending to its attempt, version, answer and release instant.
-
-    ``working``: when the attempt had begun and until when it held the query, in microseconds;
-    None only in ledgers of before.
-    """
-    ended = (
-        *(query_id, attempt, dataset_version, answer_status, answer_hash),
-        *(settled_us, release_us),
-    )
-    if working is None:
-        return _ENDING.digest(*ended)
-    return _ENDING_OF_ATTEMPT.digest(*ended, *working)
-
-
-def release_subject(query_id: bytes, dataset_version: int, lease_until: int) -> bytes:
-    """Binds a release to the version that was not opened and to the end of the lease."""
-    return _RELEASE.digest(query_id, dataset_version, lease_until)
+        return _ENTRY[len(id)].digest(*fields)
+    return _ENTRY_WITH_SUBJECT[len(id)].digest(*fields, subject)

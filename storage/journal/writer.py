@@ -15,18 +15,17 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
 
-from storage.database.database import Database, Transaction
+from storage.database.database import Database
 from storage.database.failures import Again
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
 
-Outcomes = Sequence[Any]
-Subject = TypeVar("Subject")
+T = TypeVar("T")
 
 #: A loop serves nobody else for as long as this many members take: some milliseconds.
 MOST_INLINE = 64
@@ -34,39 +33,19 @@ MOST_INLINE = 64
 MOST = 512
 
 
-class Failed:
-    """An outcome that is raised where it is waited for."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Generic[Subject]):
-    """Any other transaction. It may be long, so it begins in a thread and alone.
-
-    ``subject`` is what ``on_alarm`` has to know of it.
-    """
-
-    work: Callable[[Connection], Any]
-    subject: Subject
-
-
 class Writer:
     """Commits members in batches; safe to use from any event loop.
 
     Args:
-        run: the outcomes of members in their order, inside a transaction; ``Failed`` for a member
-            that is refused and has written nothing. Never called with a Change.
+        run: the outcomes of members in their order, inside a transaction; an exception for a
+            member that is refused and has written nothing.
         on_alarm: called in a thread with each member that a constraint has stopped.
     """
 
     def __init__(
         self,
         database: Database,
-        run: Callable[[Connection, Sequence[Any]], Outcomes],
+        run: Callable[[Connection, Sequence[Any]], Sequence[Any]],
         on_alarm: Callable[[Any], None],
     ) -> None:
         self._database, self._run, self._on_alarm = database, run, on_alarm
@@ -88,8 +67,18 @@ class Writer:
         queue = self._loops.get(loop) or self._loops.setdefault(loop, _Queue())
         queue.waiting.append((member, future))
         if queue.worker is None or queue.worker.done():
-            queue.worker = loop.create_task(self._work(loop, queue.waiting))
+            queue.worker = loop.create_task(self._work(queue.waiting))
         return await future
+
+    async def alone(self, call: Callable[[], T]) -> T:
+        """Makes a call with any other transaction: it may be long, so it has a thread and no batch.
+
+        A caller that goes away changes nothing. Raises: what ``call`` raises; Busy while closing.
+        """
+        if self._closed:
+            raise Busy("the service is stopping; nothing was written")
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._thread, call))
 
     def close(self) -> None:
         """Refuse what comes later, and end the threads once they have committed what was begun."""
@@ -97,79 +86,68 @@ class Writer:
         self._thread.shutdown()
         self._disk.shutdown()
 
-    async def _work(self, loop: asyncio.AbstractEventLoop, waiting: deque[Any]) -> None:
+    async def _work(self, waiting: deque[Any]) -> None:
+        loop = asyncio.get_running_loop()
         while waiting:
             # Yields until the batch stops growing: one fsync costs more than a loop iteration.
             seen = 0
             while seen < len(waiting) < self._most:
                 seen = len(waiting)
                 await asyncio.sleep(0)
-            batch = self._next_batch(waiting)
+            batch = [waiting.popleft() for _ in range(min(len(waiting), self._most))]
             members = [member for member, _ in batch]
             try:
-                outcomes = await self._outcomes(loop, members)
+                outcomes = await self._outcomes(members)
                 for member, outcome in zip(members, outcomes, strict=True):
-                    if isinstance(outcome, Failed) and isinstance(outcome.error, LedgerAlarm):
+                    if isinstance(outcome, LedgerAlarm):
                         await loop.run_in_executor(self._thread, self._on_alarm, member)
             except Exception as error:
                 # Resolves every waiter even after an unexpected error. Committed charges stand.
-                outcomes = [Failed(error) for _ in batch]
+                outcomes = [error for _ in batch]
             for (_, future), outcome in zip(batch, outcomes, strict=True):
-                _tell(future, outcome)
+                if future.done():
+                    continue  # the caller has gone away; what was written stands
+                if isinstance(outcome, Exception):
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome)
 
-    def _next_batch(self, waiting: deque[Any]) -> list[Any]:
-        batch = [waiting.popleft()]
-        if not isinstance(batch[0][0], Change):
-            while waiting and len(batch) < self._most and not isinstance(waiting[0][0], Change):
-                batch.append(waiting.popleft())
-        return batch
-
-    async def _outcomes(
-        self, loop: asyncio.AbstractEventLoop, members: Sequence[Any]
-    ) -> Sequence[Any]:
+    async def _outcomes(self, members: Sequence[Any]) -> Sequence[Any]:
         try:
-            outcomes = await self._committed(loop, members)
+            outcomes = await self._committed(members)
             assert len(outcomes) == len(members), "every member has one outcome"
             return outcomes
         except (Busy, CommitUnknown) as error:
             # Nothing stands, or nobody can tell: in either case no member may be told more.
-            return [Failed(type(error)(*error.args)) for _ in members]
+            return [type(error)(*error.args) for _ in members]
         except Exception as error:
             if len(members) == 1:
-                return [Failed(error)]
+                return [error]
             # One of them cannot be written, and must not take the others with it.
-            return [one for member in members for one in await self._outcomes(loop, [member])]
+            return [one for member in members for one in await self._outcomes([member])]
 
-    async def _committed(
-        self, loop: asyncio.AbstractEventLoop, members: Sequence[Any]
-    ) -> Sequence[Any]:
+    async def _committed(self, members: Sequence[Any]) -> Sequence[Any]:
         """Commits one batch; raises when nothing of it stands, or nobody can tell."""
-        if self._closed:
-            raise Busy("the service is stopping; nothing was written")
-        if self._database.embedded and not isinstance(members[0], Change):
+
+        def work(connection: Connection) -> Sequence[Any]:
+            return self._run(connection, members)
+
+        if self._database.embedded and not self._closed:
             try:
                 transaction = self._database.begin(wait=False)
-                outcomes = transaction.run(lambda connection: self._run(connection, members))
-                await self._commit(loop, transaction)
+                outcomes = transaction.run(work)
+                try:
+                    loop = asyncio.get_running_loop()
+                    commit = loop.run_in_executor(self._disk, transaction.commit)
+                except RuntimeError:
+                    # The service was closed in between: what was begun is ended here.
+                    transaction.commit()
+                else:
+                    await commit
                 return outcomes
             except Again:
                 pass  # nothing stands, and the thread may wait
-        return await loop.run_in_executor(self._thread, self._written, members)
-
-    async def _commit(self, loop: asyncio.AbstractEventLoop, transaction: Transaction) -> None:
-        try:
-            commit = loop.run_in_executor(self._disk, transaction.commit)
-        except RuntimeError:
-            # The service was closed in between: what was begun is ended here.
-            transaction.commit()
-        else:
-            await commit
-
-    def _written(self, members: Sequence[Any]) -> Outcomes:
-        first = members[0]
-        if isinstance(first, Change):
-            return [self._database.write(first.work)]
-        return self._database.write(lambda connection: self._run(connection, members))
+        return await self.alone(partial(self._database.write, work))
 
 
 class _Queue:
@@ -178,12 +156,3 @@ class _Queue:
     def __init__(self) -> None:
         self.waiting: deque[Any] = deque()
         self.worker: asyncio.Task[None] | None = None
-
-
-def _tell(future: asyncio.Future[Any], outcome: Any) -> None:
-    if future.done():
-        return  # the caller has gone away; what was written stands
-    if isinstance(outcome, Failed):
-        future.set_exception(outcome.error)
-    else:
-        future.set_result(outcome)

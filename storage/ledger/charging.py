@@ -7,157 +7,128 @@ account charges it for all of them, and fails as a whole if a single unit does n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from operator import add
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, SmallInteger, Text, select
+from sqlalchemy import Connection, select
 
-from accounting.account import AccountRank
 from accounting.measures import MEASURES
 from storage.database.expressions import now_us
 from storage.database.failures import Again
-from storage.database.statements import Each, InsertEach, driver_of, pipelined, stored_id
+from storage.database.statements import Each, InsertEach, pipelined
 from storage.database.tables import budget_account, dataset, query
 from storage.errors import LedgerAlarm, NoRecords, NotFound
-from storage.journal.layouts import EntryKind
-from storage.ledger.balances import BALANCE, MOVED, AccountBalance, Refusal, refusal_of
-from storage.ledger.entries import CHARGE, ENTRIES, NOTHING, Cause
+from storage.ledger.accounts import (
+    BALANCE,
+    AccountBalance,
+    AccountKey,
+    Refusal,
+    charged_accounts,
+    has_key,
+    refusal_of,
+)
+from storage.ledger.entries import CHARGE, ENTRIES, Linking, charge_of
 from storage.ledger.requests import QueryState, Reservation, Reserve
 
-_a, _q = budget_account.c, query.c
-_big = BigInteger()
+_a, _d, _q = budget_account.c, dataset.c, query.c
 
 #: Locked narrow before wide over the whole batch: two batches cannot deadlock.
 ACCOUNTS = Each(
-    {"rank": SmallInteger(), "dataset": _big, "analyst": _big},
+    (_a.rank, _a.dataset_id, _a.analyst_id),
     lambda each: (
         select(_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.seq, _a.head, *BALANCE)
-        .where(_a.rank == each.rank, _a.dataset_id == each.dataset, _a.analyst_id == each.analyst)
+        .where(has_key(budget_account, (each.rank, each.dataset_id, each.analyst_id)))
         .order_by(_a.rank, _a.id)
         .with_for_update(key_share=True, of=budget_account)
     ),
 )
 #: A withdrawal and a publication lock the row of the cap first, which is held when this is read.
 VERSIONS = Each(
-    {"dataset": _big},
-    lambda each: select(dataset.c.id, dataset.c.version, now_us().label("now")).where(
-        dataset.c.id == each.dataset
-    ),
+    (_d.id,),
+    lambda each: select(_d.id, _d.version, now_us().label("now")).where(_d.id == each.id),
 )
 KNOWN = Each(
-    {"analyst": _big, "idem_key": Text()},
+    (_q.analyst_id, _q.idem_key),
     lambda each: select(_q.analyst_id, _q.idem_key).where(
-        _q.analyst_id == each.analyst, _q.idem_key == each.idem_key
+        _q.analyst_id == each.analyst_id, _q.idem_key == each.idem_key
     ),
 )
-AMOUNTS = tuple(measure.column for measure in MEASURES)
-NEW_QUERIES = InsertEach(
-    query,
-    (
-        *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash", "request"),
-        *AMOUNTS,
-        *("state", "attempt", "attempt_us", "lease_until", "created_us"),
-    ),
-    *("analyst_id", "idem_key"),
-)
+NEW_QUERIES = InsertEach(query, "analyst_id", "idem_key")
 
 _RUNNING = int(QueryState.RUNNING)
 
-Key = tuple[int, int, int]
 
-
-class _Charging:
-    """A locked account, and what the batch has added to it."""
+class _Charging(Linking):
+    """A locked account, and what the batch has charged to it."""
 
     def __init__(self, row: Any) -> None:
-        self.id, self.seq, self.head = row.id, row.seq, row.head
-        self.balance = AccountBalance.of(row.rank, row[6:])
-        self.entries: list[dict[str, Any]] = []
-        self._moved = NOTHING
+        super().__init__(row)
+        self._before = AccountBalance.of(row.rank, row[6:])
 
-    def add(self, cause: Cause, query_id: Any) -> None:
-        """Charge it here; ``charge`` writes it down."""
-        row = cause.entry(self.id, self.seq + len(self.entries) + 1, self.head, query_id)
-        self.head = row["head"]
-        self.entries.append(row)
-        rank, frozen, limits, sums = self.balance
-        sums = tuple(map(add, sums, cause.amounts))
-        self.balance = AccountBalance(rank, frozen, limits, sums)
-        self._moved = tuple(map(add, self._moved, cause.amounts))
-
-    def charge(self) -> dict[str, Any]:
-        """The values of ``CHARGE`` for all that was added."""
-        last = self.seq + len(self.entries)
-        values = {"account": self.id, "seen": self.seq, "last": last, "linked": self.head}
-        return values | dict(zip(MOVED, self._moved, strict=True))
+    @property
+    def balance(self) -> AccountBalance:
+        rank, frozen, limits, sums = self._before
+        return AccountBalance(rank, frozen, limits, tuple(map(add, sums, self.moved)))
 
 
+@dataclass
 class _Batch:
     """The reserves of one transaction, and everything they share."""
 
-    def __init__(
-        self,
-        accounts: Iterable[Any],
-        versions: Iterable[Any],
-        keys: Iterable[Any],
-        lease_us: int,
-    ) -> None:
-        self.accounts: dict[Key, _Charging] = {}
-        for row in accounts:
-            self.accounts.setdefault((row.rank, row.dataset_id, row.analyst_id), _Charging(row))
-        self.queries: list[dict[str, Any]] = []
-        self._versions = {row.id: row for row in versions}
-        self._keys = {tuple(row) for row in keys}
-        self._lease_us = lease_us
+    accounts: dict[AccountKey, _Charging]
+    #: By dataset: its id, its version, and the moment of the charge.
+    versions: dict[int, Any]
+    #: Analysts and keys of queries that exist.
+    keys: set[tuple[int, str]]
+    lease_us: int
+    queries: list[dict[str, Any]] = field(default_factory=list)
 
-    def reserve(self, request: Reserve, query_id: Any) -> Reservation | Refusal | None:
+    def reserve(self, request: Reserve) -> Reservation | Refusal | None:
         """Reserves a new query; None when its key is known already.
 
         Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
         NoRecords when the dataset was withdrawn; NotFound when there is no account.
         """
         key = (request.analyst_id, request.stored_key)
-        if key in self._keys:
+        if key in self.keys:
             return None
-        own, overall, cap = map(self.accounts.get, _keys(request))
+        own, overall, cap = map(
+            self.accounts.get, charged_accounts(request.dataset_id, request.analyst_id)
+        )
         if own is None or cap is None:
             return NotFound("the analyst has no account for this dataset")
         accounts = [own, cap] if overall is None else [own, overall, cap]
         refusal = refusal_of([account.balance for account in accounts], request.charge)
         if refusal is not None:
             return refusal
-        _, version, at_us = self._versions[request.dataset_id]
+        _, version, at_us = self.versions[request.dataset_id]
         if version == 0:
             return NoRecords("the dataset has no records to query")
-        self._keys.add(key)
-        self.queries.append(self._row(request, version, at_us, query_id))
-        cause = Cause(
-            EntryKind.CHARGE,
-            request.analyst_id,
-            at_us,
-            request.charge.amounts,
-            request.query_id,
-            request.subject,
-        )
+        self.keys.add(key)
+        row = self._row(request, version, at_us)
+        self.queries.append(row)
+        cause = charge_of(row, at_us)
         for account in accounts:
-            account.add(cause, query_id)
+            account.add(cause)
         return Reservation(request.query_id, 1, version, at_us, own.head, own.balance.remaining)
 
-    def _row(self, request: Reserve, version: int, at_us: int, query_id: Any) -> dict[str, Any]:
+    def _row(self, request: Reserve, version: int, at_us: int) -> dict[str, Any]:
+        amounts = zip(MEASURES, request.charge.amounts, strict=True)
         return {
-            "id": query_id,
+            "id": request.query_id,
             "analyst_id": request.analyst_id,
             "dataset_id": request.dataset_id,
             "dataset_version": version,
             "idem_key": request.stored_key,
             "body_hash": request.body_hash,
             "request": request.request,
-            **dict(zip(AMOUNTS, request.charge.amounts, strict=True)),
+            **{measure.column: amount for measure, amount in amounts},
             "state": _RUNNING,
             "attempt": 1,
             "attempt_us": at_us,
-            "lease_until": at_us + self._lease_us,
+            "lease_until": at_us + self.lease_us,
             "created_us": at_us,
         }
 
@@ -170,46 +141,30 @@ def reserve_all(
     Raises: LedgerAlarm when the guard refuses what was found to fit; Again when another process
     has taken a key in between.
     """
-    driver, dialect = driver_of(connection), connection.dialect
-    keys = sorted({key for request in requests for key in _keys(request)})
+    pairs = {(request.dataset_id, request.analyst_id) for request in requests}
+    keys = sorted({key for pair in pairs for key in charged_accounts(*pair)})
+    datasets = {dataset_id for dataset_id, _ in pairs}
+    own = [(request.analyst_id, request.key) for request in requests if request.key is not None]
     with pipelined(connection):
-        accounts = ACCOUNTS.of_each(
-            driver,
-            dialect,
-            [{"rank": rank, "dataset": data, "analyst": who} for rank, data, who in keys],
-        )
-        versions = VERSIONS.of_each(
-            driver, dialect, [{"dataset": id} for id in {one.dataset_id for one in requests}]
-        )
-        existing = KNOWN.of_each(
-            driver,
-            dialect,
-            [
-                {"analyst": one.analyst_id, "idem_key": one.key}
-                for one in requests
-                if one.key is not None
-            ],
-        )
-    batch = _Batch(accounts(), versions(), existing(), lease_us)
-    outcomes = [batch.reserve(one, stored_id(one.query_id, dialect)) for one in requests]
+        locked = ACCOUNTS.of_each(connection, keys)
+        versions = VERSIONS.of_each(connection, [(id,) for id in datasets])
+        existing = KNOWN.of_each(connection, own)
+    batch = _Batch(
+        {(row.rank, row.dataset_id, row.analyst_id): _Charging(row) for row in locked()},
+        {row.id: row for row in versions()},
+        {tuple(row) for row in existing()},
+        lease_us,
+    )
+    outcomes = [batch.reserve(request) for request in requests]
     charged = [account for account in batch.accounts.values() if account.entries]
     # Sorted by key: concurrent batches insert in one order and cannot deadlock.
     rows = sorted(batch.queries, key=lambda row: (row["analyst_id"], row["idem_key"]))
     with pipelined(connection):
-        inserted = NEW_QUERIES.insert(driver, dialect, rows)
-        changed = CHARGE.of_each(driver, dialect, [account.charge() for account in charged])
-        ENTRIES.insert(driver, dialect, [row for account in charged for row in account.entries])
+        inserted = NEW_QUERIES.insert(connection, rows)
+        changed = CHARGE.of_each(connection, [account.values for account in charged])
+        ENTRIES.insert(connection, [row for account in charged for row in account.entries])
     if inserted() != len(rows):
         raise Again
     if len(changed()) != len(charged):
         raise LedgerAlarm("a guard refused what fits")
     return outcomes
-
-
-def _keys(request: Reserve) -> tuple[Key, Key, Key]:
-    """The accounts that a query is charged to, in lock order; the second is optional."""
-    return (
-        (int(AccountRank.ANALYST_ON_DATASET), request.dataset_id, request.analyst_id),
-        (int(AccountRank.ANALYST), 0, request.analyst_id),
-        (int(AccountRank.DATASET), request.dataset_id, 0),
-    )

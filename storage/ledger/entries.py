@@ -7,32 +7,25 @@ new head was computed from; whoever computes it holds the row's lock or SQLite's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, insert, select, update
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import ColumnElement, Connection, column, select, update
 
 from accounting.account import admits
 from accounting.measures import MEASURES
-from accounting.privacy_loss import PrivacyLoss
-from storage.database.statements import Each, InsertEach, driver_of
+from storage.database.statements import Each, InsertEach
 from storage.database.tables import budget_account, entry
-from storage.journal.layouts import EntryKind, entry_digest, next_head
-from storage.ledger.balances import LIMITS, MOVED, SUMS
+from storage.database.types import Big
+from storage.journal.layouts import EntryKind, entry_digest, next_head, request_subject
+from storage.ledger.accounts import LIMITS, MOVED, SUMS
 
 _c = budget_account.c
 NOTHING = (0,) * len(MEASURES)
 
-_TYPES: dict[str, TypeEngine[Any]] = {
-    "account": BigInteger(),
-    "seen": BigInteger(),
-    "last": BigInteger(),
-    "linked": LargeBinary(),
-    **{name: BigInteger() for name in MOVED},
-}
 Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 
 
@@ -43,15 +36,16 @@ def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Ea
         amounts = [getattr(each, name) for name in MOVED]
         guards = [] if guard is None else [guard(amounts)]
         settings = {_c[name]: value for name, value in values.items()}
-        moves = {column: column + by for column, by in zip(moved, amounts, strict=False)}
+        moves = {summed: summed + by for summed, by in zip(moved, amounts, strict=False)}
         return (
             update(budget_account)
-            .where(_c.id == each.account, _c.seq == each.seen, *guards)
-            .values({**moves, **settings, _c.seq: each.last, _c.head: each.linked})
+            .where(_c.id == each.id, _c.seq == each.seq, *guards)
+            .values({**moves, **settings, _c.seq: each.last, _c.head: each.head})
             .returning(_c.id)
         )
 
-    return Each(_TYPES, statement)
+    moving = [entry.c[name] for name in MOVED]
+    return Each((_c.id, _c.seq, _c.head, column("last", Big), *moving), statement)
 
 
 def _fits(charge: Sequence[Any]) -> ColumnElement[bool]:
@@ -60,7 +54,7 @@ def _fits(charge: Sequence[Any]) -> ColumnElement[bool]:
 
 
 def _limits_hold(change: Sequence[Any]) -> ColumnElement[bool]:
-    limits = [column + by for column, by in zip(LIMITS, change, strict=True)]
+    limits = [limit + by for limit, by in zip(LIMITS, change, strict=True)]
     return admits(limits, SUMS, NOTHING)  # type: ignore[no-any-return]
 
 
@@ -74,7 +68,7 @@ CHANGES: dict[EntryKind, Each] = {
     EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
     EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
-ENTRIES = InsertEach(entry, [column.name for column in entry.c])
+ENTRIES = InsertEach(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,56 +82,71 @@ class Cause:
     query_id: UUID | None = None
     subject: bytes | None = None
 
-    def entry(self, account_id: int, seq: int, head: bytes, query_id: Any) -> dict[str, Any]:
-        """The row of the entry that follows ``head``; ``query_id`` is the id as it is stored."""
-        id = None if self.query_id is None else self.query_id.bytes
-        digest = entry_digest(
-            account_id, self.kind, id, self.actor, self.amounts, self.at_us, self.subject
+
+def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
+    """The charge of a row of ``query`` to an account; its subject binds the request."""
+    subject = request_subject(
+        *(query["id"].bytes, query["analyst_id"], query["dataset_id"]),
+        *(query["idem_key"].encode(), query["body_hash"], query["request"]),
+    )
+    amounts = tuple(query[measure.column] for measure in MEASURES)
+    return Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
+
+
+class Linking:
+    """A locked account, and the entries that one change of it links to its chain.
+
+    ``row`` has its id, its sequence number and its head, under the lock.
+    """
+
+    def __init__(self, row: Any) -> None:
+        self.id, self.seq, self.head = row.id, row.seq, row.head
+        self.entries: list[dict[str, Any]] = []
+        self.moved = NOTHING
+
+    def add(self, cause: Cause) -> None:
+        """Links an entry here; ``values`` and ``entries`` write it down."""
+        id = None if cause.query_id is None else cause.query_id.bytes
+        what = (cause.actor, cause.amounts, cause.at_us, cause.subject)
+        digest = entry_digest(self.id, cause.kind, id, *what)
+        self.head = next_head(self.head, digest)
+        self.moved = tuple(map(add, self.moved, cause.amounts))
+        self.entries.append(
+            {
+                "account_id": self.id,
+                "seq": self.seq + len(self.entries) + 1,
+                "kind": int(cause.kind),
+                "query_id": cause.query_id,
+                "actor": cause.actor,
+                **dict(zip(MOVED, cause.amounts, strict=True)),
+                "at_us": cause.at_us,
+                "digest": digest,
+                "head": self.head,
+                "subject": cause.subject,
+            }
         )
-        return {
-            "account_id": account_id,
-            "seq": seq,
-            "kind": int(self.kind),
-            "query_id": query_id,
-            "actor": self.actor,
-            **dict(zip(MOVED, self.amounts, strict=True)),
-            "at_us": self.at_us,
-            "digest": digest,
-            "head": next_head(head, digest),
-            "subject": self.subject,
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """An account after its change, and the entry still to be added by ``add_entries``."""
-
-    limit: PrivacyLoss
-    charged: PrivacyLoss
-    entry: dict[str, Any]
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the statement in ``CHANGES`` for all entries."""
+        return self.id, self.seq, self.head, self.seq + len(self.entries), *self.moved
 
 
 def change_account(
     connection: Connection, account_id: int, cause: Cause, seen: int | None = None
-) -> Changed | None:
-    """Changes one account as ``cause`` says; None, and nothing changed, when its guard refuses.
+) -> dict[str, Any] | None:
+    """Changes one account as ``cause`` says, and returns its new entry.
 
-    ``seen``: the sequence number that the account must still have.
+    Returns None, and nothing is changed, when the guard of the change refuses. ``seen``: the
+    sequence number that the account must still have.
     """
-    locked = select(_c.seq, _c.head).where(_c.id == account_id).with_for_update()
+    locked = select(_c.id, _c.seq, _c.head).where(_c.id == account_id).with_for_update()
     row = connection.execute(locked).one_or_none()
     if row is None or seen not in (None, row.seq):
         return None
-    added = cause.entry(account_id, row.seq + 1, row.head, cause.query_id)
-    driver, dialect = driver_of(connection), connection.dialect
-    moved = dict(zip(MOVED, cause.amounts, strict=True))
-    values = {"account": account_id, "seen": row.seq, "last": row.seq + 1, "linked": added["head"]}
-    if not CHANGES[cause.kind].of_each(driver, dialect, [values | moved])():
+    account = Linking(row)
+    account.add(cause)
+    if not CHANGES[cause.kind].of_each(connection, [account.values])():
         return None
-    after = connection.execute(select(*LIMITS, *SUMS).where(_c.id == account_id)).one()
-    return Changed(PrivacyLoss(*after[: len(LIMITS)]), PrivacyLoss(*after[len(LIMITS) :]), added)
-
-
-def add_entries(connection: Connection, changes: Sequence[Changed]) -> None:
-    """Add the entries of all changes of one transaction, before it ends."""
-    connection.execute(insert(entry), [change.entry for change in changes])
+    ENTRIES.insert(connection, account.entries)
+    return account.entries[0]

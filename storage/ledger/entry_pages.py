@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, or_, select, tuple_
+from sqlalchemy import Connection, Row, Select, select
 
 from accounting.account import AccountRank
-from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.database import Database
+from storage.database.pages import Page, either, equal, page_of, read_as
 from storage.database.tables import budget_account, dataset, entry, users
 from storage.journal.audit import OPERATOR_NAME
 from storage.journal.layouts import EntryKind
+from storage.ledger.accounts import MOVED
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One line of an account's history; the amounts are signed.
+    """One line of an account's history; the amounts are signed, one per measure.
 
     ``kind``: "charge", "release", "limit_change", "freeze", "unfreeze", "genesis". Charges and
     releases change what is charged; a genesis and a limit change move the limit.
@@ -31,10 +33,21 @@ class EntryRow:
     dataset: str | None
     actor: str
     query_id: UUID | None
-    epsilon_nano: int
-    delta_atto: int
+    amounts: tuple[int, ...]
     at_us: int
     head: bytes
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> EntryRow:
+        """Of a row of ``_ENTRIES``."""
+        return read_as(
+            cls,
+            row,
+            kind=EntryKind(row.kind).name.lower(),
+            rank=AccountRank(row.rank),
+            actor=row.name or OPERATOR_NAME,
+            amounts=tuple(getattr(row, name) for name in MOVED),
+        )
 
 
 _actor = users.alias("actor")
@@ -50,60 +63,29 @@ _ENTRIES: Select[Any] = select(
 
 
 def page_of_entries(
-    connection: Connection,
-    analyst_id: int | None,
-    owner_id: int | None,
-    dataset_name: str | None,
-    limit: int,
-    cursor: str | None,
+    database: Database,
+    *,
+    analyst_id: int | None = None,
+    owner_id: int | None = None,
+    dataset_name: str | None = None,
     kind: str | None = None,
     analyst_name: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
 ) -> Page[EntryRow]:
     """Entries of this analyst or of this owner's datasets, newest first; all when neither is given.
 
     Somebody may be both. What is named besides narrows them down; ``kind`` as in ``EntryRow``.
     """
-    statement = _ENTRIES
-    concerned = []
-    if analyst_id is not None:
-        concerned.append(_a.analyst_id == analyst_id)
-    if owner_id is not None:
-        concerned.append(dataset.c.owner_id == owner_id)
-    if concerned:
-        statement = statement.where(or_(*concerned))
-    if dataset_name is not None:
-        statement = statement.where(dataset.c.name == dataset_name)
-    if analyst_name is not None:
-        statement = statement.where(users.c.name == analyst_name)
-    if kind is not None:
-        statement = statement.where(_e.kind == int(EntryKind[kind.upper()]))
-    if cursor is not None:
-        statement = statement.where(
-            tuple_(_e.at_us, _e.account_id, _e.seq) < tuple_(*decode_cursor(cursor, int, int, int))
-        )
-    statement = statement.order_by(_e.at_us.desc(), _e.account_id.desc(), _e.seq.desc())
-    rows = connection.execute(statement.limit(limit + 1)).all()
-    return page_of(rows, limit, _entry_row, lambda row: (row.at_us, row.account_id, row.seq))
+    number = None if kind is None else int(EntryKind[kind.upper()])
+    narrowed = {dataset.c.name: dataset_name, users.c.name: analyst_name, _e.kind: number}
+    whose = either({_a.analyst_id: analyst_id, dataset.c.owner_id: owner_id})
+    statement = _ENTRIES.where(whose, *equal(narrowed))
+    key = (_e.at_us, _e.account_id, _e.seq)
+    return page_of(database, statement, key, limit, cursor, EntryRow.of)
 
 
 def entry_with_head(connection: Connection, head: bytes) -> EntryRow | None:
     """The entry after which its account's chain had this head."""
     row = connection.execute(_ENTRIES.where(_e.head == head)).one_or_none()
-    return None if row is None else _entry_row(row)
-
-
-def _entry_row(row: Row[Any]) -> EntryRow:
-    return EntryRow(
-        account_id=row.account_id,
-        seq=row.seq,
-        kind=EntryKind(row.kind).name.lower(),
-        rank=AccountRank(row.rank),
-        analyst=row.analyst,
-        dataset=row.dataset,
-        actor=row.name or OPERATOR_NAME,
-        query_id=row.query_id,
-        epsilon_nano=row.d_eps_n,
-        delta_atto=row.d_delta_a,
-        at_us=row.at_us,
-        head=row.head,
-    )
+    return None if row is None else EntryRow.of(row)

@@ -10,30 +10,43 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
-from storage.database.pages import Page
-from storage.database.tables import budget_account, settlement
-from storage.errors import CommitUnknown, NotFound
+from storage.database.pages import equal
+from storage.database.tables import budget_account, entry, settlement
+from storage.errors import CommitUnknown, LedgerAlarm, NotFound
 from storage.journal import audit
-from storage.journal.writer import Change, Writer
-from storage.ledger import alarms, batch, replay, settling
-from storage.ledger.accounts import AccountRow, account_row, select_accounts
-from storage.ledger.entry_pages import EntryRow, page_of_entries
-from storage.ledger.limits import find_account, set_limit
-from storage.ledger.overall import set_overall
+from storage.journal.writer import Writer
+from storage.ledger import replay, settling
+from storage.ledger.accounts import (
+    ACCOUNTS,
+    AccountKey,
+    AccountRow,
+    charged_accounts,
+    find_account,
+    has_key,
+)
+from storage.ledger.charging import reserve_all
+from storage.ledger.freezing import ring
+from storage.ledger.limits import set_limit
 from storage.ledger.requests import Replay, Reservation, Reserve, Settle
 
-__all__ = ["AccountRow", "EntryRow", "Ledger", "Replay", "Reservation", "Reserve"]
+__all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
+
+T = TypeVar("T")
 
 #: After such a silence of its holder anybody with the key may run a query again.
 LEASE_US = 600 * 1_000_000
+
+_a = budget_account.c
 
 
 class Ledger:
@@ -43,7 +56,8 @@ class Ledger:
         failure_body: the fixed reply, of status 500, to a query that failed after its records
             were opened; it may name the query's id and nothing else.
         lease_us: how long an attempt has the query to itself without renewing its lease.
-        on_alarm: is told which accounts were frozen, and when, after a constraint has fired.
+        on_alarm: is told which accounts were frozen, and when in microseconds, after a constraint
+            has fired; none, when they could not be.
     """
 
     def __init__(
@@ -52,13 +66,13 @@ class Ledger:
         *,
         failure_body: Callable[[UUID], bytes],
         lease_us: int = LEASE_US,
-        on_alarm: alarms.Tell = lambda _accounts, _at_us: None,
+        on_alarm: Callable[[Sequence[int], int], None] = lambda _accounts, _at_us: None,
     ) -> None:
         self._database = database
         self.failure_body = failure_body
         self._lease_us = lease_us
-        self._alarms = alarms.Alarms(database, on_alarm)
-        self._writer = Writer(database, self._run, self._on_alarm)
+        self._on_alarm = on_alarm
+        self._writer = Writer(database, self._run, self._ring)
         database.on_close(self._writer.close)
 
     # ---------------------------------------------------------------- accounts
@@ -76,77 +90,69 @@ class Ledger:
 
         Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
         """
-
-        def work(connection: Connection) -> AccountRow:
-            account = set_limit(
-                connection,
-                AccountRank.ANALYST_ON_DATASET,
-                dataset_id,
-                analyst_id,
-                limit,
-                actor_id,
-                if_match,
-            )
-            subject = f"{account.dataset}/{account.analyst}"
-            audit.record(connection, actor_id, "budget.set", subject, limit.as_dict())
-            return account
-
-        with self._alarms.watching(alarms.of_pair(dataset_id, analyst_id)):
-            return self._database.write(work)
+        key = (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id)
+        return self._grant("budget.set", key, limit, actor_id, if_match)
 
     def grant_overall(self, analyst_id: int, limit: PrivacyLoss, *, actor_id: int) -> AccountRow:
         """Set what the analyst may learn of all datasets together; opening counts what was charged.
 
         Raises: BelowSpent.
         """
+        key = (int(AccountRank.ANALYST), 0, analyst_id)
+        return self._grant("budget.overall", key, limit, actor_id)
 
+    def _grant(
+        self,
+        action: str,
+        key: AccountKey,
+        limit: PrivacyLoss,
+        actor_id: int,
+        if_match: str | None = None,
+    ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
-            account = set_overall(connection, analyst_id, limit, actor_id)
-            subject = f"{account.analyst}"
-            audit.record(connection, actor_id, "budget.overall", subject, limit.as_dict())
+            account = set_limit(connection, key, limit, actor_id, if_match)
+            subject = "/".join(filter(None, (account.dataset, account.analyst)))
+            audit.record(connection, actor_id, action, subject, limit.as_dict())
             return account
 
-        with self._alarms.watching(alarms.of_pair(0, analyst_id)):
+        return self._write(work, _of_pair(*key[1:]))
+
+    def _write(self, work: Callable[[Connection], T], concerned: ColumnElement[bool]) -> T:
+        """``Database.write``. An alarm freezes the accounts that ``work`` concerns."""
+        try:
             return self._database.write(work)
+        except LedgerAlarm:
+            self._on_alarm(*ring(self._database, concerned))
+            raise
 
     def overall(self, analyst_id: int) -> AccountRow | None:
         """The analyst's account over all datasets, None when there is no such limit."""
-        return self._find(AccountRank.ANALYST, 0, analyst_id)
+        return self._find((int(AccountRank.ANALYST), 0, analyst_id))
 
     def account(self, dataset_id: int, analyst_id: int) -> AccountRow | None:
         """The analyst's account for the dataset, None when nothing was ever granted."""
-        return self._find(AccountRank.ANALYST_ON_DATASET, dataset_id, analyst_id)
+        return self._find((int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id))
 
     def cap(self, dataset_id: int) -> AccountRow:
         """What all analysts together may learn of the dataset; NotFound when it is unknown."""
-        cap = self._find(AccountRank.DATASET, dataset_id, 0)
+        cap = self._find((int(AccountRank.DATASET), dataset_id, 0))
         if cap is None:
             raise NotFound("there is no such dataset")
         return cap
 
-    def accounts_of(self, dataset_id: int) -> list[AccountRow]:
-        """The analysts' accounts for the dataset, without its cap, by name."""
-        return self._accounts(budget_account.c.dataset_id == dataset_id)
-
-    def accounts_of_analyst(self, analyst_id: int) -> list[AccountRow]:
-        """The analyst's accounts, one a dataset, by name."""
-        return self._accounts(budget_account.c.analyst_id == analyst_id)
-
-    def _find(self, rank: AccountRank, dataset_id: int, analyst_id: int) -> AccountRow | None:
+    def accounts(
+        self, *, dataset_id: int | None = None, analyst_id: int | None = None
+    ) -> list[AccountRow]:
+        """The accounts of analysts on datasets, by name: of one dataset, or of one analyst."""
+        own = equal({_a.dataset_id: dataset_id, _a.analyst_id: analyst_id})
+        statement = ACCOUNTS.where(_a.rank == int(AccountRank.ANALYST_ON_DATASET), *own)
         with self._database.read() as connection:
-            try:
-                return find_account(connection, rank, dataset_id, analyst_id)
-            except NotFound:
-                return None
+            rows = connection.execute(statement.order_by("dataset", "analyst"))
+            return list(map(AccountRow.of, rows))
 
-    def _accounts(self, whose: ColumnElement[bool]) -> list[AccountRow]:
-        statement = (
-            select_accounts()
-            .where(budget_account.c.rank == int(AccountRank.ANALYST_ON_DATASET), whose)
-            .order_by("dataset", "analyst")
-        )
+    def _find(self, key: AccountKey) -> AccountRow | None:
         with self._database.read() as connection:
-            return [account_row(row) for row in connection.execute(statement)]
+            return find_account(connection, key)
 
     # ---------------------------------------------------------------- queries
 
@@ -156,8 +162,8 @@ class Ledger:
         Raises: KeyReused; StillRunning, also until the release instant of a reply that is there;
         QueryReleased.
         """
-        stored = replay.look_up(self._database, analyst_id, key, body_hash)
-        return stored if isinstance(stored, Replay) else None
+        rows = self._database.look_up(replay.LOOK_UP, analyst=analyst_id, key=key)
+        return replay.judge(rows[0], body_hash) if rows else None
 
     async def reserve(self, request: Reserve) -> Reservation | Replay:
         """Charge the query, or take it over under its charge, or give its stored reply.
@@ -165,24 +171,18 @@ class Ledger:
         Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and what
         ``replay`` raises; nothing is charged or stored then. CommitUnknown: the charge may stand.
         """
-        outcome = await self._writer.run(request)
-        if isinstance(outcome, Reservation):
+        outcome: Reservation | Replay | None = await self._writer.run(request)
+        if outcome is None:
+            # The key is taken.
+            key = (request.analyst_id, request.stored_key, request.body_hash)
+            outcome = await asyncio.to_thread(self.replay, *key)
+        if outcome is not None:
             return outcome
-        # The key is taken.
-        key = (request.analyst_id, request.stored_key, request.body_hash)
-        stored = await asyncio.to_thread(self.replay, *key)
-        if stored is not None:
-            return stored
 
         def work(connection: Connection) -> Reservation | Replay:
-            row = replay.find(connection, *key)
-            if isinstance(row, replay.Lapsed):
-                return replay.take_over(connection, row, self._lease_us, self.failure_body)
-            assert row is not None, "a key that is taken has a query"
-            return row
+            return replay.take_over(connection, request, self._lease_us, self.failure_body)
 
-        taken: Reservation | Replay = await self._writer.run(Change(work, _concerned(request)))
-        return taken
+        return await self._writer.alone(partial(self._write, work, _concerned(request)))
 
     async def settle(
         self, reservation: Reservation, *, status: int, body: bytes, release_us: int
@@ -205,18 +205,12 @@ class Ledger:
 
         Returns False if one of them is over or another attempt holds it; that one is not changed.
         """
-        # Sorted by id: two processes lock rows in one order and cannot deadlock.
-        ordered = sorted(reservations, key=lambda one: one.query_id)
 
         def work(connection: Connection) -> bool:
-            renewed = [
-                settling.renew(connection, one.query_id, one.attempt, self._lease_us)
-                for one in ordered
-            ]
-            return all(renewed)
+            return settling.renew(connection, reservations, self._lease_us)
 
-        concerned = alarms.of_query(*(one.query_id for one in ordered))
-        return bool(await self._writer.run(Change(work, concerned)))
+        concerned = _of_queries(*(one.query_id for one in reservations))
+        return await self._writer.alone(partial(self._write, work, concerned))
 
     async def release(self, reservation: Reservation) -> bool:
         """Give the charge back; for the holder alone, before it has opened the records.
@@ -226,14 +220,23 @@ class Ledger:
         if reservation.attempt != 1:
             return False
         id = reservation.query_id
-        change = Change(lambda connection: settling.release(connection, id), alarms.of_query(id))
-        return bool(await self._writer.run(change))
+        work = partial(settling.release, query_id=id)
+        return await self._writer.alone(partial(self._write, work, _of_queries(id)))
 
-    def _run(self, connection: Connection, members: Sequence[batch.Member]) -> batch.Outcomes:
-        return batch.run(connection, members, self._lease_us)
+    def _run(self, connection: Connection, members: Sequence[Reserve | Settle]) -> list[Any]:
+        """One transaction of the writer: the outcomes of every reserve and settle that waited.
 
-    def _on_alarm(self, member: batch.Member | Change[ColumnElement[bool]]) -> None:
-        self._alarms.ring(_concerned(member))
+        Of a reserve: the reservation, why it is refused, or None when the key is known. Of a
+        settle: whether it is stored.
+        """
+        settles = [member for member in members if isinstance(member, Settle)]
+        reserves = [member for member in members if isinstance(member, Reserve)]
+        settled = iter(settling.settle(connection, settles) if settles else ())
+        reserved = iter(reserve_all(connection, reserves, self._lease_us) if reserves else ())
+        return [next(settled if isinstance(one, Settle) else reserved) for one in members]
+
+    def _ring(self, member: Reserve | Settle) -> None:
+        self._on_alarm(*ring(self._database, _concerned(member)))
 
     def _is_settled(self, reply: Settle) -> bool:
         s = settlement.c
@@ -245,33 +248,18 @@ class Ledger:
         with self._database.read() as connection:
             return connection.execute(stored).one_or_none() is not None
 
-    # ---------------------------------------------------------------- history
 
-    def entries(
-        self,
-        *,
-        analyst_id: int | None = None,
-        owner_id: int | None = None,
-        dataset: str | None = None,
-        kind: str | None = None,
-        analyst: str | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page[EntryRow]:
-        """Entries, newest first: of one analyst's accounts, of one owner's datasets, or all.
-
-        ``dataset``, ``kind`` and ``analyst`` narrow them down by name.
-        """
-        with self._database.read() as connection:
-            return page_of_entries(
-                connection, analyst_id, owner_id, dataset, limit, cursor, kind, analyst
-            )
-
-
-def _concerned(member: batch.Member | Change[ColumnElement[bool]]) -> ColumnElement[bool]:
-    """Returns the accounts that ``member`` charges or names."""
-    if isinstance(member, Change):
-        return member.subject
+def _concerned(member: Reserve | Settle) -> ColumnElement[bool]:
+    """Returns the condition of the accounts that ``member`` is charged to."""
     if isinstance(member, Reserve):
-        return alarms.of_pair(member.dataset_id, member.analyst_id)
-    return alarms.of_query(member.query_id)
+        return _of_pair(member.dataset_id, member.analyst_id)
+    return _of_queries(member.query_id)
+
+
+def _of_pair(dataset_id: int, analyst_id: int) -> ColumnElement[bool]:
+    keys = charged_accounts(dataset_id, analyst_id)
+    return or_(*(has_key(budget_account, key) for key in keys))
+
+
+def _of_queries(*ids: UUID) -> ColumnElement[bool]:
+    return _a.id.in_(select(entry.c.account_id).where(entry.c.query_id.in_(ids)))

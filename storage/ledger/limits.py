@@ -1,87 +1,80 @@
-"""Opening accounts, changing their limits, freezing them; each leaves an entry."""
+"""Opening accounts and changing their limits; each leaves an entry.
+
+An analyst's account over all datasets is opened with everything that was charged before. Its
+first charge carries the sum of what stands against the analyst's accounts; queries that still run
+are charged by name, so that a cancelled one gives its charge back here as well.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from dataclasses import replace
 
-from accounting.account import AccountRank
+from sqlalchemy import Connection, select, text
+
+from accounting.account import Account, AccountRank
 from accounting.errors import BelowSpent
 from accounting.measures import MEASURES
-from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, PrivacyLoss
-from storage.database.expressions import insert_once, now_us
+from accounting.privacy_loss import LARGEST, PrivacyLoss
+from storage.database.expressions import insert_once, now_us, read_now
 from storage.database.failures import Again
-from storage.database.tables import budget_account
-from storage.errors import LedgerAlarm, NotFound, PreconditionFailed
+from storage.database.tables import budget_account, entry, query
+from storage.errors import LedgerAlarm, PreconditionFailed
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, account_subject
-from storage.ledger.accounts import AccountRow, account_row, select_accounts
-from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger.accounts import SUMS, AccountKey, AccountRow, find_account
+from storage.ledger.entries import Cause, change_account, charge_of
+from storage.ledger.requests import QueryState
 
-_MAX = PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
+_a, _q = budget_account.c, query.c
 
 
 def open_account(
-    connection: Connection,
-    rank: AccountRank,
-    dataset_id: int,
-    analyst_id: int,
-    limit: PrivacyLoss,
-    actor_id: int,
-) -> bool:
-    """Open an account whose genesis entry grants ``limit``; False when it is open already."""
+    connection: Connection, key: AccountKey, limit: PrivacyLoss, actor_id: int
+) -> AccountRow | None:
+    """Open an account whose genesis entry grants ``limit``; None when it is open already."""
     _check(limit)
-    insert = insert_once(
-        connection.dialect.name, budget_account, "rank", "dataset_id", "analyst_id"
-    ).returning(budget_account.c.id, now_us())
+    names = ("rank", "dataset_id", "analyst_id")
     opened = connection.execute(
-        insert,
+        insert_once(connection.dialect.name, budget_account, *names).returning(_a.id, now_us()),
         {
-            "rank": int(rank),
-            "dataset_id": dataset_id,
-            "analyst_id": analyst_id,
+            **dict(zip(names, key, strict=True)),
             **{measure.limit: 0 for measure in MEASURES},
             "head": EMPTY_HEAD,
         },
     ).one_or_none()
     if opened is None:
-        return False
+        return None
     account_id, at_us = opened
-    genesis = Cause(
-        EntryKind.GENESIS,
-        actor_id,
-        at_us,
-        limit.amounts,
-        subject=account_subject(rank, dataset_id, analyst_id),
-    )
-    changed = change_account(connection, account_id, genesis)
-    if changed is None:
+    subject = account_subject(*key)
+    genesis = Cause(EntryKind.GENESIS, actor_id, at_us, limit.amounts, subject=subject)
+    if change_account(connection, account_id, genesis) is None:
         raise LedgerAlarm("a new account has entries already")
-    add_entries(connection, [changed])
-    return True
+    return find_account(connection, key)
 
 
 def set_limit(
     connection: Connection,
-    rank: AccountRank,
-    dataset_id: int,
-    analyst_id: int,
+    key: AccountKey,
     limit: PrivacyLoss,
     actor_id: int,
-    if_match: str | None,
+    if_match: str | None = None,
 ) -> AccountRow:
     """Open the account with ``limit`` or move its limit there.
 
-    Raises: BelowSpent; PreconditionFailed when ``if_match`` is not its ETag now (``*``: it must
-    exist).
+    Raises: BelowSpent, also when more was charged before an account over all datasets is opened;
+    PreconditionFailed when ``if_match`` is not its ETag now (``*``: it must exist).
     """
     _check(limit)
-    key = (rank, dataset_id, analyst_id)
-    if if_match is None and open_account(connection, *key, limit, actor_id):
-        return find_account(connection, *key)
-    try:
-        # Held until the change is written, or changes that race would undo each other's attempts.
-        before = find_account(connection, *key, hold=True)
-    except NotFound:
-        raise PreconditionFailed("there is no such account yet") from None
+    ranges_over_all = key[0] == AccountRank.ANALYST
+    if ranges_over_all:
+        _wait_for_charges(connection)
+    if if_match is None:
+        opened = open_account(connection, key, limit, actor_id)
+        if opened is not None:
+            return _charged(connection, opened, key[2], actor_id) if ranges_over_all else opened
+    # Held until the change is written, or changes that race would undo each other's attempts.
+    before = find_account(connection, key, hold=True)
+    if before is None:
+        raise PreconditionFailed("there is no such account yet")
     if if_match not in (None, "*", before.etag):
         raise PreconditionFailed("the account has changed")
     old = before.account.limit
@@ -89,52 +82,59 @@ def set_limit(
         return before
     if not before.account.charged.fits(limit):
         raise BelowSpent(spent=before.account.charged)
-    cause = Cause(
-        EntryKind.LIMIT_CHANGE,
-        actor_id,
-        connection.execute(select(now_us())).scalar_one(),
-        tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True)),
-    )
-    changed = change_account(connection, before.id, cause, seen=before.seq)
-    if changed is None:
+    more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
+    cause = Cause(EntryKind.LIMIT_CHANGE, actor_id, read_now(connection), more)
+    if change_account(connection, before.id, cause, seen=before.seq) is None:
         raise Again  # a charge or another change came in between: judge anew
-    add_entries(connection, [changed])
-    return find_account(connection, *key)
+    return replace(before, account=replace(before.account, limit=limit), seq=before.seq + 1)
 
 
-def set_frozen(connection: Connection, account_id: int, frozen: bool, actor_id: int) -> bool:
-    """Stop or admit new charges; False when that is how the account stands already."""
-    at_us = connection.execute(select(now_us())).scalar_one()
-    kind = EntryKind.FREEZE if frozen else EntryKind.UNFREEZE
-    changed = change_account(connection, account_id, Cause(kind, actor_id, at_us))
-    if changed is not None:
-        add_entries(connection, [changed])
-    return changed is not None
+def _wait_for_charges(connection: Connection) -> None:
+    """Let no charge or release be under way, and none begin before this transaction ends.
 
-
-def find_account(
-    connection: Connection,
-    rank: AccountRank,
-    dataset_id: int,
-    analyst_id: int,
-    hold: bool = False,
-) -> AccountRow:
-    """The account, 0 standing for "all"; NotFound when it was never opened.
-
-    ``hold``: nobody else changes it before this transaction ends.
+    A charge reads which accounts there are and then changes them. On PostgreSQL that reading holds
+    a lock on the table until the charge is committed, and this one waits for it; on SQLite write
+    transactions never overlap.
     """
-    c = budget_account.c
-    statement = select_accounts().where(
-        c.rank == int(rank), c.dataset_id == dataset_id, c.analyst_id == analyst_id
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE budget_account IN ACCESS EXCLUSIVE MODE"))
+
+
+def _spent(connection: Connection, analyst_id: int) -> PrivacyLoss:
+    # Summed here: a sum over many accounts may pass what 64 bits hold.
+    charged = select(*SUMS).where(
+        _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
     )
-    if hold:
-        statement = statement.with_for_update(of=budget_account)
-    row = connection.execute(statement).one_or_none()
-    if row is None:
-        raise NotFound("there is no such account")
-    return account_row(row)
+    return sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
+
+
+def _charged(
+    connection: Connection, account: AccountRow, analyst_id: int, actor_id: int
+) -> AccountRow:
+    """Charges a new account over all datasets with what was charged before.
+
+    The queries that run are charged one by one. Raises: BelowSpent.
+    """
+    limit, spent = account.account.limit, _spent(connection, analyst_id)
+    if not spent.fits(limit):
+        raise BelowSpent(spent=spent)
+    # The moment of the genesis, which tells these charges from those that come later.
+    genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
+    at_us = connection.execute(genesis).scalar_one()
+    own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
+    running = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
+    rest = spent
+    for row in running:
+        rest -= PrivacyLoss(*(row[measure.column] for measure in MEASURES))
+    causes = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
+    if rest != PrivacyLoss(0):
+        causes.insert(0, Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts))
+    for cause in causes:
+        if change_account(connection, account.id, cause) is None:
+            raise LedgerAlarm("a new account refused what it was opened with")
+    return replace(account, account=Account(limit, spent), seq=account.seq + len(causes))
 
 
 def _check(limit: PrivacyLoss) -> None:
-    if not limit.fits(_MAX):
+    if not limit.fits(LARGEST):
         raise ValueError("a limit is at most ε = 10⁹ and below δ = 1")

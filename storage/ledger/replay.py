@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, and_, bindparam, select, update
 
 from accounting.account import AccountRank
-from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.statements import Hot, read_id
 from storage.database.tables import budget_account, entry, query
 from storage.errors import KeyReused, LedgerAlarm, QueryReleased, StillRunning
 from storage.journal.layouts import EntryKind
-from storage.ledger.balances import BALANCE, AccountBalance
-from storage.ledger.requests import QueryState, Replay, Reservation, Settle
+from storage.ledger.accounts import BALANCE, AccountBalance
+from storage.ledger.requests import QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.settling import settle
 
 #: A request that outlived this many attempts kills its process: it is answered by a failure.
@@ -41,7 +39,7 @@ COLUMNS = (
 HAS_KEY = and_(_q.analyst_id == bindparam("analyst"), _q.idem_key == bindparam("key"))
 BY_KEY = select(*COLUMNS, now_us().label("now")).where(HAS_KEY)
 
-_LOOK_UP = Hot(BY_KEY)
+LOOK_UP = Hot(BY_KEY)
 
 _TAKE_OVER = (
     update(query)
@@ -65,38 +63,13 @@ _RECEIPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lapsed:
-    """A query whose holder has gone silent: anybody with the key may take it over."""
+def judge(row: Any, body_hash: bytes) -> Replay | None:
+    """The stored reply of a row of ``COLUMNS``; None when the lease of its query has expired.
 
-    query_id: UUID
-    attempt: int
-    version: int
-    now: int
-
-
-def look_up(
-    database: Database, analyst_id: int, key: str, body_hash: bytes
-) -> Replay | Lapsed | None:
-    """``find`` without a transaction: every request with a key begins with it."""
-    rows = database.look_up(_LOOK_UP, analyst=analyst_id, key=key)
-    return judge(rows[0], body_hash) if rows else None
-
-
-def find(
-    connection: Connection, analyst_id: int, key: str, body_hash: bytes
-) -> Replay | Lapsed | None:
-    """The reply stored under a key; None when the key is new.
-
-    Raises: KeyReused, QueryReleased, and StillRunning also for an answer whose release instant
-    lies ahead: until then nobody may learn that the work is done.
+    Then anybody with the key may take the query over. Raises: KeyReused, QueryReleased, and
+    StillRunning also for an answer whose release instant lies ahead: until then nobody may learn
+    that the work is done.
     """
-    row = connection.execute(BY_KEY, {"analyst": analyst_id, "key": key}).one_or_none()
-    return None if row is None else judge(row, body_hash)
-
-
-def judge(row: Any, body_hash: bytes) -> Replay | Lapsed:
-    """What a row of ``COLUMNS`` with a query in it stands for; raises what ``find`` raises."""
     id = read_id(row.query_id)
     if row.body_hash != body_hash:
         raise KeyReused("the key belongs to another request")
@@ -108,44 +81,38 @@ def judge(row: Any, body_hash: bytes) -> Replay | Lapsed:
         return Replay(id, row.answer_status, row.answer)
     if row.query_lease_until > row.now:
         raise StillRunning(id)
-    return Lapsed(id, row.attempt, row.dataset_version, row.now)
+    return None
 
 
 def take_over(
     connection: Connection,
-    lapsed: Lapsed,
+    request: Reserve,
     lease_us: int,
     failure_body: Callable[[UUID], bytes],
 ) -> Reservation | Replay:
     """Another attempt under the same charge; after the last one, the failure for good.
 
-    Raises: StillRunning when somebody else was faster, or the holder came back.
+    Raises: what ``judge`` raises; StillRunning when somebody else was faster, or the holder
+    renewed.
     """
-    if lapsed.attempt >= MAX_ATTEMPTS:
-        body = failure_body(lapsed.query_id)
-        failure = Settle(lapsed.query_id, lapsed.attempt, FAILED, body, lapsed.now)
-        if settle(connection, [failure], only_if_lapsed_at=lapsed.now) != [True]:
-            raise StillRunning(lapsed.query_id)
-        return Replay(lapsed.query_id, FAILED, body)
-    taken = connection.execute(
-        _TAKE_OVER,
-        {
-            "query": lapsed.query_id,
-            "seen": lapsed.attempt,
-            "now": lapsed.now,
-            "until": lapsed.now + lease_us,
-        },
-    ).one_or_none()
-    if taken is None:
-        raise StillRunning(lapsed.query_id)
-    charged = connection.execute(_RECEIPT, {"query": lapsed.query_id}).one_or_none()
+    key = {"analyst": request.analyst_id, "key": request.stored_key}
+    row = connection.execute(BY_KEY, key).one()
+    stored = judge(row, request.body_hash)
+    if stored is not None:
+        return stored
+    id, now = row.query_id, row.now
+    if row.attempt >= MAX_ATTEMPTS:
+        failure = Settle(id, row.attempt, FAILED, failure_body(id), now)
+        if settle(connection, [failure], only_if_lapsed_at=now) != [True]:
+            raise StillRunning(id)
+        return Replay(id, FAILED, failure.body)
+    seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
+    attempt = connection.execute(_TAKE_OVER, seen).scalar_one_or_none()
+    if attempt is None:
+        raise StillRunning(id)
+    charged = connection.execute(_RECEIPT, {"query": id}).one_or_none()
     if charged is None:
         raise LedgerAlarm("a running query was never charged")
-    return Reservation(
-        query_id=lapsed.query_id,
-        attempt=taken.attempt,
-        version=lapsed.version,
-        reserved_us=lapsed.now,
-        receipt=charged.head,
-        remaining=AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(charged[1:])).remaining,
-    )
+    head, *balance = charged
+    own = AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(balance))
+    return Reservation(id, attempt, row.dataset_version, now, head, own.remaining)

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID
 
-from accounting.privacy_loss import MAX_DELTA_ATTO, MAX_EPSILON_NANO, PrivacyLoss
-from storage.journal.layouts import request_subject
-
-NOTHING, LARGEST = PrivacyLoss(0), PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
+from accounting.privacy_loss import LARGEST, PrivacyLoss
 
 
 class QueryState(IntEnum):
@@ -40,27 +37,16 @@ class Reserve:
     def __post_init__(self) -> None:
         if not self.charge.fits(LARGEST):
             raise ValueError("a charge is at most ε = 10⁹ and below δ = 1")
-        if self.charge == NOTHING:
+        if self.charge == PrivacyLoss(0):
             raise ValueError("a query that costs nothing needs no reservation")
         if self.key is not None and not (1 <= len(self.key) <= 255 and self.key.isascii()):
             raise ValueError("a key has 1 to 255 ASCII characters")
 
     @property
     def stored_key(self) -> str:
+        """The key, or one that stands for its absence."""
         # No key from outside can be this one: those are ASCII.
         return self.key if self.key is not None else f"·{self.query_id.hex}"
-
-    @property
-    def subject(self) -> bytes:
-        """What the entries of its charge are about (``storage.journal.layouts``)."""
-        return request_subject(
-            self.query_id.bytes,
-            self.analyst_id,
-            self.dataset_id,
-            self.stored_key,
-            self.body_hash,
-            self.request,
-        )
 
 
 @dataclass(frozen=True, slots=True)

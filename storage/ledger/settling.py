@@ -9,60 +9,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    bindparam,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, bindparam, column, or_, select, update
 
 from accounting.measures import MEASURES
-from storage.database.expressions import now_us
-from storage.database.statements import Each, InsertEach, driver_of, stored_id
+from storage.database.expressions import now_us, read_now
+from storage.database.statements import Each, InsertEach
 from storage.database.tables import budget_account, entry, query, settlement
-from storage.database.types import UuidBytes
+from storage.database.types import Big, Int
 from storage.errors import LedgerAlarm
 from storage.journal.layouts import EntryKind, ending_digest, release_subject
-from storage.ledger.entries import Cause, add_entries, change_account
-from storage.ledger.requests import QueryState, Settle
+from storage.ledger.entries import Cause, change_account
+from storage.ledger.requests import QueryState, Reservation, Settle
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 _RUNS = _q.state == int(QueryState.RUNNING)
 
 #: ``number`` says which of several replies of one attempt was stored.
 SETTLE = Each(
-    {
-        "number": Integer(),
-        "query": UuidBytes(),
-        "attempt": Integer(),
-        "lapsed_at": BigInteger(),
-        "body": LargeBinary(),
-        "hash": LargeBinary(),
-        "status": SmallInteger(),
-        "release": BigInteger(),
-    },
+    (
+        *(_q.id, _q.attempt, _q.answer, _q.answer_hash, _q.answer_status, _q.release_us),
+        *(column("lapsed_at", Big), column("number", Int)),
+    ),
     lambda each: (
         update(query)
         .where(
-            _q.id == each.query,
+            _q.id == each.id,
             _RUNS,
             _q.attempt == each.attempt,
             or_(each.lapsed_at.is_(None), _q.lease_until <= each.lapsed_at),
         )
         .values(
             state=int(QueryState.SETTLED),
-            answer=each.body,
-            answer_hash=each.hash,
-            answer_status=each.status,
+            answer=each.answer,
+            answer_hash=each.answer_hash,
+            answer_status=each.answer_status,
             settled_us=now_us(),
-            release_us=each.release,
+            release_us=each.release_us,
         )
         .returning(
             each.number.label("number"),
@@ -70,12 +56,15 @@ SETTLE = Each(
         )
     ),
 )
-SETTLEMENTS = InsertEach(settlement, [column.name for column in settlement.c])
-_RENEW = (
-    update(query)
-    .where(_q.id == bindparam("query"), _RUNS, _q.attempt == bindparam("mine"))
-    .values(lease_until=now_us() + bindparam("lease", type_=BigInteger))
-    .returning(_q.id)
+SETTLEMENTS = InsertEach(settlement)
+RENEW = Each(
+    (_q.id, _q.attempt, column("lease", Big)),
+    lambda each: (
+        update(query)
+        .where(_q.id == each.id, _RUNS, _q.attempt == each.attempt)
+        .values(lease_until=now_us() + each.lease)
+        .returning(_q.id)
+    ),
 )
 _RELEASE = (
     update(query)
@@ -84,7 +73,7 @@ _RELEASE = (
         state=int(QueryState.RELEASED), settled_us=bindparam("now"), release_us=bindparam("now")
     )
     .returning(
-        *(_q.analyst_id, _q.settled_us, _q.dataset_version, _q.lease_until),
+        *(_q.analyst_id, _q.dataset_version, _q.lease_until),
         *(_q[measure.column] for measure in MEASURES),
     )
 )
@@ -104,57 +93,41 @@ def settle(
     ``only_if_lapsed_at``: only if the lease was over at that moment, in microseconds. A failure
     that another process writes must not overtake a holder that renewed.
     """
-    driver, dialect = driver_of(connection), connection.dialect
-    # Sorted by id: concurrent batches lock in one order and cannot deadlock.
-    numbers = sorted(range(len(replies)), key=lambda number: replies[number].query_id)
     hashes = [sha256(reply.body).digest() for reply in replies]
-    rows = SETTLE.of_each(
-        driver,
-        dialect,
-        [
-            {
-                "number": number,
-                "query": stored_id(replies[number].query_id, dialect),
-                "attempt": replies[number].attempt,
-                "lapsed_at": only_if_lapsed_at,
-                "body": replies[number].body,
-                "hash": hashes[number],
-                "status": replies[number].status,
-                "release": replies[number].release_us,
-            }
-            for number in numbers
-        ],
-    )()
-    settlements = []
-    for row in rows:
-        reply, digest = replies[row.number], hashes[row.number]
-        settlements.append(
-            {
-                "query_id": stored_id(reply.query_id, dialect),
-                "attempt": reply.attempt,
-                "answer_hash": digest,
-                "at_us": row.settled_us,
-                "digest": ending_digest(
-                    reply.query_id.bytes,
-                    reply.attempt,
-                    row.dataset_version,
-                    reply.status,
-                    digest,
-                    row.settled_us,
-                    reply.release_us,
-                    (row.attempt_us, row.lease_until),
-                ),
-            }
+    values = [
+        (
+            *(one.query_id, one.attempt, one.body, hashes[number], one.status, one.release_us),
+            *(only_if_lapsed_at, number),
         )
-    SETTLEMENTS.insert(driver, dialect, settlements)()
+        for number, one in enumerate(replies)
+    ]
+    # Sorted by id: concurrent batches lock in one order and cannot deadlock.
+    rows = SETTLE.of_each(connection, sorted(values, key=itemgetter(0)))()
+    settlements = [_settlement(replies[row.number], hashes[row.number], row) for row in rows]
+    SETTLEMENTS.insert(connection, settlements)()
     stored = {row.number for row in rows}
     return [number in stored for number in range(len(replies))]
 
 
-def renew(connection: Connection, query_id: UUID, attempt: int, lease_us: int) -> bool:
-    """Extends the lease of ``attempt``; False when the query is over or another attempt has it."""
-    renewed = connection.execute(_RENEW, {"query": query_id, "mine": attempt, "lease": lease_us})
-    return renewed.one_or_none() is not None
+def _settlement(reply: Settle, answer_hash: bytes, row: Any) -> dict[str, Any]:
+    """The row that binds the reply that ``SETTLE`` stored, returning ``row``."""
+    return {
+        "query_id": reply.query_id,
+        "attempt": reply.attempt,
+        "answer_hash": answer_hash,
+        "at_us": row.settled_us,
+        "digest": ending_digest(
+            *(reply.query_id.bytes, reply.attempt, row.dataset_version, reply.status, answer_hash),
+            *(row.settled_us, reply.release_us, row.attempt_us, row.lease_until),
+        ),
+    }
+
+
+def renew(connection: Connection, reservations: Sequence[Reservation], lease_us: int) -> bool:
+    """Extends the lease of each query; False when one is over or another attempt has it."""
+    # Sorted by id: two processes lock rows in one order and cannot deadlock.
+    rows = sorted((one.query_id, one.attempt, lease_us) for one in reservations)
+    return len(RENEW.of_each(connection, rows)()) == len(rows)
 
 
 def release(connection: Connection, query_id: UUID) -> bool:
@@ -164,7 +137,7 @@ def release(connection: Connection, query_id: UUID) -> bool:
     call this.
     """
     # One moment for the row and its entries: verification compares them.
-    now = connection.execute(select(now_us())).scalar_one()
+    now = read_now(connection)
     row = connection.execute(_RELEASE, {"query": query_id, "now": now}).one_or_none()
     if row is None:
         return False
@@ -173,12 +146,8 @@ def release(connection: Connection, query_id: UUID) -> bool:
         raise LedgerAlarm("a running query was never charged")
     subject = release_subject(query_id.bytes, row.dataset_version, row.lease_until)
     amounts = tuple(-getattr(row, measure.column) for measure in MEASURES)
-    cause = Cause(EntryKind.RELEASE, row.analyst_id, row.settled_us, amounts, query_id, subject)
-    changes = []
+    cause = Cause(EntryKind.RELEASE, row.analyst_id, now, amounts, query_id, subject)
     for account_id in accounts:
-        changed = change_account(connection, account_id, cause)
-        if changed is None:
+        if change_account(connection, account_id, cause) is None:
             raise LedgerAlarm("a charged account is missing")
-        changes.append(changed)
-    add_entries(connection, changes)
     return True

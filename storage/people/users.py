@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, func, or_, se
 
 from storage.database.database import Database
 from storage.database.expressions import USERS_LOCK, insert_once, lock_for_transaction, now_us
-from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.pages import Page, page_of
 from storage.database.statements import Hot
 from storage.database.tables import api_key, identity, users, web_session
 from storage.errors import AlreadyExists, Conflict, ManagedElsewhere, NotFound
@@ -141,12 +141,7 @@ class Users:
         return None if row is None else User.of(row)
 
     def page(self, limit: int, cursor: str | None = None) -> Page[User]:
-        statement = _USERS.order_by(_u.id.desc()).limit(limit + 1)
-        if cursor is not None:
-            statement = statement.where(_u.id < decode_cursor(cursor, int)[0])
-        with self._database.read() as connection:
-            rows = connection.execute(statement).all()
-        return page_of(rows, limit, User.of, lambda row: (row.id,))
+        return page_of(self._database, _USERS, [_u.id], limit, cursor, User.of)
 
     def update(
         self,

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import Row, Select, literal, null, or_, select, tuple_
+from sqlalchemy import Row, Select, null, select
 
+from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.pages import Page, decode_cursor, page_of
+from storage.database.pages import Page, either, equal, page_of, read_as
 from storage.database.tables import dataset as datasets
 from storage.database.tables import query, users
-from storage.database.types import UuidBytes
-from storage.errors import InvalidCursor
+from storage.ledger.requests import QueryState
 
 Status = Literal["running", "answered", "failed", "cancelled"]
 
@@ -43,6 +43,19 @@ class QueryRow:
     answer: bytes | None
     created_us: int
     release_us: int | None
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> QueryRow:
+        """Of a row of ``_ONE`` or ``_MANY``."""
+        whole = read_as(
+            cls,
+            row,
+            version=row.dataset_version,
+            request=json.loads(row.request),
+            charge=PrivacyLoss(*(getattr(row, measure.column) for measure in MEASURES)),
+            status=_status(row),
+        )
+        return whole.as_running() if whole.status == "running" else whole
 
     @property
     def is_settled(self) -> bool:
@@ -78,7 +91,7 @@ class Queries:
     def find(self, query_id: UUID) -> QueryRow | None:
         with self._database.read() as connection:
             row = connection.execute(_ONE.where(_q.id == query_id)).one_or_none()
-        return None if row is None else _query_row(row)
+        return None if row is None else QueryRow.of(row)
 
     def page(
         self,
@@ -93,58 +106,15 @@ class Queries:
 
         Returns all queries if neither is given, and the queries of either if both are given.
         """
-        statement = _MANY
-        either = []
-        if analyst_id is not None:
-            either.append(_q.analyst_id == analyst_id)
-        if owner_id is not None:
-            either.append(datasets.c.owner_id == owner_id)
-        if either:
-            statement = statement.where(or_(*either))
-        if dataset is not None:
-            statement = statement.where(datasets.c.name == dataset)
-        if cursor is not None:
-            created_us, id = decode_cursor(cursor, int, str)
-            key = tuple_(literal(created_us), literal(_uuid(id), UuidBytes))
-            statement = statement.where(tuple_(_q.created_us, _q.id) < key)
-        statement = statement.order_by(_q.created_us.desc(), _q.id.desc()).limit(limit + 1)
-        with self._database.read() as connection:
-            rows = connection.execute(statement).all()
-        return page_of(rows, limit, _query_row, lambda row: (row.created_us, row.id.hex))
+        whose = either({_q.analyst_id: analyst_id, datasets.c.owner_id: owner_id})
+        statement = _MANY.where(whose, *equal({datasets.c.name: dataset}))
+        key = (_q.created_us, _q.id)
+        return page_of(self._database, statement, key, limit, cursor, QueryRow.of)
 
 
-def _query_row(row: Row[Any]) -> QueryRow:
-    status = _status(row)
-    visible = status != "running"
-    return QueryRow(
-        id=row.id,
-        analyst_id=row.analyst_id,
-        analyst=row.analyst,
-        dataset_id=row.dataset_id,
-        dataset=row.dataset,
-        owner_id=row.owner_id,
-        version=row.dataset_version,
-        request=json.loads(row.request),
-        charge=PrivacyLoss(row.eps_n, row.delta_a),
-        neighbouring=row.neighbouring,
-        status=status,
-        answer_status=row.answer_status if visible else None,
-        answer=row.answer if visible else None,
-        created_us=row.created_us,
-        release_us=row.release_us if visible else None,
-    )
-
-
-def _status(row: Row[Any]) -> Status:
-    if row.state == 0 or (row.state == 1 and row.release_us > row.now):
-        return "running"
-    if row.state == 2:
+def _status(row: Any) -> Status:
+    if row.state == QueryState.RELEASED:
         return "cancelled"
-    return "answered" if row.state == 1 and row.answer_status < 400 else "failed"
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(hex=text)
-    except ValueError:
-        raise InvalidCursor("not a cursor of this list") from None
+    if row.state == QueryState.RUNNING or row.release_us > row.now:
+        return "running"
+    return "answered" if row.answer_status < 400 else "failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, and_, bindparam, select
+from sqlalchemy import BigInteger, bindparam, select
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
@@ -19,52 +19,42 @@ from storage.database.tables import budget_account, dataset, query
 from storage.errors import NotFound
 from storage.files.labels import DistantLabels
 from storage.ledger import replay
-from storage.ledger.balances import BALANCE, AccountBalance, Refusal, refusal_of
+from storage.ledger.accounts import (
+    BALANCE,
+    AccountBalance,
+    Refusal,
+    charged_accounts,
+    has_key,
+    refusal_of,
+)
 from storage.ledger.ledger import Ledger
 from storage.ledger.requests import Replay
 from storage.people.users import User
 
 _d = dataset.c
-_own, _overall = budget_account.alias("own"), budget_account.alias("overall")
 _analyst = bindparam("analyst", type_=BigInteger)
+_own, _overall = budget_account.alias("own"), budget_account.alias("overall")
 #: The accounts that a query is charged to, in lock order.
-_CHARGED = (
-    (AccountRank.ANALYST_ON_DATASET, _own),
-    (AccountRank.ANALYST, _overall),
-    (AccountRank.DATASET, budget_account),
+_CHARGED = tuple(
+    zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True)
 )
-_ACCOUNTS_FROM = len(FACTS) + len(replay.COLUMNS) + 1
+_BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
 
+_FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
+for _table, _key in _CHARGED[:2]:  # the third is the cap
+    _FROM = _FROM.outerjoin(_table, has_key(_table, _key))
 _LOOK_UP = Hot(
     select(
         *FACTS,
         *replay.COLUMNS,
         now_us().label("now"),
         *(
-            table.c[column.name].label(f"{column.name}_{rank.name}")
-            for rank, table in _CHARGED
+            table.c[column.name].label(f"{column.name}_{key[0]}")
+            for table, key in _CHARGED
             for column in BALANCE
         ),
     )
-    .select_from(
-        WITH_CAP.outerjoin(query, replay.HAS_KEY)
-        .outerjoin(
-            _own,
-            and_(
-                _own.c.rank == int(AccountRank.ANALYST_ON_DATASET),
-                _own.c.dataset_id == _d.id,
-                _own.c.analyst_id == _analyst,
-            ),
-        )
-        .outerjoin(
-            _overall,
-            and_(
-                _overall.c.rank == int(AccountRank.ANALYST),
-                _overall.c.dataset_id == 0,
-                _overall.c.analyst_id == _analyst,
-            ),
-        )
-    )
+    .select_from(_FROM)
     .where(_d.name == bindparam("name"))
 )
 
@@ -117,7 +107,7 @@ class QueryLookup:
         (row,) = rows
         if row.query_id is not None:
             outcome = replay.judge(row, body_hash)
-            if isinstance(outcome, Replay):
+            if outcome is not None:
                 return outcome
         balances = _balances(row)
         # Before node lists are opened (``Datasets.find``).
@@ -129,11 +119,8 @@ class QueryLookup:
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:
-    balances = []
-    start = _ACCOUNTS_FROM
-    for rank, _ in _CHARGED:
-        values = row[start : start + len(BALANCE)]
-        start += len(BALANCE)
-        if values[0] is not None:
-            balances.append(AccountBalance.of(rank, values))
-    return tuple(balances)
+    parts = (
+        row[start : start + len(BALANCE)] for start in range(_BALANCES_FROM, len(row), len(BALANCE))
+    )
+    ranked = zip(AccountRank, parts, strict=True)
+    return tuple(AccountBalance.of(rank, part) for rank, part in ranked if part[0] is not None)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from storage.database import tables
+from storage.database.expressions import read_now
+from storage.journal.layouts import EntryKind
+from storage.ledger.entries import Cause, change_account
+from storage.ledger.freezing import OPERATOR
 from storage.ledger.ledger import Reservation
-from storage.ledger.limits import set_frozen
 from storage.people.users import User
 from tests.support.world import World, loss, request
 
 #: Requests that are written concurrently and so share commits.
 AT_ONCE = 64
+
+
+def set_frozen(connection: Connection, account_id: int, frozen: bool) -> bool:
+    """Stop or admit new charges; False when that is how the account stands already."""
+    kind = EntryKind.FREEZE if frozen else EntryKind.UNFREEZE
+    cause = Cause(kind, OPERATOR, read_now(connection))
+    return change_account(connection, account_id, cause) is not None
 
 
 def busy_ledger(world: World, queries: int) -> list[User]:
@@ -43,9 +53,7 @@ def busy_ledger(world: World, queries: int) -> list[User]:
     assert account is not None
     for frozen in (True, False):
         world.database.write(
-            lambda connection, frozen=frozen: set_frozen(
-                connection, account.id, frozen, world.admin.id
-            )
+            lambda connection, frozen=frozen: set_frozen(connection, account.id, frozen)
         )
     return analysts
 

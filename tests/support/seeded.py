@@ -21,10 +21,10 @@ from storage.database.tables import budget_account, entry, query
 from storage.errors import CommitUnknown
 from storage.journal.layouts import EntryKind
 from storage.journal.writer import Writer
-from storage.ledger import balances, charging, entries, replay, settling
-from storage.ledger.entries import Cause, add_entries, change_account
+from storage.ledger import accounts, charging, entries, replay, settling
+from storage.ledger.accounts import find_account
+from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Replay, Reservation, Reserve
-from storage.ledger.limits import find_account
 from storage.ledger.requests import QueryState
 from storage.ledger.settling import _CHARGED
 from tests.support.world import World
@@ -37,7 +37,7 @@ class Edited(Each):
     """A hot statement whose text somebody has spoilt; ``old`` is a pattern."""
 
     def __init__(self, hot: Each, old: str, new: str) -> None:
-        super().__init__(hot._types, hot._state)
+        super().__init__(hot._columns, hot._state)
         self._old, self._new = old, new
 
     def _text(self, compiled: Any) -> str:
@@ -50,9 +50,8 @@ class Edited(Each):
 def standing(database: Database, request: Reserve) -> Any:
     """Reads the analyst's account in a separate transaction."""
     with database.read() as connection:
-        return find_account(
-            connection, AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id
-        )
+        key = (AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
+        return find_account(connection, key)
 
 
 def check(account: Any, charge: PrivacyLoss) -> None:
@@ -145,7 +144,7 @@ def guard_of_one_measure(_world: World, monkeypatch: pytest.MonkeyPatch) -> None
     def admits_epsilon(limits: Any, sums: Any, charge: Any) -> bool:
         return bool(sums[0] + charge[0] <= limits[0])
 
-    monkeypatch.setattr(balances, "admits", admits_epsilon)
+    monkeypatch.setattr(accounts, "admits", admits_epsilon)
     _show_nothing_below_nothing(monkeypatch)
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_delta_a \+ ([^ ]+) <=", r"0 * \1 <=")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
@@ -177,9 +176,11 @@ def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refunds an attempt whose lease expired, as if it had not opened the records."""
     take_over = replay.take_over
 
-    def refunding(connection: Connection, lapsed: replay.Lapsed, *rest: Any) -> Any:
-        _move(connection, lapsed.query_id, EntryKind.RELEASE, -1)
-        return take_over(connection, lapsed, *rest)
+    def refunding(connection: Connection, *rest: Any) -> Any:
+        outcome = take_over(connection, *rest)
+        if isinstance(outcome, Reservation):
+            _move(connection, outcome.query_id, EntryKind.RELEASE, -1)
+        return outcome
 
     monkeypatch.setattr(replay, "take_over", refunding)
 
@@ -221,10 +222,11 @@ def two_transactions(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The query is there, and the charge follows."""
 
     class Committing:
-        def insert(self, driver: Any, dialect: Any, many: Any) -> Any:
-            inserted = insert_all.insert(driver, dialect, many)
+        def insert(self, connection: Connection, many: Any) -> Any:
+            inserted = insert_all.insert(connection, many)
+            driver = statements.driver_of(connection)
             statements.executed(driver, "COMMIT")
-            begin = "BEGIN" if dialect.name == "postgresql" else "BEGIN IMMEDIATE"
+            begin = "BEGIN" if connection.dialect.name == "postgresql" else "BEGIN IMMEDIATE"
             statements.executed(driver, begin)
             return inserted
 
@@ -294,7 +296,7 @@ def missing_check(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
 def _show_nothing_below_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An amount below zero is an error by itself, which no suite takes for a bug it caught."""
     nothing = property(lambda _: PrivacyLoss(0))
-    monkeypatch.setattr(balances.AccountBalance, "remaining", nothing)
+    monkeypatch.setattr(accounts.AccountBalance, "remaining", nothing)
 
 
 def _move(connection: Connection, query_id: Any, kind: EntryKind, sign: int) -> None:
@@ -303,11 +305,8 @@ def _move(connection: Connection, query_id: Any, kind: EntryKind, sign: int) -> 
     amount = connection.execute(charge).scalars().first()
     assert amount is not None
     cause = Cause(kind, 1, 0, (sign * amount, 0), query_id)
-    changes = [
+    for account in connection.execute(_CHARGED, {"query": query_id}).scalars().all():
         change_account(connection, account, cause)
-        for account in connection.execute(_CHARGED, {"query": query_id}).scalars().all()
-    ]
-    add_entries(connection, [change for change in changes if change is not None])
 
 
 def _shift(connection: Connection, query_id: Any, nano: int) -> None:

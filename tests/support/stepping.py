@@ -9,23 +9,21 @@ be tried, without real concurrency.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Transaction
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, Transaction
 
 from accounting.errors import AccountingError
 from storage.database import database as database_module
 from storage.database.database import Database
 from storage.database.statements import Hot
 from storage.errors import CommitUnknown, StorageError
-from storage.journal.writer import Failed, Writer
+from storage.journal.writer import Writer
 from storage.ledger.requests import Replay, Reservation
 from tests.support.blocking import BlockingLedger
-from tests.support.memory import driver
 
 T = TypeVar("T")
 
@@ -47,8 +45,8 @@ class SteppedDatabase(Database):
         self._history: Sequence[Any] = ()
         self._at, self._fate, self._inside = 0, STANDS, False
 
-    def _new_reader(self) -> sqlite3.Connection:
-        return driver(self.engine)  # type: ignore[no-any-return]  # another connection has another memory
+    def _past_the_pool(self) -> PoolProxiedConnection:
+        return self.engine.raw_connection()  # another connection has another memory
 
     def resume(self, history: Sequence[Any], fate: int) -> None:
         """Prepare to repeat a call after ``history``; its next commit has ``fate``."""
@@ -86,8 +84,8 @@ class SteppedDatabase(Database):
             self._at += 1
         else:
             (value,) = self.values
-        if isinstance(value, Failed):
-            raise value.error
+        if isinstance(value, Exception):
+            raise value
         return value
 
     @contextmanager
@@ -96,7 +94,7 @@ class SteppedDatabase(Database):
         try:
             yield
         except (StorageError, AccountingError) as error:
-            self.values.append(Failed(error))
+            self.values.append(error)
         finally:
             self._inside = False
 
@@ -165,6 +163,9 @@ class SteppedWriter(Writer):
     async def run(self, member: Any) -> Any:
         return await self._database.step_of(lambda: super(SteppedWriter, self).run(member))
 
+    async def alone(self, call: Callable[[], T]) -> T:
+        return await self._database.step_of(lambda: super(SteppedWriter, self).alone(call))
+
 
 class SteppedLedger(BlockingLedger):
     """The ledger of the service, on a loop that runs only during a call."""
@@ -172,7 +173,7 @@ class SteppedLedger(BlockingLedger):
     def __init__(self, database: SteppedDatabase, **named: Any) -> None:
         super().__init__(database, **named)
         ledger, in_place = self.ledger, InPlace()
-        writer = SteppedWriter(database, ledger._run, ledger._on_alarm)
+        writer = SteppedWriter(database, ledger._run, ledger._ring)
         writer._disk = writer._thread = in_place
         ledger._writer = writer
         self._loop = asyncio.new_event_loop()
@@ -195,8 +196,8 @@ def commits_of(database: SteppedDatabase) -> Iterator[None]:
 
 def meaning(value: Any) -> Any:
     """The result of a transaction without names and times, which decide nothing."""
-    if isinstance(value, Failed):
-        return type(value.error).__name__
+    if isinstance(value, Exception):
+        return type(value).__name__
     if isinstance(value, Reservation):
         return value.attempt
     if isinstance(value, Replay):

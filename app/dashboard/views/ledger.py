@@ -36,7 +36,7 @@ def entries_page(
     cursor: PageCursor = None,
 ) -> Response:
     """One page of entries, newest first."""
-    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    filters = ledger.Filters(dataset_name=dataset or None, kind=kind, analyst_name=analyst or None)
     page = visit.run(ledger.page, PAGE, cursor, filters)
     chosen = {"dataset": dataset, "kind": kind or "", "analyst": analyst}
     return visit.render(
@@ -58,7 +58,7 @@ def entries_csv(
     analyst: NameOrNone = "",
 ) -> Response:
     """All entries that the filters leave, as a file."""
-    filters = ledger.Filters(dataset=dataset or None, kind=kind, analyst=analyst or None)
+    filters = ledger.Filters(dataset_name=dataset or None, kind=kind, analyst_name=analyst or None)
     entries = visit.run(ledger.every_entry, filters)
     rows = (entry.model_dump(mode="json") for entry in entries)
     return csv_file("ledger", list(EntryOut.model_fields), rows)

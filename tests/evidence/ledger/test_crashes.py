@@ -110,7 +110,7 @@ def update_user(world: World, _prepared: Any) -> object:
         (reserve, {"sqlite": 4, "postgresql": 3}),  # there one statement charges all accounts
         (take_over, 1),
         (settle, 2),
-        (release, 4),
+        (release, 5),
         (raise_limit, 4),
         (open_account, 4),
         (withdraw, 3),

@@ -18,8 +18,9 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.tables import budget_account
 from storage.errors import StillRunning
+from storage.ledger.accounts import find_account
+from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.ledger import Replay, Reservation, Reserve
-from storage.ledger.limits import find_account
 from tests.support.workers import patiently, reserve_many
 from tests.support.world import BODY_HASH, World, check_invariants, loss, request
 
@@ -61,7 +62,7 @@ def test_two_hundred_at_once_for_room_of_ten(world: World) -> None:
     kinds = Counter(type(outcome) for outcome in outcomes)
     assert kinds == {Reservation: 10, BudgetExhausted: 190}
     assert world.charged(dataset, analyst) == (loss(1), loss(1))
-    entries = world.ledger.entries(analyst_id=analyst.id, limit=500).items
+    entries = page_of_entries(world.database, analyst_id=analyst.id, limit=500).items
     assert sum(entry.kind == "charge" for entry in entries) == 10
     check_invariants(world.database)
 
@@ -74,9 +75,9 @@ class WrongLedger:
 
     def reserve(self, request: Reserve) -> None:
         with self._database.read() as connection:
-            row = find_account(
-                connection, AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id
-            )
+            key = (AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
+            row = find_account(connection, key)
+        assert row is not None
         if not row.account.admits(request.charge):
             raise BudgetExhausted(charge=request.charge, remaining=row.account.remaining)
         charged = row.account.charged + request.charge
@@ -202,9 +203,11 @@ def test_an_account_is_opened_once(world: World) -> None:
         limits = [loss(i) for i in range(1, 17)]
         grant = partial(world.grant, dataset, analyst)
         list(threads.map(lambda limit: patiently(partial(grant, limit)), limits))
-    kinds = Counter(entry.kind for entry in world.ledger.entries(analyst_id=analyst.id).items)
+    kinds = Counter(
+        entry.kind for entry in page_of_entries(world.database, analyst_id=analyst.id).items
+    )
     assert kinds["genesis"] == 1
-    assert len(world.ledger.accounts_of(dataset.id)) == 1
+    assert len(world.ledger.accounts(dataset_id=dataset.id)) == 1
     check_invariants(world.database)
 
 

@@ -151,8 +151,8 @@ class TestLockOrder:
         own = threading.local()
 
         class Chosen:
-            def of_each(self, driver: Any, dialect: Any, many: Any) -> Any:
-                return own.lock.of_each(driver, dialect, many[:: own.order])
+            def of_each(self, connection: Any, many: Any) -> Any:
+                return own.lock.of_each(connection, many[:: own.order])
 
         self.own, self.accounts = own, charging.ACCOUNTS
         monkeypatch.setattr(charging, "ACCOUNTS", Chosen())

@@ -19,8 +19,8 @@ from storage.database.failures import Again
 from storage.database.statements import Hot
 from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown, LedgerAlarm
-from storage.journal.writer import MOST_INLINE, Change, Failed, Writer
-from storage.ledger import batch
+from storage.journal.writer import MOST_INLINE, Writer
+from storage.ledger import ledger
 from storage.ledger.ledger import Reservation, Reserve
 from tests.support.world import World, check_invariants, contents, loss, request
 
@@ -46,13 +46,13 @@ class FakeDatabase:
         self.commit_error: Exception | None = None
         self._members: Sequence[int] = ()
 
-    def run_members(self, _connection: Any, members: Sequence[int]) -> list[int | Failed]:
+    def run_members(self, _connection: Any, members: Sequence[int]) -> list[int | Exception]:
         self.batches.append(list(members))
         self._members = members
         self.ran_in.append(threading.current_thread().name)
         if self.unwritable is not None and -1 in members:
             raise self.unwritable
-        return [Failed(ValueError(n)) if n > 100 else 2 * n for n in members]
+        return [ValueError(n) if n > 100 else 2 * n for n in members]
 
     def begin(self, *, wait: bool) -> FakeDatabase:
         if self.is_locked and not wait:
@@ -154,23 +154,33 @@ def test_nobody_is_told_more_than_is_known(fake: FakeDatabase, kind: type[Except
     assert len(fake.batches) == 2, "an unknown commit is never repeated"
 
 
-def test_a_change_runs_alone_and_in_a_thread(fake: FakeDatabase) -> None:
-    def work(_connection: Any) -> str:
-        fake.batches.append([])
-        return threading.current_thread().name
+def test_another_transaction_runs_alone_and_in_a_thread(fake: FakeDatabase) -> None:
+    async def run() -> list[Any]:
+        async with writing(fake) as writer:
+            name = writer.alone(lambda: threading.current_thread().name)
+            return await asyncio.gather(writer.run(1), name)
 
-    assert gathered(fake, 1, 2, Change(work, "subject"), 3) == [2, 4, "writer_0", 6]
-    assert fake.batches == [[0], [1, 2], [], [3]]
+    assert asyncio.run(run()) == [2, "writer_0"]
+    assert fake.batches == [[1]]
 
 
-def test_a_change_that_a_constraint_stops_alarms(fake: FakeDatabase) -> None:
-    def work(_connection: Any) -> None:
-        raise LedgerAlarm("a constraint")
+def test_another_transaction_is_finished_without_its_caller(fake: FakeDatabase) -> None:
+    began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
-    change = Change(work, "subject")
-    (outcome,) = gathered(fake, change)
-    assert isinstance(outcome, LedgerAlarm)
-    assert fake.alarms == [change]
+    def call() -> None:
+        began.set()
+        assert go_on.wait(60)
+        ended.set()
+
+    async def run() -> None:
+        async with writing(fake) as writer:
+            gone = asyncio.ensure_future(writer.alone(call))
+            assert await asyncio.to_thread(began.wait, 60)
+            gone.cancel()
+            go_on.set()
+
+    asyncio.run(run())
+    assert ended.is_set()
 
 
 def test_closing_drains(fake: FakeDatabase) -> None:
@@ -187,6 +197,8 @@ def test_closing_drains(fake: FakeDatabase) -> None:
             assert await begun == 2
             with pytest.raises(Busy):
                 await writer.run(1)
+            with pytest.raises(Busy):
+                await writer.alone(lambda: None)
 
     asyncio.run(run())
 
@@ -260,13 +272,13 @@ class TestEmbedded:
     def threads(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """The thread that each batch ran in."""
         seen: list[str] = []
-        run = batch.run
+        run = ledger.reserve_all
 
         def noted(*arguments: Any) -> Any:
             seen.append(threading.current_thread().name)
             return run(*arguments)
 
-        monkeypatch.setattr(batch, "run", noted)
+        monkeypatch.setattr(ledger, "reserve_all", noted)
         return seen
 
     def test_what_is_ready_together_goes_together_and_runs_on_the_loop(
@@ -486,13 +498,13 @@ class TestOnTheLedger:
 
     def sizes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes: list[int] = []
-        run = batch.run
+        run = ledger.reserve_all
 
         def counted(connection: Any, members: Any, lease_us: int) -> Any:
             sizes.append(len(members))
             return run(connection, members, lease_us)
 
-        monkeypatch.setattr(batch, "run", counted)
+        monkeypatch.setattr(ledger, "reserve_all", counted)
         return sizes
 
     async def together(self, world: World, requests: Sequence[Reserve]) -> list[Any]:

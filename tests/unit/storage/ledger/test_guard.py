@@ -13,7 +13,7 @@ from accounting.account import admits
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.tables import budget_account, entry, query
-from storage.ledger.balances import LIMITS, MOVED, SUMS, AccountBalance, refusal_of
+from storage.ledger.accounts import LIMITS, MOVED, SUMS, AccountBalance, refusal_of
 from storage.ledger.entries import NOTHING
 
 few = st.integers(0, 4)

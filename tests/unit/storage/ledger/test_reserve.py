@@ -16,8 +16,10 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.catalogue import versions
 from storage.database import tables
 from storage.errors import NoRecords, NotFound
-from storage.ledger import batch, limits
+from storage.ledger import ledger, limits
+from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.ledger import Reservation
+from tests.support.ledgers import set_frozen
 from tests.support.world import World, check_invariants, contents, loss, request
 
 
@@ -29,7 +31,7 @@ def test_a_charge_stands_against_the_account_and_the_cap(world: World) -> None:
     assert reservation.version == 1
     assert reservation.remaining == loss("0.7", "0.0009")
     assert world.charged(dataset, analyst) == (loss("0.3", "0.0001"),) * 2
-    charge = world.ledger.entries(analyst_id=analyst.id).items[0]
+    charge = page_of_entries(world.database, analyst_id=analyst.id).items[0]
     assert (charge.kind, charge.query_id) == ("charge", reservation.query_id)
     assert charge.head == reservation.receipt
     check_invariants(world.database)
@@ -87,8 +89,8 @@ def test_a_frozen_account_takes_no_charge(world: World) -> None:
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
     for frozen in (account.id, world.ledger.cap(dataset.id).id):
-        freeze = lambda connection: limits.set_frozen(connection, frozen, True, world.admin.id)  # noqa: E731, B023
-        thaw = lambda connection: limits.set_frozen(connection, frozen, False, world.admin.id)  # noqa: E731, B023
+        freeze = lambda connection: set_frozen(connection, frozen, True)  # noqa: E731, B023
+        thaw = lambda connection: set_frozen(connection, frozen, False)  # noqa: E731, B023
         assert world.database.write(freeze) is True
         assert world.database.write(freeze) is False
         before = contents(world.database)
@@ -97,7 +99,9 @@ def test_a_frozen_account_takes_no_charge(world: World) -> None:
         assert contents(world.database) == before
         assert world.database.write(thaw) is True
     assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
-    kinds = {entry.kind for entry in world.ledger.entries(dataset=dataset.name).items}
+    kinds = {
+        entry.kind for entry in page_of_entries(world.database, dataset_name=dataset.name).items
+    }
     assert kinds == {"genesis", "freeze", "unfreeze", "charge"}
     check_invariants(world.database)
 
@@ -107,7 +111,7 @@ def test_an_overall_limit_is_charged_in_the_same_transaction(world: World) -> No
     world.grant(second, analyst, loss(5))
     world.database.write(
         lambda connection: limits.open_account(
-            connection, AccountRank.ANALYST, 0, analyst.id, loss(1), world.admin.id
+            connection, (AccountRank.ANALYST, 0, analyst.id), loss(1), world.admin.id
         )
     )
     world.ledger.reserve(request(first, analyst, loss("0.6")))
@@ -151,7 +155,7 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
 ) -> None:
     dataset, analyst = world.ready()
     charging, go_on = threading.Event(), threading.Event()
-    run = batch.run
+    run = ledger.reserve_all
 
     def slow(*arguments: Any) -> Any:
         outcomes = run(*arguments)
@@ -159,7 +163,7 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
         assert go_on.wait(60)
         return outcomes
 
-    monkeypatch.setattr(batch, "run", slow)
+    monkeypatch.setattr(ledger, "reserve_all", slow)
     with ThreadPoolExecutor(2) as threads:
         charged = threads.submit(world.ledger.reserve, request(dataset, analyst))
         assert charging.wait(60)
