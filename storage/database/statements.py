@@ -29,8 +29,6 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
 Arguments = Callable[[dict[str, Any]], Any]
-#: SQLite takes 32,766 values in one statement.
-ROWS_AT_ONCE = 500
 
 
 class Hot:
@@ -132,7 +130,6 @@ class InsertEach:
     def __init__(self, table: Table, names: Sequence[str], *key: str) -> None:
         self._table, self._names, self._key = table, tuple(names), key
         self._texts: dict[str, str] = {}
-        self._row = f"({', '.join('?' * len(self._names))})"
         self._values = itemgetter(*self._names)
 
     def insert(
@@ -145,16 +142,11 @@ class InsertEach:
             dialect.name, self._text(dialect)
         )
         if dialect.name == "postgresql":
-            columns = {name: [one[name] for one in many] for name in self._names}
-            cursor = executed(driver, sql, columns)
-            return lambda: int(cursor.rowcount)
-        inserted = 0
-        for start in range(0, len(many), ROWS_AT_ONCE):
-            rows = many[start : start + ROWS_AT_ONCE]
-            values = [value for row in map(self._values, rows) for value in row]
-            text = sql.replace("?", ", ".join([self._row] * len(rows)), 1)
-            inserted += executed(driver, text, values).rowcount
-        return lambda: inserted
+            values: Any = {name: [one[name] for one in many] for name in self._names}
+        else:
+            values = list(map(self._values, many))
+        cursor = executed(driver, sql, values)
+        return lambda: int(cursor.rowcount)
 
     def _text(self, dialect: Dialect) -> str:
         if dialect.name == "postgresql":
@@ -163,7 +155,7 @@ class InsertEach:
             )
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
         else:
-            source = "VALUES ?"
+            source = f"VALUES ({', '.join('?' * len(self._names))})"
         conflict = f" ON CONFLICT ({', '.join(self._key)}) DO NOTHING" if self._key else ""
         return f"INSERT INTO {self._table.name} ({', '.join(self._names)}) {source}{conflict}"
 
@@ -186,8 +178,9 @@ def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:
-    """The one place where a statement of the hot path meets the database."""
-    return driver.execute(sql, arguments)
+    """The one place where a statement of the hot path meets the database; a list is many rows."""
+    run = driver.executemany if isinstance(arguments, list) else driver.execute
+    return run(sql, arguments)
 
 
 def driver_of(connection: Connection) -> Any:
