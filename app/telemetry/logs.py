@@ -60,7 +60,7 @@ class Lines:
     """Writes the lines of this service to a stream.
 
     The lines of one turn of an event loop are written at its end, all at once: to write each takes
-    a tenth of the time of a replay. A line that cannot be written is lost, as with the handlers of
+    a twentieth of a replay. A line that cannot be written is lost, as with the handlers of
     ``logging``.
     """
 

@@ -24,22 +24,22 @@ def test_it_tells_whether_the_task_is_over() -> None:
     async def tell() -> list[bool]:
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(sleeping(seconds)) for seconds in (0, 0.01, 60)]
-        ended = [await over(task, 0.1) for task in tasks]
+        outcomes = [await over(task, 0.1) for task in tasks]
         assert not tasks[-1].cancelled()
         tasks[-1].cancel()
-        return ended
+        return outcomes
 
     assert asyncio.run(tell()) == [True, True, False]
 
 
-def test_what_is_over_already_takes_no_turn_of_the_loop() -> None:
+def test_a_task_that_is_over_takes_no_turn_of_the_loop() -> None:
     async def tell() -> bool:
         task = asyncio.ensure_future(sleeping(0))
         await task
         waiting = over(task, 60)
-        with pytest.raises(StopIteration) as stop:
+        with pytest.raises(StopIteration) as returned:
             waiting.send(None)
-        return bool(stop.value.value)
+        return bool(returned.value.value)
 
     assert asyncio.run(tell())
 
@@ -54,7 +54,7 @@ def test_the_exception_of_the_task_stays_with_it() -> None:
     asyncio.run(tell())
 
 
-def test_who_gives_up_leaves_the_task_alone() -> None:
+def test_a_caller_that_gives_up_leaves_the_task_alone() -> None:
     async def tell() -> None:
         task = asyncio.ensure_future(sleeping(0.05))
         waiting = asyncio.ensure_future(over(task, 60))
@@ -69,7 +69,7 @@ def test_who_gives_up_leaves_the_task_alone() -> None:
 
 
 def test_it_leaves_no_timer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every query waits this way: what its timer holds on to would stay for as long as ``wait``."""
+    """Every query waits this way: what its timer refers to would stay for as long as ``wait``."""
 
     async def tell() -> list[asyncio.TimerHandle]:
         loop = asyncio.get_running_loop()
