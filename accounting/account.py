@@ -1,7 +1,5 @@
 """An account: what one analyst may learn of one dataset, or all analysts together of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum

@@ -5,8 +5,6 @@ parallel steps read disjoint records, so the costliest branch of them is what co
 of a price is exactly the loss that was asked for: no step may lose or invent a unit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

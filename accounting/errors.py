@@ -1,7 +1,5 @@
 """What accounting refuses, as facts; the HTTP status of each stands in one table in ``app``."""
 
-from __future__ import annotations
-
 from accounting.privacy_loss import PrivacyLoss
 
 

@@ -10,8 +10,6 @@ is (kε₀, δ₀ Σ e^iε₀) on k of them (Dwork and Roth 2014, Theorem 2.2 an
 are rounded down and what they add up to is rounded up: decimal arithmetic that only errs upwards.
 """
 
-from __future__ import annotations
-
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from accounting.privacy_loss import NANO, PrivacyLoss

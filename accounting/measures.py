@@ -4,8 +4,6 @@ A charge, a limit, an entry and a verification run over these rows in their orde
 up to, and whether it fits, is ``accounting.account.admits``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

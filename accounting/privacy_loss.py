@@ -5,8 +5,6 @@ A loss is a pair of whole numbers: nano-epsilons (ε = epsilon_nano / 10⁹) and
 queries at 0.1, never by nine or eleven. Shares round down, and the last share takes what is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation

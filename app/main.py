@@ -1,7 +1,5 @@
 """The application: middleware, routes, documentation. ``uvicorn app.main:app`` serves it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 

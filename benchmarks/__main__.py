@@ -8,8 +8,6 @@ Each runs in a process of its own. Values, verdicts and all rounds go to one fil
 benchmarks/results. The status is 1 when a bar fails. The papers' experiments: ./run reproduce.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -5,8 +5,6 @@ The expected seconds of a processor order the work (the longest first) and foret
 decide nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Where data lie and results go. A file of results is written whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

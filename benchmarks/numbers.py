@@ -1,7 +1,5 @@
 """How the numbers of results are written, in the report and on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

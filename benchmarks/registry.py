@@ -1,7 +1,5 @@
 """Every bench and every experiment of the papers, by the modules that hold them."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from benchmarks.bench import Bench

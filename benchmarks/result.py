@@ -4,8 +4,6 @@ A value is a pair (mean, half): half the width of a 99 % interval, 0 where the v
 where it is a time, which no seed repeats. The report shows these and works nothing out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum

@@ -4,8 +4,6 @@ What other work does to the machine hits every way of a round alike, so ratios a
 round, and their median counts. Every second round goes through the ways backwards.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor

@@ -4,8 +4,6 @@ A process that is given a seed repeats its draws; any other draws as the service
 has no such door: there a mechanism gets ``SystemRandomness`` and nothing else.
 """
 
-from __future__ import annotations
-
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.keystream import SystemRandomness
 from tests.support.randomness import SeededRandomness

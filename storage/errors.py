@@ -4,8 +4,6 @@ Texts state public facts only. The one exception is ``InvalidRecords``, whose er
 of the dataset may see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -3,8 +3,6 @@
 They need no running service. The commands that speak to one are the client's: ``privypurse``.
 """
 
-from __future__ import annotations
-
 import sys
 
 import typer

@@ -1,7 +1,5 @@
 """The end of a command that cannot do what it was called for."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import typer

@@ -3,8 +3,6 @@
 Its key is never written, so nobody can sign another: to renew or to revoke, make all anew.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

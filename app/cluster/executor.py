@@ -5,8 +5,6 @@ silent, or there is no worker, the work fails, and with it the preparation or th
 done here instead, where nobody has planned for it.
 """
 
-from __future__ import annotations
-
 import time
 from asyncio import CancelledError, wait_for
 from collections.abc import Callable, Iterable, Sequence

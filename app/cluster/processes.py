@@ -1,7 +1,5 @@
 """A scheduler and a worker as processes of their own, until SIGTERM or Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import tempfile

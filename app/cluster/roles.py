@@ -6,8 +6,6 @@ and is no wall: Dask unpickles a message before anybody can look at it, so whoev
 the cluster can run code in it.
 """
 
-from __future__ import annotations
-
 import logging
 from enum import StrEnum
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing comes back through Dask: no result, and of an error not even its text, w
 records; that no result was left says enough.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from threading import Lock

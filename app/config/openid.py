@@ -1,7 +1,5 @@
 """Which OpenID provider is believed, and what its words mean here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a person may be here."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 Role = Literal["admin", "owner", "analyst", "auditor"]

@@ -1,7 +1,5 @@
 """How an operator configures the service: environment variables, ``PURSE_`` before each name."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ They are whole units from the first moment on (nano-epsilons, atto-deltas), and 
 the unit holds are an error, so what is asked for and what is charged cannot differ by rounding.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

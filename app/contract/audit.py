@@ -1,7 +1,5 @@
 """The audit trail as clients see it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

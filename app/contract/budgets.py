@@ -1,7 +1,5 @@
 """Accounts and their balances as clients see them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import AliasPath, Field, SerializerFunctionWrapHandler, model_serializer

@@ -1,7 +1,5 @@
 """What may be asked of the service, as clients see it; all of it is public."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app.contract.models import Reply

@@ -1,7 +1,5 @@
 """Names for queries that sort by time (RFC 9562, version 7), so that indexes stay compact."""
 
-from __future__ import annotations
-
 import os
 import time
 from uuid import UUID

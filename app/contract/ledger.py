@@ -1,7 +1,5 @@
 """Entries of the ledger and its verification as clients see them."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Literal
 

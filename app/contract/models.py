@@ -4,8 +4,6 @@ Bodies are validated from their JSON text (``app.http.route``), so that ``tuple`
 arrays and enumerations take their text while ``true`` is never 1 and ``"5"`` is never 5.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints

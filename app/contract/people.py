@@ -1,7 +1,5 @@
 """People, their roles and their keys, as clients send and see them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator

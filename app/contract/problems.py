@@ -4,8 +4,6 @@ A problem says which rule was broken, in public facts; it never repeats what was
 tells what only records could have told. ``type`` is a path of this service that explains itself.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

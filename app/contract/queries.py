@@ -1,7 +1,5 @@
 """Queries as the history lists them, and quotes."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How records are written, for the interactive documentation; tests upload every example."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi.openapi.models import Example

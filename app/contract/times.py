@@ -1,7 +1,5 @@
 """Moments as clients see them: UTC, ISO 8601, from microseconds of the database's clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """A refusal as people read it: the row of the table of problems, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

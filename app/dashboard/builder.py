@@ -4,8 +4,6 @@ A field becomes a control by its schema, so a new parameter appears here by itse
 is the body that a client would send, and is held to the same models.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import dataclass

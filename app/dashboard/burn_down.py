@@ -4,8 +4,6 @@ SVG that shows under the strictest policy: shapes with attributes and class name
 the numbers in a table beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 

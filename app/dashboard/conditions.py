@@ -1,7 +1,5 @@
 """The condition of a count, put together from values that are ticked and a range, or as JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

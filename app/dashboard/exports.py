@@ -1,7 +1,5 @@
 """Lists as files: comma-separated values, written a page at a time."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where one can go: the links at the top of every page, by who may use them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from app.http.access import ROLES, Access, Caller, Role

@@ -4,8 +4,6 @@ A page that changes something takes a form, and takes it from a page of the same
 the origin is checked before anything else and the token in the form before it is acted upon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Putting the dashboard into an application: its pages, its files, and a page for what is not."""
 
-from __future__ import annotations
-
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 

@@ -5,8 +5,6 @@ which browsers take from this very host over TLS only. A browser that calls this
 machine may use plain HTTP, and there alone another name without that protection is used.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address

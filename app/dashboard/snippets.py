@@ -1,7 +1,5 @@
 """The same question for programs: a line for curl, and some for Python with the client package."""
 
-from __future__ import annotations
-
 import json
 import pprint
 import shlex

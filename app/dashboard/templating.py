@@ -1,7 +1,5 @@
 """From a template to a page: everything is escaped, and a name that is missing is an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

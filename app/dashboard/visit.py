@@ -1,7 +1,5 @@
 """One request for a page: who sent it, what answers it, and how the answer is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar

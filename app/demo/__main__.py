@@ -1,7 +1,5 @@
 """``python -m app.demo``: start a service over a temporary folder, play the session, clean up."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """A large graph to show with, and what the owner of a graph does with it."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the demonstration does, in the order in which people would do it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests as a reader could send them: each is shown as a curl line, then sent, then answered."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

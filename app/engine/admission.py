@@ -4,8 +4,6 @@ A query counts until its release instant, so what is refused for its sake tells 
 time than the clock does. Counted in this process: several processes admit as much each.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

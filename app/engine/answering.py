@@ -9,8 +9,6 @@ instant too, a query can be cancelled. The client may go away; the work goes on 
 kept under its key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Work that comes round every few seconds, in a thread of its own, until it is closed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

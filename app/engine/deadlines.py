@@ -5,8 +5,6 @@ is shown before its release instant: the first of reservation + interval · 2^j 
 end of the work. A run time shows at most as one of about a dozen values.
 """
 
-from __future__ import annotations
-
 import math
 
 #: Storing an answer takes a moment too, and that moment must end before the instant.

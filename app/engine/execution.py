@@ -4,8 +4,6 @@ Two pools, so that a query waiting for its kernels never takes the place of the 
 run whole queries, *kernels* run the equal-cost parts that queries and preparations are cut into.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

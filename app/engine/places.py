@@ -5,8 +5,6 @@ place passes to the next query not when the work in it ends, which may depend on
 the first of beginning + interval · 2^j behind that. Who begins when follows from instants alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """One upload while it is prepared, and what its owner is told when it is refused."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Resumes uploads whose process died, and removes files that no upload or version needs."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Set

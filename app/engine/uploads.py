@@ -4,8 +4,6 @@ What an upload's records cause is shown to their owner alone. Analysts see the v
 ready before, until the new one is published.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor

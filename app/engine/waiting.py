@@ -1,7 +1,5 @@
 """Waiting for a task without owning it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

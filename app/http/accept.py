@@ -1,7 +1,5 @@
 """Content negotiation: what an Accept header admits (RFC 9110, 12.5.1)."""
 
-from __future__ import annotations
-
 
 def admits(accept: str, media_type: str) -> bool:
     """Whether an Accept header admits ``media_type``."""

@@ -5,8 +5,6 @@ Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`
 the body.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Request bodies: read within a limit of size and time, then handed on with their model."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a route declares about its requests, as dependencies that the route class enforces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar

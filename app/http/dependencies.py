@@ -1,7 +1,5 @@
 """Parameters of route functions: the services, and those of lists."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Depends, Query, Request

@@ -4,8 +4,6 @@ Its page runs under the same strict policy as everything else: no inline script,
 another origin. Swagger UI is vendored under ``static/swagger`` with its licence.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fastapi import FastAPI, Request

@@ -5,8 +5,6 @@ are the one request whose rate matters, and their route takes its request and it
 route in FastAPI stays as the twin of this lane: the tests of queries run through both.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from inspect import signature
 from typing import Any

@@ -1,7 +1,5 @@
 """From exception to reply, for a whole application."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI, Request

@@ -4,8 +4,6 @@ The outermost layer, so that no exception gets past it: a traceback quotes value
 be records. An unexpected failure is one fixed reply, and in the log the class of the exception.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from secrets import token_hex

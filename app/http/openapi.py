@@ -4,8 +4,6 @@ Added here: the schema of problems, the key every protected route needs, the rol
 no 422 of FastAPI's own shape.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI

@@ -6,8 +6,6 @@ reads and parses bodies before any dependency runs. ``Route`` therefore override
 hands FastAPI a request whose body is read and validated (``app.http.body``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, get_type_hints

@@ -5,8 +5,6 @@ one wins), lone surrogates and nesting that exhausts a stack. Each of these eith
 or makes two readers of one body see two bodies; here each is a refusal.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any, NoReturn

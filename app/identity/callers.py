@@ -1,7 +1,5 @@
 """Who is calling, once that is settled (``app.usecases.sessions``)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

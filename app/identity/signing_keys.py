@@ -4,8 +4,6 @@ PyJWT reads the keys. Its own client is not used: it waits for a minute after a 
 replies of any length and makes every caller a thread that waits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ The keys come from the provider's own address and the algorithms from the settin
 token says about either (``jku``, ``x5u``, ``jwk``) is followed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ A folder holds ``body.py`` (fields, price, computation, targets, question), ``an
 folder.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union

@@ -1,7 +1,5 @@
 """What queries are made of, as the catalogue lists it: public facts of every part."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

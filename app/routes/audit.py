@@ -1,7 +1,5 @@
 """The audit trail: who changed users, keys, grants, uploads, withdrawals and limits."""
 
-from __future__ import annotations
-
 from app.contract.audit import AuditLine
 from app.contract.models import Listing
 from app.contract.problems import problems

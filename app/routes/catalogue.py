@@ -1,7 +1,5 @@
 """What may be asked of this service, and the limits it works within; all of it public."""
 
-from __future__ import annotations
-
 from app.contract.catalogue import Catalogue
 from app.http.access import any_key
 from app.http.dependencies import ServicesDep

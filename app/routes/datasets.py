@@ -1,7 +1,5 @@
 """Datasets: what is public about them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import Body as BodyParam

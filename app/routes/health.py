@@ -1,7 +1,5 @@
 """Is it up, can it work, what is it, and what an operator may count."""
 
-from __future__ import annotations
-
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 

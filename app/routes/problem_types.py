@@ -1,7 +1,5 @@
 """Where the ``type`` of a problem leads: what it means and whether anything was charged."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from app.contract.models import Listing, Reply

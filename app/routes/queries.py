@@ -1,7 +1,5 @@
 """Queries: ask one, wait for it, look it up, list the history, cancel."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

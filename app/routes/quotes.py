@@ -1,7 +1,5 @@
 """What a query would cost and promise: public facts only, so a quote is free."""
 
-from __future__ import annotations
-
 from fastapi import Body as BodyParameter
 from fastapi.openapi.models import Example
 

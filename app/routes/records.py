@@ -1,7 +1,5 @@
 """Where a dataset's node list and records come in: streamed to disk, never whole in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request

@@ -1,7 +1,5 @@
 """People, their roles and their keys."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body as BodyParam

@@ -3,8 +3,6 @@
 The first look comes before the first request, so that a restored ledger is frozen from the start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """How the parts of one service are made, in the order in which they stand on each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial

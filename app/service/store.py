@@ -1,7 +1,5 @@
 """The store of prepared records, if the settings name one; only then its library is loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

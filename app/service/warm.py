@@ -6,8 +6,6 @@ it meets. So made-up records of every stored type are prepared, and every exampl
 kind is asked of them as the service asks it.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@
 requirements-cluster.lock has these libraries.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

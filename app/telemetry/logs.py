@@ -3,8 +3,6 @@
 No bodies, no paths with names in them, no query strings, no exception texts, no counts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import json

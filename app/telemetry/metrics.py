@@ -5,8 +5,6 @@ when its reply leaves, at its release instant. Uploads have no durations and the
 usual process metrics: memory, processor time and run times of kernels depend on records.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest

@@ -1,7 +1,5 @@
 """The audit trail: who changed users, keys, grants, uploads, withdrawals and limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.contract.audit import AuditLine

@@ -1,7 +1,5 @@
 """Allowances of analysts, and what is spent of them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What may be asked of this service, and the limits it works within; all of it public."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from accounting.privacy_loss import format_units

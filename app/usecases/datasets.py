@@ -1,7 +1,5 @@
 """Datasets: what is public about them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

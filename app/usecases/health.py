@@ -1,7 +1,5 @@
 """Whether the service can work, what it is, and within which limits."""
 
-from __future__ import annotations
-
 import hmac
 import platform
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Keys: one's own or, for admins, anybody's."""
 
-from __future__ import annotations
-
 from app.contract.models import Listing
 from app.contract.people import KeyInfoOut, KeyOut
 from app.identity.callers import Caller

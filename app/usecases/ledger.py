@@ -1,7 +1,5 @@
 """The ledger as it may be read: every change of every account, in the order of its chain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from threading import Lock
 from typing import TypedDict

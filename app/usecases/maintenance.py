@@ -5,8 +5,6 @@ the store cannot be used at all; Refused when a precondition does not hold. Neit
 anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

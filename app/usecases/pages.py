@@ -1,7 +1,5 @@
 """Reading a whole list, page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 

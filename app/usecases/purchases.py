@@ -3,8 +3,6 @@
 The prices are those of quotes, of public facts alone: no records are read, nothing is charged.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from accounting.privacy_loss import PrivacyLoss

@@ -1,7 +1,5 @@
 """Queries: ask one, wait for it, look it up, list the history, cancel."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

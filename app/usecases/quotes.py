@@ -1,7 +1,5 @@
 """What a query would cost and promise: public facts only, so a quote is free."""
 
-from __future__ import annotations
-
 from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss

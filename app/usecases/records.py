@@ -1,7 +1,5 @@
 """Records and node lists of a dataset: its owner uploads them and withdraws them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 An analyst who probes for what they may not know is refused often, so bursts are shown to auditors.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

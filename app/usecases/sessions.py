@@ -5,8 +5,6 @@ between two calls: a revoked key, a disabled user and a lost role count from the
 every process.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from starlette.concurrency import run_in_threadpool

@@ -4,8 +4,6 @@ Predictions from habits, for people: they decide nothing, and use only what the 
 account serves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """People and their roles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from accounting.privacy_loss import PrivacyLoss

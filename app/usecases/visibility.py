@@ -3,8 +3,6 @@
 What a caller may not see does not exist, as far as they can tell: both are NotFound.
 """
 
-from __future__ import annotations
-
 from app.config.roles import Role
 from app.contract.errors import Forbidden
 from app.identity.callers import Caller

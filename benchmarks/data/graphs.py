@@ -1,7 +1,5 @@
 """Real graphs for benches: ``NAME.edges.csv.gz`` with a header ``source,target``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Numeric attributes are cut into five public bins of equal width; nothing public is taken from rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 Times of whole metrics are an experiment of the papers, ``learning_times``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

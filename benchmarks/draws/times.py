@@ -5,8 +5,6 @@ in seconds of a processor, which other work on the machine disturbs least. OpenD
 law, permute-and-flip, from the same whole numbers on one thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Analysts, datasets and ample accounts straight in the tables: for what is measured below HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256

@@ -7,8 +7,6 @@ books are compared with each other and with every answer that had left, and the 
 again. It ends at the first contradiction.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

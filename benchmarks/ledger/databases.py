@@ -1,7 +1,5 @@
 """New databases of either kind: files of SQLite, or a PostgreSQL server of the bench's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

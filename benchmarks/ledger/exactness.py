@@ -5,8 +5,6 @@ three an analyst's overall limit binds on two datasets. Every request is a new q
 granted is settled. Not one more or less may be granted than there is room for.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ seconds of the processor, many by the clock of a busy machine, and the same for 
 is the rest, and of that the median over rounds of large minus empty.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import datetime

@@ -6,8 +6,6 @@ ours, and with one commit per reserve and per settle; on PostgreSQL one query pe
 as many connections as its pool has, also on 1,000 accounts.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import ExitStack

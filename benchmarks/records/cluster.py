@@ -5,8 +5,6 @@ bytes must be the same, and the times say from which size a cluster is worth it.
 this machine: one process has one thread for kernels, each worker has one too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

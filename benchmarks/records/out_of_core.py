@@ -5,8 +5,6 @@ memory, touched or not) an allocation fails, and with it the preparation. Pages 
 not counted, as the system takes them back when it needs room; both peaks are measured.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 from collections.abc import Iterator

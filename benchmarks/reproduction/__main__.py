@@ -8,8 +8,6 @@ A run that was broken off goes on where it was. The seed is that of the simulati
 alone: the service takes none.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -7,8 +7,6 @@ over all pairs, of Student's law for five repetitions each, the fewest that ther
 must be the same. Times are not compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import hypot, isclose

@@ -3,8 +3,6 @@
 They are named by what they show; printed numbers of figures are given where they are certain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

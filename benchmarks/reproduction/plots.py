@@ -1,7 +1,5 @@
 """Where the lines, marks and labels of a plot stand on the page; the template draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, log10
 from typing import Any

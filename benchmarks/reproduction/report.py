@@ -3,8 +3,6 @@
 Every number on the page stands in a result file or in the summary; here they are only laid out.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

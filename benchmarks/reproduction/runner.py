@@ -4,8 +4,6 @@ A result file is written when its experiment is done, at once and whole. A run t
 goes on with those that have no file of the same seed, size and data; nothing else is remembered.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

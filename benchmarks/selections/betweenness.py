@@ -5,8 +5,6 @@ Both start from a graph in memory and are warm. Their values must agree to 10⁻
 larger of 1 and the value.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

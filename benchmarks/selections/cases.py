@@ -1,7 +1,5 @@
 """What benches of selections share: real graphs under public bounds, scores, expected shares."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

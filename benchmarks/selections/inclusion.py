@@ -10,8 +10,6 @@ over log t is a sum of equal steps, whose error falls like e^{−π²/step}. All
 far they miss it is what the numbers err by (``missed``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

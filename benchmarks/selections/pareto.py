@@ -4,8 +4,6 @@ The score of all candidates against a compiled count of all pairs; δ(t) of all 
 the score; then whole top-3 queries, scored once and anew before each draw. On one thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -4,8 +4,6 @@
 query and gives a model back; it knows no caller, no database and no log. ``/`` takes nothing.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -7,8 +7,6 @@ which takes the same body; ``bare`` takes and gives nothing and is shown for com
 waits for two commits: a slow or busy disk shows in its rate, not in its processor time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import ExitStack

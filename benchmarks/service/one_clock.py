@@ -7,8 +7,6 @@ key, queries in flight, and cancelling a query that waits behind it. With the cl
 channel must tell the two tables apart, or the check sees nothing; with it on none may.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -5,8 +5,6 @@ have: statistics take so many seconds, and of an odd number of rows some more. `
 queries through the routes of FastAPI, past no fast lane. Settings come from the environment.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Mapping

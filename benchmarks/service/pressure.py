@@ -4,8 +4,6 @@ It writes prepared bytes and reads up to the end of each reply, so that one proc
 server of the same machine busy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The service in a process of its own: of this checkout or another, by a command of the caller."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -6,8 +6,6 @@ around the whole request, stands that of ``select_top`` called in this process o
 in the same rounds. The client's is held to the bars: it is the longer one.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

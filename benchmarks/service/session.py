@@ -1,7 +1,5 @@
 """One owner and one analyst of a real service process, for what is measured over HTTP."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ values, the order in every pair is a fair coin. So at any threshold, those pairs
 left member lies above it are binomial with chance 1/2 among those of which only one does.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction

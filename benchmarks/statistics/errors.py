@@ -7,8 +7,6 @@ median; that of noisy local sensitivity, whose scale is random, is sampled, as a
 salaries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from math import exp, log

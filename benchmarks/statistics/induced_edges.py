@@ -9,8 +9,6 @@ exactly: s changes let s more of them take part. GS is the largest degree. For e
 the service has no such relation, since its graphs are private as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

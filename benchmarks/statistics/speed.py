@@ -7,8 +7,6 @@ whichever of one thread and all of them serves it best; the maximum over pairs w
 against the same search without its early end.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import Any

@@ -5,8 +5,6 @@ same tree at ε = 10⁶, which is plain ID3. What is expected is held against 99
 differences of folds: an expectation fails when its sign flips beyond the interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial

@@ -11,8 +11,6 @@ Seconds of a processor are judged, all threads together: on cores that others us
 tell how busy they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial

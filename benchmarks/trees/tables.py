@@ -4,8 +4,6 @@ Labels are compared with the true classes of rows here and nowhere else: the ser
 good a tree is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

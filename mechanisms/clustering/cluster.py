@@ -1,7 +1,5 @@
 """Clusters privately: encoding, initial centres, Lloyd's iterations. The file to read first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ released. So any origin may be chosen, and the best has the smallest reach R. Th
 iterations grows with R = Σ over attributes of the largest ‖e(value)‖₁.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

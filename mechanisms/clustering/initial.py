@@ -1,7 +1,5 @@
 """Initial centres: possible records, chosen by the analyst or drawn from the public domain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """The price of a clustering, from public facts alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt

@@ -1,7 +1,5 @@
 """The accuracy of a metric before it is learned: its noise, from public facts alone."""
 
-from __future__ import annotations
-
 from math import comb, ldexp
 
 from accounting.privacy_loss import PrivacyLoss

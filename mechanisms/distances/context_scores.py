@@ -13,8 +13,6 @@ Under add/remove a record also raises N·log₂|Y|, so δ(t) = max(log₂|Y|, LS
 Source: Farias et al., Local Dampening, PVLDB 14(4), 2021, for the mechanism; δ is new here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log2
 

@@ -9,8 +9,6 @@ noisy, including those in denominators; later steps read noisy values alone. The
 move together by 2m − 1 sensitivities, which is attained.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -6,8 +6,6 @@ bound is h_b(1/(N₀ + 1)), which needs a public lower bound N₀ ≥ 1 on the r
 joint entropies. The printed (1/N)(1/ln 2 + log₂N) is safe but loose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

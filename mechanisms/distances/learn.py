@@ -1,7 +1,5 @@
 """Learns a metric: contexts, noisy tables, distances. The file to read first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -7,8 +7,6 @@ Negative counts are taken as 0. A level without any count gives 0 to every value
 equal everywhere have distance 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Source: Battaglia, Celano, Pensa, Differentially private distance learning in ca
     2021, with its errata (docs/privacy.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction

@@ -6,8 +6,6 @@ For the whole metric the baseline is chosen whenever its noise is not above the 
 bound: (1 − h)·C(m, 2) ≤ P̄, with P̄ = min(mk, C(m, 2)), and P̄ = C(m, 2) for ``mean_su``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, prod

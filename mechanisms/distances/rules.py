@@ -6,8 +6,6 @@ Sources: DILCA_M and DILCA_RR in Ienco, Pensa, Meo, From Context to Distance, TK
     redundancy. Pairs suffice for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mechanisms.distances.options import Rule

@@ -4,8 +4,6 @@ Each table is counted or released once and serves both directions. One table mov
 record is added or removed and by 2 when one is replaced. Any P tables together move by P and by 2P.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Symmetric uncertainty itself is never released with noise. Replacing one record 
 to 0 for any N, so its sensitivity is 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from math import log2

@@ -4,8 +4,6 @@ Squared distances add up over attributes, and an attribute has few values. So on
 cluster) of partial distances represents all centres.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The number of set bits of a word, for all kernels that count rows or points by bitmaps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import types

@@ -4,8 +4,6 @@
 its node of higher rank, and raises the maxima of both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled

@@ -1,7 +1,5 @@
 """Columns side by side in one type, for kernels that read many attributes together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

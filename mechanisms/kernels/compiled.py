@@ -1,8 +1,6 @@
 """The one way to compile a kernel: to machine code, cached on disk, without the interpreter
 lock."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ Consecutive increments of one counter wait for each other, and real columns repe
 Four interleaved sets of counters, summed at the end, make the work independent of the row order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ coordinate, and a bitmap under a Fenwick tree counts those above in the second. 
 sets of points are bitmaps: n²·m bits in all, processed in blocks of counted points.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ the sum over non-adjacent pairs with c ≥ 1. So the kernels visit two-paths, ne
 sparse neighbourhood. Integer sums do not depend on their order or on the number of threads.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.bits import set_bits

@@ -5,8 +5,6 @@ Rows are bits. A block of rows gives one row of words per literal; every node of
 attribute is read once for all trees, and the work depends on public facts alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -8,8 +8,6 @@ nodes the list is read once from front to back, and only that window of the rows
 order. So memory holds one window and a few numbers per node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any

@@ -7,8 +7,6 @@ Beyond the largest β, the pair with the largest M alone decides and Q = 0. Then
 over t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ over runs of equal terms.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

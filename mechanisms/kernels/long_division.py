@@ -4,8 +4,6 @@ The whole part comes first. The q fractional bits follow by long division, one d
 intermediate value exceeds 2b: 2^q · (a div b) + ⌊2^q · (a mod b) / b⌋.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled

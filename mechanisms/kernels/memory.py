@@ -6,8 +6,6 @@ is stored twice in ranked rows (8). Then it is stored once in the supports of ev
 once in all parts together and twice beside the rows (12).
 """
 
-from __future__ import annotations
-
 NODE, NODE_THREAD, NODE_PART = 128, 4, 20
 EDGE, EDGE_PART, EDGE_MERGED = 8, 4, 12
 

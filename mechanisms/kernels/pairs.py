@@ -5,8 +5,6 @@ no counters. Their columns are packed into bits, and a conjunction counts the ro
 level of both, 64 rows per instruction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

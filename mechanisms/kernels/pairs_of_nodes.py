@@ -4,8 +4,6 @@ Nodes are ordered by a bound on the value of their pairs. The search ends when t
 reaches that bound. The end affects the run time, never the result.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled

@@ -5,8 +5,6 @@ reads each column once, for any number of nodes. The counts are those of ``conti
 nodes together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

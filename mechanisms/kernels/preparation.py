@@ -12,8 +12,6 @@ Danger: all are private and leave only through a mechanism whose loss was charge
 ``mechanisms.kernels.totals`` has the totals of a graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Lock
 from typing import Any

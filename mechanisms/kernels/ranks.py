@@ -5,8 +5,6 @@ come first, and a node has at most √(2 · edges) of them. So each triangle is 
 node of highest rank down, and m^(3/2) steps bound the search for all triangles.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ divisor, so it stays equal for long runs of t. There are a few times 2^{g/2} run
 records.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

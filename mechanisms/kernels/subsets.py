@@ -5,8 +5,6 @@ visited, so the rows determine the work, however large the product of the domain
 lexicographic order, so the codes of all but the last attribute can be reused.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

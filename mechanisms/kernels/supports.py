@@ -4,8 +4,6 @@ A triangle is counted once, from its node of highest rank: the kernel looks up i
 neighbours in each other's rows. Each part counts into its own array, and the arrays are added.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

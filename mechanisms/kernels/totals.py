@@ -14,8 +14,6 @@ array, of length one except for the pairs.
 | ``degree_pairs_high``, ``…_low`` | Pareto pairs of degrees (``pairs_of_nodes.degree_pairs``) |
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Candidates of a selection: a public finite non-empty list, equal for neighbouring datasets."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from mechanisms.model.domains import Dataset, GraphDomain

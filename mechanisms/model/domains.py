@@ -4,8 +4,6 @@ Never compute anything here from records: prices and pages use these values free
 exception is the row count of a ``replace`` table, which that relation makes public.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

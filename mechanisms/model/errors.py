@@ -1,7 +1,5 @@
 """Refusals of mechanisms. Every message contains public facts only."""
 
-from __future__ import annotations
-
 
 class UnsupportedQuery(Exception):
     """The query does not fit the dataset, its relation or the range of exact arithmetic.

@@ -5,8 +5,6 @@ other machines. Parts cost the same and are merged in order. So the result does 
 number of workers or on where they run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -1,8 +1,6 @@
 """Descriptions of utilities and objectives for the catalogue, defined beside the code they
 describe."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ at least this threshold? Every inner node tests one literal. Branches over k lev
 of k − 1 such nodes; the last level is what remains. Children follow their parents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, groupby

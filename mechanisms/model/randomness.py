@@ -5,8 +5,6 @@ that it made for this stream alone (``mechanisms.noise.keystream``). Nobody can 
 that key.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

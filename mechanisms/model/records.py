@@ -3,8 +3,6 @@
 These values are secret: they may leave only through a mechanism whose loss was charged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """An answer that has left its mechanism and is public from then on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

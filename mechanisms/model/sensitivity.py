@@ -6,8 +6,6 @@ Its values are private, because they come from records; ``cap`` and ``horizon`` 
 It lives on the integer grid of its utility, so whole numbers decide the guarantee.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self, runtime_checkable

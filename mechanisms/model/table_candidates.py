@@ -4,8 +4,6 @@ Lists come from the request and levels from the public domain, never from record
 no record has is a candidate like any other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -9,8 +9,6 @@ A leaf may carry "counts", one number per class: released trees have them, evalu
 The root has depth 0. Requests are public, so error messages may describe the fault.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 The work depends on the words and the public length of the vector, never on its values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

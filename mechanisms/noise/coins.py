@@ -11,8 +11,6 @@ depending on the compiler's version. ``u + b·v`` is never computed, because it 
 Source: Canonne, Kamath, Steinke 2020, Algorithms 1 and 2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled

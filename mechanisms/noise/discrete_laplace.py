@@ -1,7 +1,5 @@
 """Discrete Laplace noise for vectors of whole numbers: P(d) = (1 − p) / (1 + p) · p^|d|."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

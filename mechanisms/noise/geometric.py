@@ -1,7 +1,5 @@
 """One-sided geometric noise: P(G = g) = (1 − p)·p^g, p = e^−λ, for g = 0, 1, …"""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact ends of an interval of mpmath, which its public names round or wrap again."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -6,8 +6,6 @@ the nonce of zeros. There is no seed: no draw can be repeated. Short draws use t
 words without a key.
 """
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

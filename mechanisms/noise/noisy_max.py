@@ -9,8 +9,6 @@ this *is* noisy max with exponential noise, which is permute-and-flip. Ties by l
 as private, but follow another law.
 """
 
-from __future__ import annotations
-
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers, add_noise

@@ -4,8 +4,6 @@ Every pass runs to the end and branches on no value. Only the order of equal val
 about two for each of the k.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled

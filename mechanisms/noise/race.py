@@ -13,8 +13,6 @@ their value; libraries err far less.
 The work is the same for all scores, except for refinements, of probability about n·2⁻⁴⁰.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

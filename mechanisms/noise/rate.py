@@ -4,8 +4,6 @@ The ranges below keep every coin and every noise value inside 64 bits. Public fa
 number of draws) decide them, before anything private is read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self

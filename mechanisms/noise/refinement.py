@@ -4,8 +4,6 @@ The choice of refined candidates depends on private scores, but the law does not
 owns an infinite string of random bits, and refinement only reads more of it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

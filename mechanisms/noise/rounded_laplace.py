@@ -5,8 +5,6 @@ every theorem about continuous Laplace noise holds, including those for scales t
 records.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

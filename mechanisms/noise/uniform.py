@@ -1,7 +1,5 @@
 """A uniform whole number of any size, from one stream of words."""
 
-from __future__ import annotations
-
 from mechanisms.model.randomness import WordSource
 
 _WORD = 64

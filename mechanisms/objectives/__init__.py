@@ -4,8 +4,6 @@ A new objective is one class that implements ``Objective``, made of terms and wi
 catalogue, and one line in ``OBJECTIVES``.
 """
 
-from __future__ import annotations
-
 from mechanisms.objectives.objective import Term
 from mechanisms.objectives.pareto import Pareto
 from mechanisms.objectives.single import SingleUtility

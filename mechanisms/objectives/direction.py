@@ -10,8 +10,6 @@ c·betweenness.
 A wrong direction would cost accuracy, never privacy: either has sensitivity one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal

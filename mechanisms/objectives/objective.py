@@ -5,8 +5,6 @@ grid. So a utility is an objective, an objective may be a member of another, and
 (top-k, trees, distance contexts) accepts any objective.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

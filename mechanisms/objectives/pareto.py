@@ -1,7 +1,5 @@
 """The Pareto score: the number of candidates that are better in every respect, negated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, Self
 

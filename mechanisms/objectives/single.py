@@ -1,7 +1,5 @@
 """One utility as an objective."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -7,8 +7,6 @@ which is at least as tight as capping the sum.
 Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A weighted sum of utilities, in whole numbers: whole weights and one common grid."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Weights as whole numbers: a common factor changes no score, so only ratios matter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The selectors by name."""
 
-from __future__ import annotations
-
 from mechanisms.selection.exponential import Exponential
 from mechanisms.selection.permute_and_flip import PermuteAndFlip
 from mechanisms.selection.selector import Draws, Selector

@@ -1,8 +1,6 @@
 """Checks of all selectors, and the steps by which they spend their loss; from public facts
 alone."""
 
-from __future__ import annotations
-
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.errors import UnsupportedQuery

@@ -9,8 +9,6 @@ Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one odd r
     is for δ that reach the common cap at a public horizon; otherwise it need not exist.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exponential mechanism, by a race whose work does not depend on the scores."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from accounting.composition import Step

@@ -4,8 +4,6 @@ Every law is a function of whole-number scores and a rational p in (0, 1). On sc
 move by at most D, loss ε means λ = ε / (2kD), so that e^ε = p^(−2kD).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import reduce

@@ -1,7 +1,5 @@
 """Permute-and-flip, by geometric noisy max."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

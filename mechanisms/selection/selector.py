@@ -8,8 +8,6 @@ confidence. If no draw does so, the j-th drawn is within x of the j-th best, bec
 candidates are gone by then.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@
 it reads anything private, so both refuse the same queries.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

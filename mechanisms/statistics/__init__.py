@@ -1,7 +1,5 @@
 """Statistics of tables and graphs, released with noise that may depend on the records."""
 
-from __future__ import annotations
-
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.graphs import Edges
 from mechanisms.statistics.prefix_sum import SmallestSum

@@ -1,7 +1,5 @@
 """The number of rows that meet a condition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mechanisms.model.domains import Dataset

@@ -1,7 +1,5 @@
 """The number of edges, and what statistics of graphs share: public bounds, and the totals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mechanisms.model.candidates import graph_domain

@@ -5,8 +5,6 @@ too fine to be visible beside the noise, and coarse enough that every scale stay
 arithmetic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache

@@ -7,8 +7,6 @@ least LS(x) and changes by at most a factor of e^β between neighbours.
 Source: Nissim, Raskhodnikova, Smith 2007, section 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp
 from typing import Protocol, runtime_checkable

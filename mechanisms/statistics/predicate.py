@@ -8,8 +8,6 @@ missing cell in either; one of ``from`` and ``to`` may be absent. A missing numb
 Every condition has a truth value on every row, so no record can cause a failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite

@@ -4,8 +4,6 @@ Danger: this does not protect a table whose rows are the list, because the value
 Neighbours differ by one in k.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush

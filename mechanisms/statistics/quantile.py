@@ -4,8 +4,6 @@ p is an exact decimal, because in doubles ⌈0.07·100⌉ would be 8. The quanti
 the upper bound. The ranks for the exponential mechanism are whole numbers as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -10,8 +10,6 @@ bring the window x_i … x_{i + w + 1} under the rank for i_min ≤ i ≤ i_max.
 a function that is monotone in the split of R into insertions and deletions. So two splits suffice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log

@@ -9,8 +9,6 @@ and β + (ε/2)·e^−β ≤ ε. The left side is the exact hockey-stick diverge
 larger β suffices. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6 of it.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any

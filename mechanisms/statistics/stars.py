@@ -8,8 +8,6 @@ largest change gives s further edges to the node of larger d̄ until it is full,
 Only pairs that no other pair exceeds in both parts matter: a few, which are prepared.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import comb
 

@@ -4,8 +4,6 @@ Numbers are floored to the public grid one by one. So a sum is a whole number of
 exactly by the steps of one row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,8 +1,6 @@
 """The common part of statistics of tables: an attribute, its public bounds, its numbers in
 steps."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -19,8 +19,6 @@ The often printed (5/2)·a_H is no bound: the complete graph of five nodes witho
 where it gives 7.5.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

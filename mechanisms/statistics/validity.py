@@ -4,8 +4,6 @@ This is the single source: queries are checked against it, the catalogue and the
 For each statistic and relation exactly one mechanism is recommended and is the default.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

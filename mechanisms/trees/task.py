@@ -1,7 +1,5 @@
 """The task of a private tree: attributes to test and a class to predict; public facts alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

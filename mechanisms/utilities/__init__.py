@@ -1,7 +1,5 @@
 """The catalogue of utilities, by which candidates may be selected."""
 
-from __future__ import annotations
-
 from mechanisms.utilities.count import Count
 from mechanisms.utilities.degree import Degree
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness

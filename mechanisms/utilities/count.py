@@ -1,7 +1,5 @@
 """The count of a value: the number of records that have it."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from mechanisms.kernels.contingency import level_counts

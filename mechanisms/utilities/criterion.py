@@ -1,7 +1,5 @@
 """The common part of utilities of attributes, which read only the class counts of each level."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal

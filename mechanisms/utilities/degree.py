@@ -1,7 +1,5 @@
 """The degree of a node: one edge always moves it by exactly one."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from mechanisms.model.candidates import Candidates, graph_domain

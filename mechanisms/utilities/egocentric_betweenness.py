@@ -1,7 +1,5 @@
 """Egocentric betweenness: the share of shortest paths among its neighbours that cross a node."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE

@@ -6,8 +6,6 @@ that Ψ was rounded to the nearest integer. Floating point does not decide this:
 a half are computed again in 160 bits.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from threading import Lock
 from weakref import WeakValueDictionary

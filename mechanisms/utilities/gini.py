@@ -1,7 +1,5 @@
 """Gini: the impurity of the class within the levels of an attribute, times the records."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The node columns that utilities of graphs read, and the refusal of degree bounds."""
 
-from __future__ import annotations
-
 from mechanisms.model.records import GraphRecords, Records, records_of
 from mechanisms.model.sensitivity import Integers
 

@@ -1,7 +1,5 @@
 """Information gain and Gini: u adds up over levels, δ is a maximum over pairs (m, β)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property

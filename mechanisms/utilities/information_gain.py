@@ -4,8 +4,6 @@ For a fixed class attribute, gain and mutual information differ from −τ·H(C|
 equal for all attributes. So one implementation serves both.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from mechanisms.model.domains import Dataset, NeighbouringRelation

@@ -1,7 +1,5 @@
 """Max: the records that an attribute classifies correctly, each level by its commonest class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -12,8 +12,6 @@ Source: Differentially Private Multi-Objective Selection, section 6.2.3, with co
     floors and relation (as printed it is not admissible).
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Self
 

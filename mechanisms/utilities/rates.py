@@ -1,7 +1,5 @@
 """The true positive and the true negative rate of public decision trees."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal

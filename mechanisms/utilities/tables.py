@@ -1,7 +1,5 @@
 """The common part of utilities of tables: the public bound on rows, the candidates, the counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ of the freeze, so that only heads from after the backup count as evidence of lat
     DEST/datasets/…      node lists, and the versions that queries of the copy may read
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

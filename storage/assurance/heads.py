@@ -8,8 +8,6 @@ every process writes (account, seq, head, charged) to a second place. A database
 that file has lost entries. Processes of one host may share the file.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

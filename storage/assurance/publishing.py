@@ -4,8 +4,6 @@
 must contain the published head. Then it publishes the accounts that have new entries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A refusal must not cost a write, so it is counted in memory and written later. A
 counts of a few seconds and nothing else.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import dataclass

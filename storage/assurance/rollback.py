@@ -4,8 +4,6 @@ Accepting charges the amounts of the published heads again, so a restore gives n
 A freeze and its end are entries without a user: their actor is 0, the operator.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select

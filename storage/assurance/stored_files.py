@@ -1,7 +1,5 @@
 """Compares the files of a store with the rows of the ledger: lost files and unnamed files."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

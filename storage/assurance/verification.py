@@ -6,8 +6,6 @@ Only the working state of a running query is not bound: its attempt from the sec
 and the published version that it reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256

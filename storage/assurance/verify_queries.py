@@ -3,8 +3,6 @@
 Three streams in the order of query ids, walked side by side: queries, entries and settlements.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import lru_cache
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The public facts of datasets, which never change and are read once per process."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

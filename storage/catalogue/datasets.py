@@ -1,7 +1,5 @@
 """Datasets: their public descriptions, fixed at registration, and the version that queries read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Node labels are in the dataset's folder and not in the text: a list may have a million names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace

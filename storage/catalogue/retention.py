@@ -3,8 +3,6 @@
 Functions work on a connection in a transaction.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 from sqlalchemy import Connection, select

@@ -5,8 +5,6 @@ dataset's cap, as every charge does. So no query is charged for a version that h
 Functions work on a connection in a transaction.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

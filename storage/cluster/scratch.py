@@ -9,8 +9,6 @@ through these files alone. The files have the modes of the data folder
 (``storage.records.data_folder``). Files of a crashed service are swept like those of an upload.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 import time

@@ -1,7 +1,5 @@
 """The SQL the two databases spell differently, under one name each."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -3,8 +3,6 @@
 Danger: an unknown COMMIT may stand, so nothing is ever run again after one.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from typing import NoReturn
 

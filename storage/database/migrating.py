@@ -1,7 +1,5 @@
 """Bringing the schema up to date at start, under a lock, all or nothing."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A cursor holds the sort key of the last item shown, so a page never repeats or s
 because newer ones arrived in between.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """An engine on PostgreSQL: READ COMMITTED, with a limit on everything that could wait for ever."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event

@@ -5,8 +5,6 @@ to do it even where somebody has got hold of its connection: it owns no table, s
 change what is append-only nor take a trigger away.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqlalchemy import Connection, text

@@ -1,7 +1,5 @@
 """One consistent look at the whole database, however long it takes and whatever is written."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """An engine on one SQLite file: write-ahead log, every commit on disk before it is answered."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

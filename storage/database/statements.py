@@ -4,8 +4,6 @@ To execute a small statement SQLAlchemy takes three to four times what the drive
 owns tables, dialects, pool and transactions: these statements run on the connection it lends.
 """
 
-from __future__ import annotations
-
 import re
 from collections import namedtuple
 from collections.abc import Callable, Collection, Sequence

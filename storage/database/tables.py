@@ -5,8 +5,6 @@ triggers enforce (entries, settlements and audit lines never change; an ended qu
 stands in the migrations alone.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import (

@@ -3,8 +3,6 @@
 SQLite tables are STRICT, which admits INTEGER, TEXT and BLOB only, so every type has a form there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

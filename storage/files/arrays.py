@@ -4,8 +4,6 @@
 not be a file name. It also holds their types and lengths, which ``open_arrays`` checks.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

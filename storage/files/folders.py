@@ -1,7 +1,5 @@
 """Folders of mode 0700, files of mode 0600, and their synchronization with the disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

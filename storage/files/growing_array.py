@@ -4,8 +4,6 @@ The file has no name from its first byte on, so nothing of it outlives the proce
 mapping of the file, which the system writes back to the disk when memory is short.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any

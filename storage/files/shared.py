@@ -4,8 +4,6 @@ A name is a path below the data folder, chosen by the server. A file is written 
 and is read as a file of this machine, which may be mapped.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -4,8 +4,6 @@ The description and the published limits bound the memory, whatever the file hol
 the description are refused with their lines, which only the owner may see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Batches of records, which every reader yields: Arrow columns and the places of the records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Danger: the parser's own messages quote cells, so none of them is passed on. A r
 cells may be quoted but hold no line break, and no line is blank.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from functools import partial

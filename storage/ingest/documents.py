@@ -1,7 +1,5 @@
 """Nodes and edges of a parsed document, checked against the domain of the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

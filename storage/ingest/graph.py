@@ -1,7 +1,5 @@
 """Compressed rows from the edges of an upload; edges outside the domain are refused."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import chain

@@ -4,8 +4,6 @@ Danger: entities could expand or be fetched, so any document type is refused bef
 collects the ends and the line of every edge in order, which NetworkX does not.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat

@@ -1,7 +1,5 @@
 """The published limits of one upload; the description of a dataset cannot raise them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -3,8 +3,6 @@
 A line, a block and the whole text after decompression have limits; line numbers start at 1.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The accepted media types and the form of each."""
 
-from __future__ import annotations
-
 from email.message import Message
 
 from storage.errors import UnsupportedMediaType

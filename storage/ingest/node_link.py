@@ -1,7 +1,5 @@
 """Node-link JSON as NetworkX writes it: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NoReturn

@@ -1,7 +1,5 @@
 """The nodes upload: the public list of a graph's node names, one per line, without a header."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

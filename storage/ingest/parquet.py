@@ -4,8 +4,6 @@ Texts stay dictionary-encoded while they are read: a file may name one long text
 The types of all columns are checked before any of them is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The records of a prefix dataset: one column ``cutoff`` with one integer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mechanisms.model.domains import PrefixDomain

@@ -1,7 +1,5 @@
 """Refusals of an upload: place and reason. Texts name lines, columns and rules, never a cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NoReturn
 

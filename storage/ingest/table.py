@@ -1,7 +1,5 @@
 """Level codes and numbers from the cells of a table; cells outside its domain are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A line is written in the transaction of what it records: neither stands without the other.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -12,8 +12,6 @@ dataset of the account, for a charge the request it paid for, for a release the 
 given up. ``ending_digest`` does the same for how a query ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import sha256

@@ -9,8 +9,6 @@ only its commit takes a thread. Two threads that alternate at the interpreter's 
 statement take many times what the statements take. On PostgreSQL a thread does all three.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

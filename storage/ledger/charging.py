@@ -5,8 +5,6 @@ write lock on SQLite, and followed from member to member. In the end one conditi
 account charges it for all of them, and fails as a whole if a single unit does not fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import add

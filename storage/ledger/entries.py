@@ -5,8 +5,6 @@ has written. So each guard stands in the WHERE of the UPDATE, with the sequence 
 new head was computed from; whoever computes it holds the row's lock or SQLite's write lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add

@@ -6,8 +6,6 @@ Guards decide what is charged; the constraints behind them never fire. When one 
 the database is wrong in a way nobody knows, so what was refused once is not to be tried again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial

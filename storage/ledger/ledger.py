@@ -6,8 +6,6 @@ therefore needs no repair: a query that was abandoned is already charged, and a 
 runs again under that charge.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial

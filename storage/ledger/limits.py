@@ -5,8 +5,6 @@ first charge carries the sum of what stands against the analyst's accounts; quer
 are charged by name, so that a cancelled one gives its charge back here as well.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sqlalchemy import Connection, select, text

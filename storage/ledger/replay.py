@@ -1,7 +1,5 @@
 """What a key that was seen before stands for: a stored reply, a running query, or a lapsed one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Requests to the ledger about one query, and their outcomes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID

@@ -5,8 +5,6 @@ query changes anything, so at most one answer per query is ever stored, and only
 leave.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import sha256
 from operator import itemgetter

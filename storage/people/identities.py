@@ -4,8 +4,6 @@ The roles in a token count for the request that it came with. The roles of the l
 stored with the user for use by others: an owner grants budgets to analysts alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

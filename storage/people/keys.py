@@ -4,8 +4,6 @@ A key is shown once, and only the SHA-256 of its secret is stored. A random secr
 cannot be guessed, so it needs no slow hash.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The roles of users: admin, owner, analyst and auditor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any

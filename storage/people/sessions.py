@@ -5,8 +5,6 @@ is read together with its key and its user. A revoked key or a disabled user the
 every process with the next request.
 """
 
-from __future__ import annotations
-
 import re
 from hashlib import sha256
 from secrets import token_hex

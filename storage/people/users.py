@@ -1,7 +1,5 @@
 """Users: their names, roles and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The look-up that a query begins with: its key, its dataset and its accounts, in one read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

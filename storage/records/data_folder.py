@@ -11,8 +11,6 @@ Files are synced before their folder gets its final name, so a folder with a fin
 ``storage.s3.remote`` has the layout for prepared records in an object store.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -4,8 +4,6 @@ Opening a version takes a hundred times as long as the cheapest query. A publish
 changes, so its arrays may be shared by all readers; they are mapped, not copied into memory.
 """
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections import OrderedDict

@@ -4,8 +4,6 @@ Preparation happens once per upload, so a query computes on ready arrays and its
 on records. The final name exists only after all arrays are on the disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A row names the file of an upload before the upload ends, or never, so no clock 
 The age of other files counts as well: a younger one may belong to a running process.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ The folder belongs to one process. A file that is removed from the store is remo
 minute. Files in use are pinned: to remove the name of a mapped file would free no room.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -5,8 +5,6 @@ and never in its name. An object with another digest is refused. Errors state no
 failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest

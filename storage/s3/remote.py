@@ -10,8 +10,6 @@ it, and does not access the store. A folder that a row names is therefore in the
 that no row names may be swept. Names reveal no more than those of a mounted folder.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress

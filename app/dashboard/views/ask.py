@@ -1,7 +1,5 @@
 """Asking: a form for the question, a quote before anything is spent, and then the answer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

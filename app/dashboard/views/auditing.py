@@ -1,7 +1,5 @@
 """The auditor's pages: do chains hold, do books agree, who was refused, who changed what."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """An analyst's allowances: a card per dataset, and how one of them was spent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from starlette.responses import Response

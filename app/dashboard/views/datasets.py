@@ -1,7 +1,5 @@
 """Datasets: what is public about them, and for their owner their records and uploads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal

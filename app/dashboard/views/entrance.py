@@ -1,7 +1,5 @@
 """The way in and the way out."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Query, Request

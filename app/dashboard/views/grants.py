@@ -1,7 +1,5 @@
 """Grants: analyst × dataset, what they add up to against the cap, and what one would buy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from starlette.responses import Response

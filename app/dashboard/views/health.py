@@ -1,7 +1,5 @@
 """The admin's page of the service itself: can it work, what is it, within which limits."""
 
-from __future__ import annotations
-
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 

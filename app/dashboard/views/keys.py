@@ -1,7 +1,5 @@
 """One's own keys: what they are, one more, one less."""
 
-from __future__ import annotations
-
 from starlette.responses import Response
 
 from app.contract.people import KeyOut

@@ -1,7 +1,5 @@
 """The ledger: every change of every account that its reader may see, filtered, and as CSV."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Queries: those that run, those that are over, and one of them with its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool

@@ -1,7 +1,5 @@
 """The admin's pages: people, their roles, limits and keys."""
 
-from __future__ import annotations
-
 from pydantic import TypeAdapter
 from starlette.responses import Response
 

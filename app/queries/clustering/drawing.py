@@ -1,7 +1,5 @@
 """What the page of an answer shows of its centres."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import dist
 from typing import Any

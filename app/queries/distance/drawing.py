@@ -3,8 +3,6 @@
 Shapes in the unit of the drawing, and texts that are not escaped yet: ``answer.html`` writes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

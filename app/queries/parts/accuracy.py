@@ -1,7 +1,5 @@
 """How accuracy is predicted and reached: the probability, the digits, the targets, the search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from accounting.privacy_loss import PrivacyLoss

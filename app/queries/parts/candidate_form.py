@@ -1,7 +1,5 @@
 """The form of kinds that select: a variant is a kind of candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

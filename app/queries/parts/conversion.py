@@ -8,8 +8,6 @@ records. Shares are rounded down, and the rest of the charge is a step of its ow
 still add up to the charge, to the last unit of ε and of δ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from accounting.composition import Step

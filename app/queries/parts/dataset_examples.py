@@ -1,7 +1,5 @@
 """What examples take from the public description of a dataset: attributes, contexts, candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any

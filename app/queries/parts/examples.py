@@ -1,7 +1,5 @@
 """Examples of requests and answers: for the documents, for tests and for the warm-up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

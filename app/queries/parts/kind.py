@@ -3,8 +3,6 @@
 Routes, pages, snippets, documentation and warm-up read these fields and know no kind by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import getfile

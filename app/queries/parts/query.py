@@ -3,8 +3,6 @@
 Everything here is pure: no clock, no database, no HTTP.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

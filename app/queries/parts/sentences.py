@@ -1,7 +1,5 @@
 """Pieces of the sentence that says what a query asks, and texts that a drawing can show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mechanisms.model.domains import Dataset

@@ -1,7 +1,5 @@
 """What candidates are ranked by, as the contract writes it: terms and how they are combined."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal

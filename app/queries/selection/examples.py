@@ -1,7 +1,5 @@
 """Examples of selections."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

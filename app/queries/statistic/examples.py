@@ -1,7 +1,5 @@
 """Examples of statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

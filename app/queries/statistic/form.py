@@ -1,7 +1,5 @@
 """The form of a statistic: a variant is its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The sentence of a statistic, with its condition."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

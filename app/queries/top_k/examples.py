@@ -1,7 +1,5 @@
 """Examples of top-k selections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """``tree``: private decision trees, by either of two algorithms."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Tag

@@ -1,7 +1,5 @@
 """The parts of a node that every format shows: its question, its ways down, its label."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

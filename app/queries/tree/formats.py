@@ -1,7 +1,5 @@
 """Trees as people read them: text, Graphviz and SVG; pure functions of the nested JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

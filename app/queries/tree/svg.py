@@ -4,8 +4,6 @@ Plain shapes with attributes and no script, no style sheet and no address, so th
 the strictest content security policy.
 """
 
-from __future__ import annotations
-
 from xml.sax.saxutils import escape
 
 from app.queries.parts.sentences import printable

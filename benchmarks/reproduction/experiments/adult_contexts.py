@@ -4,8 +4,6 @@ The chance of each attribute to be in a private context is exact: k draws of the
 mechanism.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Bench, Setting, rows_of

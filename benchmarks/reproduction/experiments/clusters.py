@@ -6,8 +6,6 @@ Synthetic tables are remade after their description: their authors' are not publ
 stands for no metric, *DILCA_M* and *DILCA_RR* for metrics without noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial

@@ -4,8 +4,6 @@ L1 per cell is the mean distance between a noisy contingency table and the true 
 nothing is clamped, and that between private and true distance matrices, sampled.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp
 

@@ -8,8 +8,6 @@ The k attributes are drawn by the exponential mechanism, so the expected share o
 among them is exact. Correlations of the matrices that follow are sampled.
 """
 
-from __future__ import annotations
-
 from math import log, log2
 from pathlib import Path
 

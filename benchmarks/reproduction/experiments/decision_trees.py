@@ -1,7 +1,5 @@
 """Accuracy of private ID3 on held-out rows; a repetition is one whole 10-fold cross-validation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Setting, for_each, rows_of

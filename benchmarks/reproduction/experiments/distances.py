@@ -5,8 +5,6 @@ would choose without noise, matrices by Pearson's correlation with those of such
 of three values or more). A repetition is the mean over all targets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A subgraph is induced by the nodes of largest degree. Noise of a known scale has
 that of noisy local sensitivity, whose scale is random, is sampled.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -5,8 +5,6 @@ The paper draws k nodes by the exponential mechanism at ε/k each: who is among 
 the Δ of the paper's Lemma, max(D(D − 1)/4, D), which is safe, only larger than needed.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

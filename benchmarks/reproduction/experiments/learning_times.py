@@ -1,7 +1,5 @@
 """Seconds of a processor that each way to learn a whole metric takes, from records to metric."""
 
-from __future__ import annotations
-
 from functools import partial
 from statistics import median
 

@@ -1,7 +1,5 @@
 """How alike the matrices of distances between rows are, by a private metric and by the true one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Setting, for_each, rows_of

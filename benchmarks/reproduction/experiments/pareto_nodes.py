@@ -5,8 +5,6 @@ is the sum of the chances of all that are beaten, over k. Ties of the Pareto sco
 degree, then the larger density, then the public order.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Setting, edges_of, for_each

@@ -9,8 +9,6 @@ The breadth-first samples are part of the experiment: the same in every run. Rec
 are exact.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ table and at each ε. Page: do the measures of distance learning rise with ε, t
 Friedman and Nemenyi: how the ways to learn distances rank over tables, by their means over ε.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Bench, Setting

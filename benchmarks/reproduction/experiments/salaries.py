@@ -1,7 +1,5 @@
 """The noise of prefix sums of salaries: smooth sensitivity, levels, and β as printed."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import exp, log
 

@@ -9,8 +9,6 @@ of the private outputs that some output of the search without noise dominates, a
 in each run: 0 is best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import product

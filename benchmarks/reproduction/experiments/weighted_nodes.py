@@ -1,7 +1,5 @@
 """Recall of the top 5 by degree + 100 · egocentric density, in expectation and exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.bench import Setting, edges_of, for_each

@@ -1,7 +1,5 @@
 """The worked examples and constants of the papers, by definition and by enumeration; all exact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

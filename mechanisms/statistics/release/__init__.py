@@ -1,7 +1,5 @@
 """The mechanisms of statistics by name."""
 
-from __future__ import annotations
-
 from mechanisms.statistics.release.exponential import ExponentialQuantile
 from mechanisms.statistics.release.ladder import Ladder
 from mechanisms.statistics.release.laplace import Laplace

@@ -5,8 +5,6 @@ Danger: the scale of data-dependent noise and its run time are private. Neither 
 target of accuracy is accepted.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from fractions import Fraction
 

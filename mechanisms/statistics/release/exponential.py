@@ -1,7 +1,5 @@
 """The exponential mechanism over the cells of a public grid, scored by the error of their ranks."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil, log
 

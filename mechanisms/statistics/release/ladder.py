@@ -6,8 +6,6 @@ at most one rung. All rungs until U reaches GS take part, and one tail represent
 To omit the least likely would cost δ.
 """
 
-from __future__ import annotations
-
 from math import exp, expm1, log
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Laplace noise of the global sensitivity: it is the same for all records, so its scale is
 public."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil

@@ -1,7 +1,5 @@
 """The base of mechanisms: a statistic and a loss in, one released number out."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction

@@ -10,8 +10,6 @@ Except where ã < a_max or L̃ < LS, each of probability at most δ/2, all three
 neighbours are at most e^{ε/3}. This is (ε, δ) for every ε, where the literature stops at ε ≈ 0.6.
 """
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any
 

@@ -5,8 +5,6 @@ sensitivities, which differ in the bound S. Either way S ≥ LS and S changes by
 neighbours, so Theorem A of ``mechanisms.statistics.smoothness`` holds.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Uniform choices from random words, for proposals. They need no privacy, but no seed either."""
 
-from __future__ import annotations
-
 from mechanisms.model.randomness import Randomness
 
 _BLOCK = 4096

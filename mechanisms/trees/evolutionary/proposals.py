@@ -9,8 +9,6 @@ called tidy.
 Source: Differentially Private Multi-Objective Selection, section 6.2 (operators of DP-MOET).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

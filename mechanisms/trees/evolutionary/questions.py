@@ -5,8 +5,6 @@ inner edge of its public bins. So an attribute has cells: its levels or bins. Th
 leave some cells possible. A test is live while both of its answers are possible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

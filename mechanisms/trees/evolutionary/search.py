@@ -1,7 +1,5 @@
 """The private evolutionary search: public proposals, private selections, one loss for all draws."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any

@@ -1,8 +1,6 @@
 """The two other forms of proposed trees: arrays for compiled evaluation, nested JSON for
 answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Private ID3: a tree grown from noisy counts and privately selected splits."""
 
-from __future__ import annotations
-
 from mechanisms.trees.id3.budget import Budget
 from mechanisms.trees.id3.grow import Id3, grow
 

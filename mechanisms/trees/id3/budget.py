@@ -9,8 +9,6 @@ contain disjoint records, and so do the classes of a leaf: they compose in paral
 Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log

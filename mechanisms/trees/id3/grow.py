@@ -1,7 +1,5 @@
 """Grows a private decision tree level by level: count, stop or split, and noisy leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

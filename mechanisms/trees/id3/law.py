@@ -5,8 +5,6 @@ its class counts. A root that stops has two shares for its own class counts. The
 r = e^−ε of one share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The choice of a split at every node of one depth, each with the share of a level."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

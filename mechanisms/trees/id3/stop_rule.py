@@ -6,8 +6,6 @@ of the noise of a count. Here t is the largest number of levels among its remain
 2·(t·|C|·10⁹)².
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isqrt
 
