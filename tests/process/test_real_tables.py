@@ -34,7 +34,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
-@pytest.fixture(scope="module", params=RELATIONS)
+#: Two tables stand for all; the others are among the slow tests.
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in ("adult", "nltcs") else [pytest.mark.slow])
+        for name in RELATIONS
+    ],
+)
 def table(session: Session, request: pytest.FixtureRequest) -> RealTable:
     """A table that is ready to be queried."""
     read = RealTable.read(request.param)

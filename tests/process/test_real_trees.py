@@ -51,7 +51,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
-@pytest.fixture(params=TABLES)
+#: Two tables stand for all, in which numbers are binned and in which all is categorical.
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name in ("adult", "nltcs") else [pytest.mark.slow])
+        for name in TABLES
+    ]
+)
 def table(session: Session, request: pytest.FixtureRequest) -> str:
     """A ready table; registered at its first use."""
     name: str = request.param

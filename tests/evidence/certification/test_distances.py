@@ -54,7 +54,12 @@ def size_of(space: Universe, context: str) -> int:
     return 2 if context == "max_dependency" and len(space.levels) == 4 else 1
 
 
-every_universe = pytest.mark.parametrize("size", SIZES, ids=lambda s: "-".join(map(str, s)))
+#: Four attributes have many sets to choose from: long to enumerate.
+every_universe = pytest.mark.parametrize(
+    "size",
+    [pytest.param(s, marks=[pytest.mark.slow] if len(s) > 5 else []) for s in SIZES],
+    ids=lambda s: "-".join(map(str, s)),
+)
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=lambda s: s.name)
 
 

@@ -15,11 +15,14 @@ from tests.support.service import (
 __all__ = ["application", "begun", "client", "fast_lane", "people", "service", "settings"]
 
 #: Modules that test queries over HTTP, through the fast lane and through its twin in FastAPI.
-BOTH_WAYS = {"test_answering", "test_hostile", "test_light", "test_load", "test_queries"}
-#: The same, but through the twin only among the slow tests: they are about kinds, not about ways.
-KINDS = {
+BOTH_WAYS = {"test_hostile", "test_queries"}
+#: The same, but through the twin only among the slow tests: they are about kinds and the engine.
+SLOW_TWINS = {
+    "test_answering",
     "test_conversion_of_kinds",
     "test_distances",
+    "test_light",
+    "test_load",
     "test_selection_kinds",
     "test_statistics",
     "test_trees",
@@ -28,7 +31,7 @@ KINDS = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
-    if module in BOTH_WAYS | KINDS and "fast_lane" in metafunc.fixturenames:
-        marks = [pytest.mark.slow] if module in KINDS else []
+    if module in BOTH_WAYS | SLOW_TWINS and "fast_lane" in metafunc.fixturenames:
+        marks = [pytest.mark.slow] if module in SLOW_TWINS else []
         route = pytest.param(False, id="route", marks=marks)
         metafunc.parametrize("fast_lane", [pytest.param(True, id="lane"), route], indirect=True)
