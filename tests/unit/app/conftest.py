@@ -32,6 +32,6 @@ SLOW_TWINS = {
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     if module in BOTH_WAYS | SLOW_TWINS and "fast_lane" in metafunc.fixturenames:
-        marks = [pytest.mark.slow] if module in SLOW_TWINS else []
+        marks = pytest.mark.slow if module in SLOW_TWINS else pytest.mark.long
         route = pytest.param(False, id="route", marks=marks)
         metafunc.parametrize("fast_lane", [pytest.param(True, id="lane"), route], indirect=True)

@@ -84,6 +84,7 @@ def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> 
     assert released_after(shop) in POWERS[1:]
 
 
+@pytest.mark.long
 @long_interval
 def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
     reply = ask(shop, "respond-async", "k")
@@ -147,6 +148,7 @@ def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
     assert spent(shop) == "0"
 
 
+@pytest.mark.long
 @long_interval
 def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
     """Whether a query can be cancelled must not reveal when the work before it ended."""

@@ -70,6 +70,7 @@ def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Se
     assert later(shop, "ben").status_code == 202
 
 
+@pytest.mark.long
 @configured(in_flight_per_analyst=1, release_interval=2.0)
 def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
     started = time.monotonic()
@@ -103,6 +104,7 @@ def test_refusals_and_replays_take_no_place(shop: Service) -> None:
     assert ask(shop, "triangle").status_code == 201
 
 
+@pytest.mark.long
 def test_two_hundred_at_once_are_let_through_by_default(shop: Service) -> None:
     body = {**BODY, "epsilon": "0.001"}
     with ThreadPoolExecutor(200) as threads:

@@ -213,6 +213,7 @@ def test_a_sign_of_life_that_fails_is_given_again(
     assert len(renewals) >= 3
 
 
+@pytest.mark.long
 def test_an_upload_of_a_dead_process_is_finished_by_another(
     quick: None,  # noqa: ARG001 - before the service starts
     people: Service,

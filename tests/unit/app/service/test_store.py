@@ -196,6 +196,7 @@ def test_a_running_service_sweeps(
             until(lambda: not store.holds("incoming/records-7"))
 
 
+@pytest.mark.long
 def test_readiness_is_that_of_the_store_too(
     settings: Settings, doomed: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +225,7 @@ def test_the_store_of_another_ledger_is_left_alone(
     assert store.names("").keys() == {"ledger", "incoming/records-7"}
 
 
+@pytest.mark.long
 def test_a_restored_ledger_and_its_store_are_compared(
     people: Service, settings: Settings, server: StoreProcess, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def warmed() -> list[Dispatcher]:
     return list(kernels())
 
 
+@pytest.mark.long
 def test_every_kernel_that_python_calls_is_warmed(warmed: list[Dispatcher]) -> None:
     inner = {name_of(callee) for kernel in warmed for callee in callees(kernel)}
     cold = [

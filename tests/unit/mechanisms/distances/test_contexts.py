@@ -32,6 +32,7 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 SHARE = PrivacyLoss.parse("0.6")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("sensitivity", [Sensitivity.GLOBAL, Sensitivity.LOCAL])
 @pytest.mark.parametrize("context, k", [("max_relevance", 1), ("max_dependency", 2)])

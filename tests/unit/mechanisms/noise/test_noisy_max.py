@@ -80,6 +80,7 @@ def test_a_wrong_rate_is_caught(wrong: Rate, scores: tuple[int, ...]) -> None:
     assert fit(race_winners(on_grid(scores), wrong, DRAWS // 10, 14), law) < FALSE_ALARM
 
 
+@pytest.mark.long
 @scores_of_each
 @pytest.mark.parametrize(
     ("measure", "law"),
@@ -115,6 +116,7 @@ def ordered_fit(drawn: list[tuple[int, ...]], law: dict) -> float:
     return fit(np.array([places[answer] for answer in drawn]), list(law.values()))
 
 
+@pytest.mark.long
 def test_the_ordered_top_has_its_law() -> None:
     """2·10⁴ draws of two of four; the check also distinguishes the different laws."""
     rate = Rate.of(4 * EPSILON, 0, 2)

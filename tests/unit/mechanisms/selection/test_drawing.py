@@ -55,6 +55,7 @@ def test_a_large_loss_finds_the_best_in_order(selector: Selector, draws: Draws) 
     assert (scores[drawn] >> 20).tolist() == [499, 498, 497, 496]
 
 
+@pytest.mark.long
 @every_selector
 @every_draws
 def test_ordered_answers_have_the_law_beside_the_selector(selector: Selector, draws: Draws) -> None:

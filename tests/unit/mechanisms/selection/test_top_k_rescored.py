@@ -140,6 +140,7 @@ def test_all_candidates_can_be_drawn() -> None:
         assert sorted(chosen) == list(range(7))
 
 
+@pytest.mark.long
 def test_the_law_is_that_of_two_exact_draws() -> None:
     """4,000 ordered pairs against their law, by χ² at 20 degrees of freedom at most: 1 in 10⁶."""
     rng = np.random.default_rng(3)

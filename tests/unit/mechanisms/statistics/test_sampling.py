@@ -35,6 +35,7 @@ def test_uniform_numbers_of_several_words() -> None:
     assert p_value(np.bincount(drawn, minlength=3), np.full(3, 1 / 3)) > FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("widen", [1.0, 2.0**44])
 @pytest.mark.parametrize("tail", [False, True])
 def test_races_of_groups(tail: bool, widen: float) -> None:
@@ -51,6 +52,7 @@ def test_races_of_groups(tail: bool, widen: float) -> None:
     assert p_value(counts[[0, 2, 3, 4]], (law / law.sum())[[0, 2, 3, 4]]) > FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("widths", [[1, 2, 2, 3], [0, 0, 4], [3]])
 def test_the_ladder(widths: list[int]) -> None:
     local = np.array(widths, np.int64)

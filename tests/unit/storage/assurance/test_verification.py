@@ -63,6 +63,7 @@ def test_an_empty_ledger_is_valid(world: World) -> None:
     assert (result.valid, result.accounts, result.entries) == (True, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 def test_every_changed_field_of_ten_thousand_entries_is_found(world: World) -> None:
     """Every column of every ledger table, on the first, the last and random rows."""
@@ -71,6 +72,7 @@ def test_every_changed_field_of_ten_thousand_entries_is_found(world: World) -> N
     check_fields(world, random.Random(11), rows_each=1)
 
 
+@pytest.mark.long
 def test_every_changed_field_is_found(world: World) -> None:
     """The same on both databases and more rows."""
     busy_ledger(world, 30)

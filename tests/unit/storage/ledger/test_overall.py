@@ -86,6 +86,7 @@ def test_sums_beyond_64_bits_are_refused_not_wrapped(world: World) -> None:
     assert refused.value.spent == loss(10**9) * 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("round", range(3))
 def test_queries_that_race_with_the_opening_are_all_counted(world: World, round: int) -> None:
     """Charged before it, or charged to it: whatever stands against the datasets stands here."""
