@@ -55,8 +55,6 @@ KNOWN = Each(
 )
 NEW_QUERIES = InsertEach(query, "analyst_id", "idem_key")
 
-_RUNNING = int(QueryState.RUNNING)
-
 
 class _Charging(Linking):
     """A locked account, and what the batch has charged to it."""
@@ -67,8 +65,7 @@ class _Charging(Linking):
 
     @property
     def balance(self) -> AccountBalance:
-        rank, frozen, limits, sums = self._before
-        return AccountBalance(rank, frozen, limits, tuple(map(add, sums, self.moved)))
+        return self._before._replace(sums=tuple(map(add, self._before.sums, self.moved)))
 
 
 @dataclass
@@ -123,7 +120,7 @@ class _Batch:
             "body_hash": request.body_hash,
             "request": request.request,
             **{measure.column: amount for measure, amount in amounts},
-            "state": _RUNNING,
+            "state": int(QueryState.RUNNING),
             "attempt": 1,
             "attempt_us": at_us,
             "lease_until": at_us + self.lease_us,

@@ -77,36 +77,22 @@ class Ledger:
 
     def grant(
         self,
-        dataset_id: int,
+        dataset_id: int | None,
         analyst_id: int,
         limit: PrivacyLoss,
         *,
         actor_id: int,
         if_match: str | None = None,
     ) -> AccountRow:
-        """Set the analyst's allowance for the dataset, opening the account at need.
+        """Sets the analyst's allowance for the dataset, or for all datasets together if None.
 
-        Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
+        An account that does not exist is opened. An account over all datasets is opened with
+        everything that was charged before. Raises: BelowSpent; PreconditionFailed when
+        ``if_match`` is not the account's ETag.
         """
-        key = (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id)
-        return self._grant("budget.set", key, limit, actor_id, if_match)
+        key = _key(dataset_id, analyst_id)
+        action = "budget.overall" if dataset_id is None else "budget.set"
 
-    def grant_overall(self, analyst_id: int, limit: PrivacyLoss, *, actor_id: int) -> AccountRow:
-        """Set what the analyst may learn of all datasets together; opening counts what was charged.
-
-        Raises: BelowSpent.
-        """
-        key = (int(AccountRank.ANALYST), 0, analyst_id)
-        return self._grant("budget.overall", key, limit, actor_id)
-
-    def _grant(
-        self,
-        action: str,
-        key: AccountKey,
-        limit: PrivacyLoss,
-        actor_id: int,
-        if_match: str | None = None,
-    ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             account = set_limit(connection, key, limit, actor_id, if_match)
             subject = "/".join(filter(None, (account.dataset, account.analyst)))
@@ -123,13 +109,12 @@ class Ledger:
             self._on_alarm(*ring(self._database, concerned))
             raise
 
-    def overall(self, analyst_id: int) -> AccountRow | None:
-        """The analyst's account over all datasets, None when there is no such limit."""
-        return self._find((int(AccountRank.ANALYST), 0, analyst_id))
+    def account(self, dataset_id: int | None, analyst_id: int) -> AccountRow | None:
+        """The analyst's account for the dataset, or over all datasets if ``dataset_id`` is None.
 
-    def account(self, dataset_id: int, analyst_id: int) -> AccountRow | None:
-        """The analyst's account for the dataset, None when nothing was ever granted."""
-        return self._find((int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id))
+        Returns None if there is no such account, because nothing was ever granted.
+        """
+        return self._find(_key(dataset_id, analyst_id))
 
     def cap(self, dataset_id: int) -> AccountRow:
         """What all analysts together may learn of the dataset; NotFound when it is unknown."""
@@ -176,10 +161,12 @@ class Ledger:
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:
             return outcome
-
-        def work(connection: Connection) -> Reservation | Replay:
-            return replay.take_over(connection, request, self._lease_us, self.failure_body)
-
+        work = partial(
+            replay.take_over,
+            request=request,
+            lease_us=self._lease_us,
+            failure_body=self.failure_body,
+        )
         return await self._writer.alone(partial(self._write, work, _concerned(request)))
 
     async def settle(
@@ -203,10 +190,7 @@ class Ledger:
 
         Returns False if one of them is over or another attempt holds it; that one is not changed.
         """
-
-        def work(connection: Connection) -> bool:
-            return settling.renew(connection, reservations, self._lease_us)
-
+        work = partial(settling.renew, reservations=reservations, lease_us=self._lease_us)
         concerned = _of_queries(*(one.query_id for one in reservations))
         return await self._writer.alone(partial(self._write, work, concerned))
 
@@ -245,6 +229,12 @@ class Ledger:
         )
         with self._database.read() as connection:
             return connection.execute(stored).one_or_none() is not None
+
+
+def _key(dataset_id: int | None, analyst_id: int) -> AccountKey:
+    """The key of the analyst's account for a dataset, or over all datasets if None."""
+    on_dataset, overall, _ = charged_accounts(dataset_id, analyst_id)
+    return overall if dataset_id is None else on_dataset
 
 
 def _concerned(member: Reserve | Settle) -> ColumnElement[bool]:

@@ -98,14 +98,6 @@ def _wait_for_charges(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE budget_account IN ACCESS EXCLUSIVE MODE"))
 
 
-def _spent(connection: Connection, analyst_id: int) -> PrivacyLoss:
-    # Summed here: a sum over many accounts may pass what 64 bits hold.
-    charged = select(*SUMS).where(
-        _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
-    )
-    return sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-
-
 def _charged(
     connection: Connection, account: AccountRow, analyst_id: int, actor_id: int
 ) -> AccountRow:
@@ -113,7 +105,12 @@ def _charged(
 
     The queries that run are charged one by one. Raises: BelowSpent.
     """
-    limit, spent = account.account.limit, _spent(connection, analyst_id)
+    limit = account.account.limit
+    charged = select(*SUMS).where(
+        _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
+    )
+    # Summed here, because a sum over many accounts may exceed the 64 bits of a database's integer.
+    spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
     if not spent.fits(limit):
         raise BelowSpent(spent=spent)
     # The moment of the genesis, which tells these charges from those that come later.

@@ -26,7 +26,6 @@ class Reserve:
     query_id: UUID
     analyst_id: int
     dataset_id: int
-    version: int
     key: str | None
     body_hash: bytes
     charge: PrivacyLoss
