@@ -39,7 +39,7 @@ def _upgrade(engine: Engine) -> None:
     scripts = ScriptDirectory.from_config(config)
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
-            # Another process may migrate for longer than any other statement may take.
+            # Another process may migrate for longer than the usual limits, so none apply here.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)
