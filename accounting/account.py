@@ -1,4 +1,4 @@
-"""An account: what one analyst may learn of one dataset, or all analysts together of it."""
+"""Budget accounts: the rule that a charge fits, the ranks, and the balance of one account."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from accounting.privacy_loss import PrivacyLoss
 
 
 def admits(limits: Sequence[Any], sums: Sequence[Any], charge: Sequence[Any]) -> Any:
-    """The guard: whether ``charge`` fits, one amount per measure in each sequence.
+    """The guard: whether ``charge`` fits. Each sequence has one amount per measure.
 
-    Written with ``&``, ``|`` and ``<=`` alone. Whole numbers make it a bool, for quotes, look-ups
-    and the writer; columns make it the SQL condition of the UPDATE that charges.
+    For whole numbers it returns a bool, which quotes, look-ups and the writer read. For columns it
+    returns the SQL condition of the UPDATE that charges, so it uses only ``&``, ``|`` and ``<=``.
     """
     (limit_epsilon, limit_delta), (epsilon, delta) = limits, sums
     return (epsilon + charge[0] <= limit_epsilon) & (delta + charge[1] <= limit_delta)
 
 
 class AccountRank(IntEnum):
-    """What an account ranges over. The numbers are the lock order, narrow before wide."""
+    """The kinds of accounts. Locks are taken in the order of these numbers, narrow before wide."""
 
     ANALYST_ON_DATASET = 0
     ANALYST = 1
@@ -28,7 +28,7 @@ class AccountRank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A limit and what is charged against it; ``charged`` includes running queries."""
+    """A limit and the sum of charges against it, which includes running queries."""
 
     limit: PrivacyLoss
     charged: PrivacyLoss

@@ -1,8 +1,8 @@
 """How the steps of one mechanism add up to the charge of its query.
 
-A price is a list of steps. Sequential steps read the same records, so their losses add;
-parallel steps read disjoint records, so the costliest branch of them is what counts. The total
-of a price is exactly the loss that was asked for: no step may lose or invent a unit.
+A price is a list of steps. Sequential steps read the same records, so their losses add up.
+Parallel steps read disjoint records, so only the largest of their losses counts. The total of a
+price must equal the loss of the query exactly, to the last unit.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ Composition = Literal["sequential", "parallel"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``times`` releases of ``loss`` each; parallel ones touch disjoint records."""
+    """``times`` releases of ``loss`` each; parallel releases read disjoint records."""
 
     what: str
     loss: PrivacyLoss
@@ -45,7 +45,7 @@ def total(steps: Iterable[Step]) -> PrivacyLoss:
 
 
 def repeated(what: str, loss: PrivacyLoss, times: int) -> tuple[Step, ...]:
-    """``loss`` spent on ``times`` equal releases, the last taking the left-over units."""
+    """Steps that spend ``loss`` on ``times`` equal releases; the last also gets the remainder."""
     share, last = loss.shares(times)
     if share == last:
         return (Step(what, share, times),)

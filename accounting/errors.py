@@ -1,4 +1,4 @@
-"""What accounting refuses, as facts; the HTTP status of each stands in one table in ``app``."""
+"""The refusals of accounting, as facts. A table in ``app`` gives each its HTTP status."""
 
 from accounting.privacy_loss import PrivacyLoss
 

@@ -1,27 +1,28 @@
-"""What a mechanism may lose on one record, so that a group of records loses no more than it should.
+"""Group privacy: the loss on one record under which a group of records keeps to its bound.
 
-Changing k records is k single changes in a row. Write ε₀, δ₀ for the loss on a single change:
+A change of k records is k single changes in a row, from x₀ to x_k. M is the mechanism, S a set of
+outputs, P the probability, and (ε₀, δ₀) the loss on a single change:
 
     P(M(x₀) ∈ S) ≤ e^ε₀ P(M(x₁) ∈ S) + δ₀ ≤ e^2ε₀ P(M(x₂) ∈ S) + (1 + e^ε₀) δ₀ ≤ …
                  ≤ e^kε₀ P(M(x_k) ∈ S) + (1 + e^ε₀ + … + e^(k−1)ε₀) δ₀,
 
-by induction on k, each step applying the definition to M(xᵢ) and M(xᵢ₊₁). So (ε₀, δ₀) on one record
-is (kε₀, δ₀ Σ e^iε₀) on k of them (Dwork and Roth 2014, Theorem 2.2 and its proof for δ > 0). Shares
-are rounded down and what they add up to is rounded up: decimal arithmetic that only errs upwards.
+by induction on k; each step applies the definition to M(xᵢ) and M(xᵢ₊₁). So (ε₀, δ₀) on one record
+is (kε₀, δ₀ Σ e^iε₀) on k records, with the sum over 0 ≤ i < k (Dwork and Roth 2014, Theorem 2.2 and
+its proof for δ > 0). Shares are rounded down and losses up, so rounding never weakens the bound.
 """
 
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 
-#: Digits carried: the sum of a million terms still has more than the 18 that δ holds.
+#: The decimal digits of each operation, enough for 18 exact digits of δ after a million terms.
 DIGITS = 60
 
 
 def member_loss(group: PrivacyLoss, members: int) -> PrivacyLoss:
-    """The largest (ε₀, δ₀) in whole units under which a group of ``members`` loses ≤ ``group``.
+    """The largest loss on one record, (ε₀, δ₀), for which ``members`` records lose ≤ ``group``.
 
-    Either part may be 0: nothing is left then. Raises: ValueError for no members.
+    It is in whole units, so either part may round down to 0. Raises: ValueError for no members.
     """
     if members < 1:
         raise ValueError(f"a group has at least one member, got {members}")
@@ -34,7 +35,7 @@ def member_loss(group: PrivacyLoss, members: int) -> PrivacyLoss:
 
 
 def group_loss(member: PrivacyLoss, members: int) -> PrivacyLoss:
-    """What a group of ``members`` loses at most to a mechanism of this loss, rounded up."""
+    """The loss of a group of ``members`` records, if one record loses ``member``; rounded up."""
     if members < 1:
         raise ValueError(f"a group has at least one member, got {members}")
     if member.delta_atto == 0 or members == 1:
@@ -46,13 +47,13 @@ def group_loss(member: PrivacyLoss, members: int) -> PrivacyLoss:
 
 
 def geometric_sum(epsilon_nano: int, members: int) -> Decimal:
-    """1 + e^ε + … + e^((members − 1) ε), at least, and above by less than a part in 10⁵⁰.
+    """An upper bound on 1 + e^ε + … + e^((members − 1) ε); its relative error is below 10⁻⁵⁰.
 
-    By doubling: S(2n) = S(n) (1 + rⁿ) and S(n + 1) = 1 + r S(n). Every operand is positive, so
-    rounding each operation up keeps the result an upper bound.
+    With r = e^ε and S(n) the sum of the first n terms, it doubles n: S(2n) = S(n) (1 + rⁿ) and
+    S(n + 1) = 1 + r S(n). All operands are positive, so rounding up yields an upper bound.
     """
     up = _context(ROUND_CEILING)
-    # Decimal's exp is correctly rounded to the nearest, so the next number up is a bound.
+    # Decimal rounds exp to the nearest number, so the next larger number is an upper bound.
     nearest = up.exp(up.divide(Decimal(epsilon_nano), Decimal(NANO)))
     ratio = up.next_plus(nearest) if epsilon_nano else Decimal(1)
     total, power = Decimal(0), Decimal(1)  # S(n) and rⁿ for the n of the bits read so far

@@ -1,7 +1,7 @@
-"""The whole numbers that a charge is counted in: one row per measure of privacy loss.
+"""The measures of privacy loss: each counts a charge in whole numbers of its own unit.
 
-A charge, a limit, an entry and a verification run over these rows in their order. What they add
-up to, and whether it fits, is ``accounting.account.admits``.
+Charges, limits, entries and verification have one amount per measure, in this order. The function
+``accounting.account.admits`` decides whether a charge fits.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Measure(NamedTuple):
 
     name: str
     digits: int
-    #: The column of a query; those of accounts and entries are made from it.
+    #: The column in the table ``query``; the columns of accounts and entries derive from it.
     column: str
 
     @property

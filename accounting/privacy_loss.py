@@ -1,8 +1,8 @@
-"""Privacy loss and the arithmetic it obeys.
+"""Privacy loss and its arithmetic.
 
 A loss is a pair of whole numbers: nano-epsilons (ε = epsilon_nano / 10⁹) and atto-deltas
 (δ = delta_atto / 10¹⁸). Sums of charges are therefore exact: a budget of 1 is spent by ten
-queries at 0.1, never by nine or eleven. Shares round down, and the last share takes what is left.
+queries at 0.1, never by nine or eleven. Shares round down, and the last share takes the remainder.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from accounting.measures import MEASURES
 NANO = 10**9
 ATTO = 10**18
 
-#: Limits are at most ε = 10⁹: sums of any two amounts stay far inside 64 bits.
+#: Limits are at most ε = 10⁹, so the sum of any two amounts fits easily in 64 bits.
 MAX_EPSILON_NANO = 10**9 * NANO
-#: δ = 1 promises nothing, so an amount stays below it.
+#: δ = 1 gives no privacy at all, so every amount is below it.
 MAX_DELTA_ATTO = ATTO - 1
 
 
@@ -55,18 +55,18 @@ class PrivacyLoss:
         return type(self)(self.epsilon_nano * times, self.delta_atto * times)
 
     def fits(self, within: Self) -> bool:
-        """Both parts fit: the pairs are only partially ordered."""
+        """True if both ε and δ are at most those of ``within``."""
         return self.epsilon_nano <= within.epsilon_nano and self.delta_atto <= within.delta_atto
 
     def split(self, parts: int) -> tuple[Self, ...]:
-        """Shares of ``parts`` releases, equal but for the last, which takes the left-over units."""
+        """One share per release, ``parts`` in all; the last share also has the remainder."""
         if parts == 1:
             return (self,)
         share, last = self.shares(parts)
         return (share,) * (parts - 1) + (last,)
 
     def shares(self, parts: int) -> tuple[Self, Self]:
-        """The share that all but the last of ``parts`` releases have, and the last one's."""
+        """The share of each of ``parts`` releases but the last, and the share of the last."""
         if parts < 1:
             raise ValueError(f"a loss is split into at least one part, got {parts}")
         share = type(self)(self.epsilon_nano // parts, self.delta_atto // parts)

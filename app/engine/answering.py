@@ -144,7 +144,6 @@ class Answering:
                     query_id=uuid7(),
                     analyst_id=analyst.id,
                     dataset_id=looked_up.id,
-                    version=looked_up.version,
                     key=key,
                     body_hash=body_hash,
                     charge=request.loss,

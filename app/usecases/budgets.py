@@ -132,7 +132,7 @@ def own(services: Services, caller: Caller) -> OwnBudgets:
     """The caller's accounts, one per dataset, and the limit over all of them."""
     require(caller, "analyst")
     rows = services.ledger.accounts(analyst_id=caller.id)
-    total = services.ledger.overall(caller.id)
+    total = services.ledger.account(None, caller.id)
     return OwnBudgets(
         items=[AnalystAccount.model_validate(row) for row in rows if row.dataset is not None],
         next=None,

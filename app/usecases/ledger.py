@@ -13,7 +13,7 @@ from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
-from storage.ledger.entry_pages import page_of_entries
+from storage.queries.entry_pages import page_of_entries
 
 #: Held during a verification, which reads the whole ledger: one at a time in a process.
 _VERIFYING = Lock()

@@ -24,7 +24,7 @@ from storage.database.database import Database
 from storage.database.privileges import grant_service
 from storage.errors import StorageError
 from storage.files.folders import make_folder
-from storage.ledger.entry_pages import EntryRow
+from storage.queries.entry_pages import EntryRow
 
 
 class OutOfReach(Exception):

@@ -34,7 +34,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
     cap = await run_in_threadpool(services.ledger.cap, stored.id)
-    overall = await run_in_threadpool(services.ledger.overall, caller.id)
+    overall = await run_in_threadpool(services.ledger.account, None, caller.id)
     charged = [account, cap] if overall is None else [account, overall, cap]
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),

@@ -47,7 +47,7 @@ def describe(services: Services, caller: Caller, name: str) -> UserDetails:
     user = services.users.find(name)
     if user is None:
         raise NotFound
-    total = services.ledger.overall(user.id)
+    total = services.ledger.account(None, user.id)
     return UserDetails(
         user=UserOut.model_validate(user),
         may_query="analyst" in user.roles,
@@ -71,5 +71,5 @@ def set_overall_budget(
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:
         raise NotFound
-    account = services.ledger.grant_overall(analyst.id, limit, actor_id=caller.id)
+    account = services.ledger.grant(None, analyst.id, limit, actor_id=caller.id)
     return OverallBudget.model_validate(account)

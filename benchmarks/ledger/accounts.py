@@ -76,7 +76,7 @@ def account_key(rank: AccountRank, pair: Pair) -> tuple[AccountRank, int, int]:
 
 
 def request(pair: Pair, charge: PrivacyLoss = CHARGE, key: str | None = None) -> Reserve:
-    return Reserve(uuid4(), pair[0], pair[1], 1, key, BODY_HASH, charge, REQUEST)
+    return Reserve(uuid4(), pair[0], pair[1], key, BODY_HASH, charge, REQUEST)
 
 
 def _user(connection: Connection) -> int:

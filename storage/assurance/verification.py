@@ -19,7 +19,7 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.snapshot import snapshot
 from storage.database.tables import budget_account, dataset, query
-from storage.ledger.entry_pages import EntryRow, entry_with_head
+from storage.queries.entry_pages import EntryRow, entry_with_head
 
 __all__ = ["Bad", "Verification", "check_receipt", "verify"]
 

@@ -1,8 +1,8 @@
-"""One database, SQLite or PostgreSQL, and the transactions everything else is built from.
+"""One database, SQLite or PostgreSQL, and its transactions.
 
-A write is a function that is given a connection inside a transaction. It may be called again from
-the start when the database asks for that, so it must do nothing outside the database that it
-could not do twice. A COMMIT whose fate is unknown is never repeated.
+Danger: a write is a function of a connection, and may be called again from the start after a
+conflict. It must do nothing outside the database that could not be done twice. A COMMIT with an
+unknown result is never repeated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ATTEMPTS = 5
 class Transaction:
     """A write transaction that has begun; ``commit`` or ``rollback`` ends it, exactly once.
 
-    Any thread may use it, one at a time. ``connection`` is what statements run on.
+    Any thread may use it, one at a time. Its statements run on ``connection``.
     """
 
     def __init__(self, connection: Connection, end: Callable[[Connection, bool], None]) -> None:
@@ -52,7 +52,7 @@ class Transaction:
     def run(self, work: Callable[[Connection], T]) -> T:
         """Returns the value of ``work``. After an error everything is rolled back.
 
-        Raises: what ``work`` raises; in place of errors of the database those of ``meaning``.
+        Raises: the errors of ``work``; for errors of the database, those of ``raise_meaning``.
         """
         try:
             return work(self.connection)
@@ -61,7 +61,7 @@ class Transaction:
             raise_meaning(error)
 
     def commit(self) -> None:
-        """Raises: Again when nothing was written; CommitUnknown when nobody can tell."""
+        """Raises: Again if nothing was written; CommitUnknown if the result is unknown."""
         try:
             _commit(self._inner)
         except BaseException:
@@ -72,13 +72,13 @@ class Transaction:
     def rollback(self, cause: BaseException | None = None) -> None:
         lost = False
         try:
-            # An error of a statement on the driver's own connection is news to the pool.
+            # The pool does not see errors of the driver's own connection, so they are reported.
             if isinstance(cause, Exception) and self._is_lost(cause):
                 self.connection.invalidate(cause)
                 lost = True
             self._inner.rollback()
         except DBAPIError:
-            lost = True  # what is not committed is undone when the connection goes
+            lost = True  # closing the connection undoes the transaction
         finally:
             self._end(self.connection, lost)
 
@@ -98,22 +98,22 @@ class Database:
         self.url = engine.url.render_as_string(hide_password=True)
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
-        #: SQLite's connections that look up, while nobody uses them.
+        #: Idle connections to SQLite for look-ups.
         self._readers: list[PoolProxiedConnection] = []
-        #: SQLite has one writer. Threads queue on this lock, which wakes them in turn; SQLite's
-        #: own busy handler sleeps and polls, and is for other processes alone.
+        #: SQLite has one writer. The threads of this process wait on this lock. SQLite's own busy
+        #: handler, which sleeps and polls, is only for locks of other processes.
         self._write_lock = threading.Lock()
-        #: SQLite's connection that writes, guarded by ``_write_lock``.
+        #: The connection that writes to SQLite, guarded by ``_write_lock``.
         self._writer: Connection | None = None
-        #: Whether it waits for other processes; None until it was told.
+        #: Whether this connection waits for locks of other processes; None until this is set.
         self._patient: bool | None = None
 
     @classmethod
     def open(cls, url: str, lock_folder: Path) -> Database:
-        """Connect, bring the schema up to date under a lock, check what the ledger relies on.
+        """Connects, migrates the schema under a lock, and checks the settings of SQLite.
 
-        Raises: UnusableDatabase when the address, the server, the file system or a schema newer
-        than this version makes that impossible.
+        Raises: UnusableDatabase if the address, the server or the file system cannot be used, or
+        the schema is newer than this version.
         """
         engine = _engine(url)
         try:
@@ -131,7 +131,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads; Busy when the database cannot be reached now."""
+        """A transaction that only reads. Raises: Busy if the database cannot be reached now."""
         try:
             with self.engine.begin() as connection:
                 yield connection
@@ -142,16 +142,17 @@ class Database:
 
     @property
     def embedded(self) -> bool:
-        """Whether ``look_up`` takes microseconds and waits for nobody, so that it needs no thread.
+        """True for SQLite: ``look_up`` takes microseconds and never blocks, so it needs no thread.
 
-        SQLite reads its own memory, and a reader of its write-ahead log is never locked out.
+        SQLite reads the memory of this process, and a reader of its write-ahead log waits for no
+        lock.
         """
         return self.engine.dialect.name == "sqlite"
 
     def look_up(self, statement: Hot, **values: Any) -> list[Any]:
-        """The rows of one statement that only reads, past everything that costs time.
+        """The rows of one statement that only reads, run on the driver to save time.
 
-        Raises: Busy when the database cannot be reached now.
+        Raises: Busy if the database cannot be reached now.
         """
         try:
             lent = self._lend_reader()
@@ -175,19 +176,19 @@ class Database:
     def _lend_reader(self) -> PoolProxiedConnection:
         if not self.embedded:
             lent = self.engine.raw_connection()
-            # One statement: BEGIN and ROLLBACK would be two more.
+            # Saves the BEGIN and ROLLBACK around the one statement.
             lent.driver_connection.autocommit = True  # type: ignore[union-attr]
             return lent
         try:
-            return self._readers.pop()  # the pool takes longer to lend one than a look-up takes
+            return self._readers.pop()  # the pool would take longer than a look-up
         except IndexError:
             return self._past_the_pool()
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """The value of ``work`` once its transaction is committed.
+        """Commits a transaction of ``work`` and returns the value of ``work``.
 
-        Raises: what ``work`` raises, after a rollback; Busy after five attempts; CommitUnknown;
-        LedgerAlarm when a constraint stopped what the code should never have tried.
+        Raises: the errors of ``work``, after a rollback; Busy after five attempts; CommitUnknown;
+        LedgerAlarm if a constraint refused a write, which happens only through a bug.
         """
         for attempt in range(ATTEMPTS):
             if attempt:
@@ -204,8 +205,8 @@ class Database:
     def begin(self, *, wait: bool) -> Transaction:
         """Begins a write transaction.
 
-        ``wait`` False is for an event loop on an ``embedded`` database: it never blocks.
-        Raises: Again when the database cannot begin one now.
+        Danger: on an event loop ``wait`` must be False, or the loop may block. Only an
+        ``embedded`` database reads it. Raises: Again if no transaction can begin now.
         """
         try:
             if self.embedded:
@@ -239,7 +240,7 @@ class Database:
         self._write_lock.release()
 
     def _new_writer(self) -> Connection:
-        """A connection past the pool: it may have none left, and an event loop cannot wait."""
+        """A connection from outside the pool, where an event loop might wait for a free one."""
         return Connection(self.engine, self._past_the_pool()).execution_options(writing=True)
 
     def _past_the_pool(self) -> PoolProxiedConnection:
@@ -248,7 +249,7 @@ class Database:
     def _drop_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
-            writer.invalidate()  # its setting is not for the pool
+            writer.invalidate()  # its busy timeout was changed, so it must not return to the pool
             writer.close()
 
     def now_us(self) -> int:
@@ -257,7 +258,7 @@ class Database:
             return read_now(connection)
 
     def ready(self) -> bool:
-        """The database answers and its tables are there."""
+        """True if the database answers and its tables exist."""
         try:
             with self.read() as connection:
                 connection.execute(text("SELECT 1 FROM budget_account LIMIT 1"))
@@ -266,7 +267,7 @@ class Database:
         return True
 
     def on_close(self, call: Callable[[], None]) -> None:
-        """Have ``call`` made before the connections go, such as a writer's that must drain."""
+        """Registers a function that ``close`` calls before it closes the connections."""
         self._closing.append(call)
 
     def close(self) -> None:

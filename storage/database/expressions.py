@@ -1,4 +1,4 @@
-"""The SQL the two databases spell differently, under one name each."""
+"""Expressions whose SQL differs between SQLite and PostgreSQL."""
 
 from functools import cache
 from typing import Any
@@ -11,14 +11,14 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class now_us(FunctionElement[int]):
-    """Microseconds since 1970 by the clock of the database, not of the transaction."""
+    """Microseconds since 1970 by the database's clock now, not at the start of the transaction."""
 
     type = BigInteger()
     inherit_cache = True
 
 
 class uuid_bytes(FunctionElement[bytes]):
-    """The 16 bytes of a UUID column: making objects of millions of them takes longer than SQL."""
+    """The 16 bytes of a UUID column, which are faster to read by the million than UUID objects."""
 
     type = LargeBinary()
     inherit_cache = True
@@ -46,23 +46,23 @@ def read_now(connection: Connection) -> int:
 def insert_once(
     dialect: str, table: Table, *conflict: str, where: ColumnElement[bool] | None = None
 ) -> postgresql.Insert | sqlite.Insert:
-    """INSERT that does nothing, and returns no row, when the columns ``conflict`` are taken.
+    """INSERT that does nothing and returns no row if the values of columns ``conflict`` exist.
 
-    ``where`` is the condition of the unique index, when it is a partial one.
+    ``where`` is the condition of the unique index, if that index is partial.
     """
     make = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return make(table).on_conflict_do_nothing(index_elements=list(conflict), index_where=where)
 
 
-#: Advisory locks of PostgreSQL, one number a purpose.
+#: The numbers of PostgreSQL's advisory locks, one per purpose.
 MIGRATION_LOCK = 0x70757273_0001
 USERS_LOCK = 0x70757273_0002
 
 
 def lock_for_transaction(connection: Connection, number: int) -> None:
-    """Make transactions that name the same number wait for each other until they end.
+    """Locks ``number`` until the transaction ends; others that lock it wait.
 
-    On SQLite nothing is to be done: its write transactions never overlap.
+    This does nothing on SQLite, whose write transactions never overlap.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})

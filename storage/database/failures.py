@@ -1,6 +1,6 @@
-"""What an error of the database means: run it again, give up, freeze the accounts, or unknown.
+"""The meaning of an error of the database: run again, give up, freeze accounts, or unknown.
 
-Danger: an unknown COMMIT may stand, so nothing is ever run again after one.
+Danger: a COMMIT with an unknown result may have succeeded, so nothing is run again after it.
 """
 
 import sqlite3
@@ -14,11 +14,11 @@ from storage.errors import Busy, LedgerAlarm
 #: Codes of PostgreSQL for a transaction that was rolled back because of another one: a failed
 #: serialization, a deadlock, a lock that was not available.
 REFUSED = {"40001", "40P01", "55P03"}
-#: Codes after which the same transaction may be run again. Beside those above: too many
-#: connections, a server that starts, stops or has crashed, a session that was ended.
+#: Codes after which the same transaction may be run again: those of ``REFUSED``, too many
+#: connections, a server that starts, stops or has crashed, and a session that was ended.
 AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
-TIMED_OUT = "57014"  # canceled: a statement that took that long once is not tried again
-#: Codes that show a bug or an attack: a CHECK has fired, or a trigger of an append-only table.
+TIMED_OUT = "57014"  # the statement took too long and is not run again
+#: Codes that show a bug or an attack: a CHECK or the trigger of an append-only table has fired.
 ALARMS = {"23514", "P0001"}
 
 
@@ -27,7 +27,7 @@ class Again(Exception):
 
 
 def raise_meaning(error: BaseException) -> NoReturn:
-    """Raises what ``error`` means after a rollback: Again, Busy, LedgerAlarm or itself."""
+    """Raises the meaning of ``error`` after a rollback: Again, Busy, LedgerAlarm or ``error``."""
     if is_transient(error):
         raise Again from error
     if is_timed_out(error):
@@ -43,7 +43,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """True if the transaction had no effect and may have one when it is run again."""
+    """True if the transaction had no effect and may succeed when it is run again."""
     if isinstance(error, PoolTimeout):
         return True
     cause = _cause(error)
@@ -53,7 +53,7 @@ def is_transient(error: BaseException) -> bool:
     if getattr(error, "connection_invalidated", False):
         return True
     state = getattr(cause, "sqlstate", None)
-    # Without a state the server was never reached or went away.
+    # An error without a state means that the server was not reached or closed the connection.
     return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
 
 
@@ -62,9 +62,9 @@ def is_timed_out(error: BaseException) -> bool:
 
 
 def is_refused_commit(error: BaseException) -> bool:
-    """True if the database itself says that the COMMIT had no effect.
+    """True if the database reports that the COMMIT had no effect.
 
-    A session that ended during its COMMIT may have committed: that is unknown, never refused.
+    A session that ended during its COMMIT may have committed, so this returns False for it.
     """
     if getattr(error, "connection_invalidated", False):
         return False
@@ -83,5 +83,5 @@ def _is_alarm(error: BaseException) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException | None:
-    """The driver's error, which SQLAlchemy wraps when a statement went through it."""
+    """The driver's error, which SQLAlchemy wraps if it has run the statement."""
     return error.orig if isinstance(error, DBAPIError) else error

@@ -1,4 +1,4 @@
-"""Bringing the schema up to date at start, under a lock, all or nothing."""
+"""Migrating the schema at start, under a lock, in one transaction."""
 
 import fcntl
 import os
@@ -15,11 +15,11 @@ SCRIPTS = Path(__file__).parents[1] / "migrations"
 
 
 def migrate(engine: Engine, lock_folder: Path) -> None:
-    """Run what the database is missing, in one transaction.
+    """Runs the missing migrations in one transaction.
 
-    Several processes may start at once: on SQLite they wait for each other on a lock file (its
-    change to a write-ahead log cannot wait inside the database), on PostgreSQL on an advisory
-    lock. Raises: UnusableDatabase when the schema is newer than this code.
+    Processes that start concurrently wait for each other: on PostgreSQL by an advisory lock, on
+    SQLite by a lock file, because its change to a write-ahead log cannot wait for other processes.
+    Raises: UnusableDatabase if the schema is newer than this code.
     """
     if engine.dialect.name == "sqlite":
         with _file_lock(lock_folder / "migration.lock"):
@@ -39,7 +39,7 @@ def _upgrade(engine: Engine) -> None:
     scripts = ScriptDirectory.from_config(config)
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
-            # Another process may migrate for longer than any other statement may take.
+            # Another process may migrate for longer than the usual limits, so none apply here.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)

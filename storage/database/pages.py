@@ -38,7 +38,7 @@ def page_of(
 ) -> Page[T]:
     """A page of what ``statement`` selects, as items, from the largest ``key`` down.
 
-    ``key``: selected columns that order the rows and tell any two apart. Raises: InvalidCursor.
+    ``key``: selected columns that order the rows and are unique together. Raises: InvalidCursor.
     """
     if cursor is not None:
         statement = statement.where(tuple_(*key) < tuple_(*_decoded(cursor, key)))
@@ -46,14 +46,14 @@ def page_of(
     with database.read() as connection:
         rows = connection.execute(statement).all()
     listed = rows[:limit]
-    # The extra row only says that more follow.
+    # One more row than ``limit`` was selected: if it exists, another page follows.
     has_more = len(rows) > limit and listed
     following = _encoded([getattr(listed[-1], column.name) for column in key]) if has_more else None
     return Page([item(row) for row in listed], following)
 
 
 def read_as(kind: type[T], row: Row[Any], /, **converted: Any) -> T:
-    """A value of a dataclass: ``converted``, and the row's columns for all other fields."""
+    """Makes a dataclass: its fields are ``converted``, and all others are columns of the row."""
     named = {one.name for one in fields(kind)} - converted.keys()  # type: ignore[arg-type]
     return kind(**{name: getattr(row, name) for name in named}, **converted)
 

@@ -1,4 +1,4 @@
-"""An engine on PostgreSQL: READ COMMITTED, with a limit on everything that could wait for ever."""
+"""An engine on PostgreSQL: READ COMMITTED, with a time limit on every wait."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 
 from storage.errors import UnusableDatabase
 
-#: Milliseconds. A lock is waited for longer than any transaction of ours takes.
+#: Milliseconds. The limit for locks exceeds the duration of any transaction of the service.
 TIMEOUTS = {
     "statement_timeout": 15_000,
     "lock_timeout": 5_000,
@@ -23,7 +23,7 @@ def postgresql_engine(url: URL) -> Engine:
         pool_pre_ping=True,
         hide_parameters=True,
     )
-    # First of all: what asks the server for its version takes text for granted.
+    # Runs first, because SQLAlchemy's query for the version fails if the server sends bytes.
     event.listen(engine, "connect", _check_encoding, insert=True)
     event.listen(engine, "connect", _prepare)
     return engine
@@ -41,8 +41,8 @@ def _prepare(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
         for name, milliseconds in TIMEOUTS.items():
             cursor.execute(f"SET {name} = {milliseconds}")
-        # An answer leaves after COMMIT returned, so COMMIT must mean "on disk"; a server that
-        # promises more than that (remote_apply) keeps its promise.
+        # An answer leaves after COMMIT has returned, so COMMIT must mean "on disk". A stronger
+        # setting of the server, such as remote_apply, is kept.
         cursor.execute(
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') IN ('off', 'local')"

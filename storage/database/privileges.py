@@ -1,8 +1,8 @@
-"""PostgreSQL with two roles: one owns the schema, the other serves and can forget nothing.
+"""PostgreSQL with two roles: one owns the schema; the service runs as the other.
 
-Triggers refuse what no statement of the service does; these grants make the role it runs as unable
-to do it even where somebody has got hold of its connection: it owns no table, so it can neither
-change what is append-only nor take a trigger away.
+Triggers protect the append-only tables, but the owner of a table can drop its triggers. So the
+service's role owns no table and has only the rights below. A stolen connection of the service can
+then neither change append-only rows nor drop a trigger.
 """
 
 import re
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from storage.errors import UnusableDatabase
 
-#: What the service may do with each table; nothing else, and nothing with tables not named.
+#: The rights of the service on each table. It has no rights on any other table.
 GRANTS = {
     "entry": "SELECT, INSERT",
     "settlement": "SELECT, INSERT",
@@ -33,7 +33,7 @@ ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 def grant_service(connection: Connection, role: str) -> None:
-    """Let ``role`` serve, and no more than that. Raises: UnusableDatabase."""
+    """Gives ``role`` exactly the rights that the service needs. Raises: UnusableDatabase."""
     if connection.dialect.name != "postgresql":
         raise UnusableDatabase("roles are for PostgreSQL: SQLite has one file and its owner")
     if not ROLE.fullmatch(role):
@@ -43,7 +43,7 @@ def grant_service(connection: Connection, role: str) -> None:
 
 
 def statements(role: str) -> list[str]:
-    """What an owner of the schema runs for the role that serves."""
+    """The statements that the owner of the schema runs to give ``role`` its rights."""
     return [
         f"GRANT USAGE ON SCHEMA public TO {role}",
         f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}",

@@ -1,4 +1,4 @@
-"""One consistent look at the whole database, however long it takes and whatever is written."""
+"""Reading the whole database as it was at one moment, while others write."""
 
 from collections import namedtuple
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, text
 from storage.database.database import Database
 from storage.database.statements import driver_of
 
-#: Rows fetched at once: memory stays flat, and a server is not asked row by row.
+#: The rows per fetch: few enough to bound memory, enough to save round trips to the server.
 ROWS_AT_ONCE = 500
 
 
@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 500
 def snapshot(database: Database) -> Iterator[Connection]:
     """A transaction in which every statement sees the same moment; it only reads.
 
-    SQLite's read transactions are that already; PostgreSQL's are from REPEATABLE READ on.
+    Every read transaction of SQLite does so; PostgreSQL needs the level REPEATABLE READ.
     """
     with database.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
@@ -28,7 +28,7 @@ def snapshot(database: Database) -> Iterator[Connection]:
             )
         with connection.begin():
             if connection.dialect.name == "postgresql":
-                # It may take minutes, and rests between two batches while the last one is checked.
+                # Reading may take minutes and is idle between two fetches, so no limit applies.
                 for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                     connection.execute(text(f"SET LOCAL {limit} = 0"))
             yield connection
@@ -41,13 +41,13 @@ def named(statement: Select[Any]) -> Any:
 
 
 def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a statement as the driver gives them, a few hundred in memory at a time.
+    """The rows of a statement as tuples of the driver, a few hundred in memory at a time.
 
-    Without SQLAlchemy's rows, which take as long as all that is done with them.
+    SQLAlchemy's own rows would double the time of a verification.
     """
     dialect, driver = connection.dialect, driver_of(connection)
     sql = str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
-    # A cursor with a name lives in the server, which sends no more than it is asked for.
+    # A cursor with a name stays in the server, which sends only the rows of one fetch.
     cursor = driver.cursor(token_hex(8)) if dialect.name == "postgresql" else driver.cursor()
     with closing(cursor):
         cursor.execute(sql)

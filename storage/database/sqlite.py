@@ -1,4 +1,4 @@
-"""An engine on one SQLite file: write-ahead log, every commit on disk before it is answered."""
+"""An engine on one SQLite file: write-ahead log, and every commit is on disk before it returns."""
 
 import os
 import sqlite3
@@ -13,13 +13,13 @@ from sqlalchemy.pool import QueuePool
 from storage.database.statements import driver_of, executed
 from storage.errors import UnusableDatabase
 
-#: Only other processes are waited for this way; threads of one process queue on a lock.
+#: How long a write waits for locks of other processes. Threads of one process wait on a lock.
 BUSY_SECONDS = 5.0
 OLDEST = (3, 37, 0)  # STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
-# As in columns of ``storage.database.types.UuidBytes``. PostgreSQL has a type for it.
+# SQLite stores a UUID as 16 bytes, as ``UuidBytes`` does. PostgreSQL has a type for UUIDs.
 sqlite3.register_adapter(UUID, lambda id: id.bytes)
 
 
@@ -43,7 +43,7 @@ def sqlite_engine(url: URL) -> Engine:
 
 
 def check_settings(connection: Connection) -> None:
-    """Refuse a file system or build on which the promises of the ledger do not hold."""
+    """Raises UnusableDatabase if SQLite cannot use the settings that make commits durable."""
     for pragma, required in REQUIRED.items():
         actual = connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one()
         if actual != required:
@@ -54,7 +54,7 @@ def check_settings(connection: Connection) -> None:
 
 
 def clock_us() -> int:
-    """The clock of the database, which on SQLite is that of its host: microseconds since 1970."""
+    """The clock of SQLite, which is the clock of its host: microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -67,18 +67,18 @@ def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
 
 
 def set_patience(driver: sqlite3.Connection, wait: bool) -> None:
-    """Lets the connection wait for other processes, or be refused immediately."""
+    """Sets whether the connection waits for locks of other processes or fails immediately."""
     driver.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000) if wait else 0}").close()
 
 
 def _begin(connection: Connection) -> None:
-    # A write transaction takes its lock immediately: one that reads first and writes later can be
-    # refused in the middle, and would decide on what it read before others wrote.
+    # A write transaction takes its lock immediately. Otherwise it could fail between its first
+    # read and its first write, and decide by values that others have changed meanwhile.
     writing = connection.get_execution_options().get("writing", False)
     executed(driver_of(connection), "BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _create_private(path: Path) -> None:
-    """Make the file 0600 before SQLite would make it readable; its log files inherit the mode."""
+    """Creates the file before SQLite would make it readable; its log files inherit mode 0600."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -1,7 +1,7 @@
-"""Statements of the hot path: compiled once a database, run on the driver's own connection.
+"""Statements of the hot path: compiled once per database, run on the driver's own connection.
 
-To execute a small statement SQLAlchemy takes three to four times what the driver takes. It still
-owns tables, dialects, pool and transactions: these statements run on the connection it lends.
+SQLAlchemy takes three to four times as long as the driver to run a small statement. It still owns
+tables, dialects, pool and transactions; these statements run on a connection of its pool.
 """
 
 import re
@@ -26,12 +26,12 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Arguments = Callable[[dict[str, Any]], Any]
-#: Of the parameters that ``Each`` makes of columns.
+#: The prefix of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"
 
 
 class Hot:
-    """One Core statement for a driver's connection; values are what the driver itself takes."""
+    """One SQLAlchemy statement, run by the driver; its values have the driver's types."""
 
     def __init__(self, statement: Executable) -> None:
         self._statement = statement
@@ -39,17 +39,17 @@ class Hot:
         self._make: Any = None
 
     def rows(self, driver: Any, dialect: Dialect, values: dict[str, Any]) -> list[Any]:
-        """Run it and fetch what it returns: named tuples, by the labels of the statement."""
+        """Runs the statement and returns its rows: named tuples, by the labels of its columns."""
         sql, arguments = self.compiled(dialect)
         return list(map(self._make, executed(driver, sql, arguments(values)).fetchall()))
 
     def compiled(self, dialect: Dialect) -> tuple[str, Arguments]:
-        """Its text, and what makes the driver's arguments of its values."""
+        """The SQL text, and the function that turns values into the driver's arguments."""
         cached = self._compiled.get(dialect.name)
         if cached is None:
             compiled = self._for(dialect).compile(dialect=dialect)  # type: ignore[attr-defined]
             assert isinstance(compiled, SQLCompiler)
-            # Numbers that stand in the statement itself are parameters to the compiler.
+            # The compiler also makes parameters of numbers that are written in the statement.
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
@@ -72,16 +72,16 @@ class Each(Hot):
     """A statement for many rows of values: one run per row on SQLite, one for all on PostgreSQL.
 
     Args:
-        columns: name and type the values of a row.
-        statement: made from an object with one attribute per column. On SQLite those are
-            parameters; on PostgreSQL they are the columns of ``unnest``, whose arrays travel as
-            binary.
+        columns: the names and types of the values in a row.
+        statement: makes the statement from an object with one attribute per column. On SQLite
+            these attributes are parameters; on PostgreSQL they are the columns of ``unnest``,
+            which takes one binary array per column.
     """
 
     def __init__(
         self, columns: Sequence[ColumnClause[Any]], statement: Callable[[Any], Executable]
     ) -> None:
-        # Without the prefix they would be the parameters that an UPDATE sets its columns to.
+        # The prefix is needed because an UPDATE has parameters with the names of its columns.
         parameters = {c.name: bindparam(PREFIX + c.name, type_=c.type) for c in columns}
         super().__init__(statement(SimpleNamespace(**parameters)))
         self._columns, self._state = columns, statement
@@ -90,9 +90,9 @@ class Each(Hot):
     def of_each(
         self, connection: Connection, many: Sequence[Sequence[Any]]
     ) -> Callable[[], list[Any]]:
-        """Runs it for all rows of values, which are in the order of the columns.
+        """Runs the statement for all rows of values, each in the order of the columns.
 
-        What is returned fetches what the runs return, after a pipeline.
+        Returns a function that fetches the resulting rows. Call it after ``pipelined`` ends.
         """
         if not many:
             return list
@@ -122,9 +122,9 @@ class Each(Hot):
 
 
 class InsertEach:
-    """The INSERT of many rows into one table. Without ``key``, a row whose key is taken fails.
+    """The INSERT of many rows into one table.
 
-    ``key``: the columns of a key that may be taken; such a row is left out.
+    A row is left out if its values of the columns ``key`` exist; any other conflict is an error.
     """
 
     def __init__(self, table: Table, *key: str) -> None:
@@ -132,9 +132,9 @@ class InsertEach:
         self._texts: dict[str, str] = {}
 
     def insert(self, connection: Connection, many: list[dict[str, Any]]) -> Callable[[], int]:
-        """Inserts all; what is returned tells how many there were, after a pipeline.
+        """Inserts rows, which must all have the same columns.
 
-        Every row names the same columns.
+        Returns a function that gives the number of inserted rows, after ``pipelined`` ends.
         """
         if not many:
             return int
@@ -159,33 +159,30 @@ class InsertEach:
 
 
 def pipelined(connection: Connection) -> AbstractContextManager[Any]:
-    """Statements of the block go to PostgreSQL without waiting for one another's results."""
+    """Sends the statements of a block to PostgreSQL without waiting for the results of each."""
     if connection.dialect.name == "postgresql":
         return driver_of(connection).pipeline()  # type: ignore[no-any-return]
     return nullcontext()
 
 
 def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
-    """By position where the driver wants an ``order``, by name otherwise."""
+    """Arguments by position if the driver needs an ``order``, by name otherwise."""
     if not order:
         return lambda values: constants | values
     return lambda values: tuple(map((constants | values).__getitem__, order))
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:
-    """The one place where a statement of the hot path meets the database.
-
-    A list has the arguments of each of several runs.
-    """
+    """Runs every statement of the hot path. A list of ``arguments`` means one run per item."""
     run = driver.executemany if isinstance(arguments, list) else driver.execute
     return run(sql, arguments)
 
 
 def driver_of(connection: Connection) -> Any:
-    """The driver's own connection, inside the same transaction."""
+    """The driver's connection under ``connection``, inside the same transaction."""
     return connection.connection.driver_connection
 
 
 def read_id(value: Any) -> UUID:
-    """A UUID as the driver gives it."""
+    """The UUID in a value that a driver returned: a UUID on PostgreSQL, bytes on SQLite."""
     return value if isinstance(value, UUID) else UUID(bytes=value)

@@ -1,8 +1,8 @@
-"""Every table, as the statements see it; the migrations are what creates them.
+"""The tables that statements refer to. The migrations create them in the database.
 
-Times are microseconds of the database's clock. Amounts are nano-epsilons and atto-deltas. What
-triggers enforce (entries, settlements and audit lines never change; an ended query never changes)
-stands in the migrations alone.
+Times are microseconds of the database's clock. Amounts are nano-epsilons and atto-deltas. The
+migrations alone hold the triggers, by which entries, settlements, audit lines and ended queries
+never change.
 """
 
 from typing import Any
@@ -69,17 +69,17 @@ api_key = _table(
     CheckConstraint("length(secret_hash) = 32", name="hash"),
 )
 
-# Who comes with tokens of an OpenID provider.
+# The users who sign in with tokens of an OpenID provider.
 identity = _table(
     "identity",
     Column("user_id", Big, ForeignKey("users.id"), primary_key=True, autoincrement=False),
     Column("issuer", String, nullable=False),
     Column("subject", String, nullable=False),
-    Column("issued_s", Big, nullable=False),  # of the token whose roles are kept in user_role
+    Column("issued_s", Big, nullable=False),  # time of the token whose roles are in user_role
     UniqueConstraint("issuer", "subject", name="uq_identity_issuer_subject"),
 )
 
-# Who is signed in at the dashboard. A row ends when it expires, at sign-out, and with its key.
+# The sessions at the dashboard. A session ends when it expires, at sign-out, and with its key.
 web_session = _table(
     "web_session",
     Column("token_hash", Bytes, primary_key=True),
@@ -93,18 +93,18 @@ dataset = _table(
     Column("id", Big, primary_key=True),
     Column("name", String, nullable=False, unique=True),
     Column("owner_id", Big, ForeignKey("users.id"), nullable=False, index=True),
-    # The registration as served, and its parsed form: JSON texts that never change, but for the
-    # domain of a graph whose node list comes later.
+    # The description as registered and its parsed form, as JSON. They never change, except that
+    # the domain of a graph is written when its node list is uploaded.
     Column("description", String, nullable=False),
     Column("domain", String),
     Column("neighbouring", String, nullable=False),
     Column("records_per_person", Int, nullable=False),
-    # The row count of a `replace` table, public for ever from the first accepted upload on.
+    # The row count of a `replace` table, which is public from the first accepted upload.
     Column("fixed_rows", Big),
-    Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0: none
-    Column("versions", Int, nullable=False, server_default=text("0")),  # given so far
+    Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0 if none
+    Column("versions", Int, nullable=False, server_default=text("0")),  # how many so far
     Column("created_us", Big, nullable=False),
-    Column("nodes_folder", String),  # of the names of its nodes in a store; null elsewhere
+    Column("nodes_folder", String),  # names of nodes in a store, null without a store
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
 )
@@ -115,7 +115,7 @@ dataset_version = _table(
     Column("version", Int, nullable=False),
     Column("published_us", Big, nullable=False),
     Column("removed_us", Big),  # when its arrays were deleted
-    Column("folder", String),  # of its arrays in a store (``storage.s3.remote``); null elsewhere
+    Column("folder", String),  # its arrays in an object store; null without one
     PrimaryKeyConstraint("dataset_id", "version"),
 )
 
@@ -135,7 +135,7 @@ budget_account = _table(
     "budget_account",
     Column("id", Big, primary_key=True),
     Column("rank", Small, nullable=False),  # AccountRank; locks are taken in order (rank, id)
-    # 0 where the account ranges over all: unlike NULL it makes the combination unique.
+    # An id is 0 if the account covers all of them: NULL would not count as equal in UNIQUE.
     Column("dataset_id", Big, nullable=False),
     Column("analyst_id", Big, nullable=False),
     Column("lim_eps_n", Big, nullable=False),
@@ -204,11 +204,11 @@ entry = _table(
     Column("at_us", Big, nullable=False),
     Column("digest", Bytes, nullable=False),
     Column("head", Bytes, nullable=False),
-    # What the digest covers beside these columns; null in most kinds, and before schema 0003.
+    # The digest covers the subject too. It is null in most kinds, and before schema 0003.
     Column("subject", Bytes),
     PrimaryKeyConstraint("account_id", "seq"),
-    # A second charge or release of one query is impossible; the query comes first so that its
-    # entries are found by it.
+    # Prevents a second charge or release of a query on one account. The query comes first, so
+    # that this index also finds the entries of a query.
     UniqueConstraint("query_id", "account_id", "kind"),
     CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
     CheckConstraint("subject IS NULL OR length(subject) = 32", name="subject"),
@@ -227,11 +227,11 @@ settlement = _table(
     CheckConstraint("digest IS NULL OR length(digest) = 32", name="digest"),
 )
 
-# Counted beside the ledger: a refusal costs nothing and leaves nothing in it.
+# The counts of refusals. A refusal is free of charge and leaves no entry in the ledger.
 refusal = _table(
     "refusal",
     Column("analyst_id", Big, nullable=False),
-    Column("dataset", String, nullable=False),  # as named in the request; "" where none was read
+    Column("dataset", String, nullable=False),  # as named in the request; "" if not read
     Column("type", String, nullable=False),  # the last part of the problem's type
     Column("hour_us", Big, nullable=False),  # when the hour began
     Column("refusals", Big, nullable=False),

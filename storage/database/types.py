@@ -1,6 +1,6 @@
-"""Column types that mean the same on both databases.
+"""Column types with the same meaning on SQLite and PostgreSQL.
 
-SQLite tables are STRICT, which admits INTEGER, TEXT and BLOB only, so every type has a form there.
+SQLite's STRICT tables admit only INTEGER, TEXT and BLOB, so each type maps to one of these.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """The audit trail: who changed people, keys, grants, uploads and limits, and when.
 
-A line is written in the transaction of what it records: neither stands without the other.
+Each line is written in the transaction of the change that it records: both commit, or neither.
 """
 
 import json
@@ -14,15 +14,15 @@ from storage.database.expressions import now_us
 from storage.database.pages import Page, page_of, read_as
 from storage.database.tables import audit, users
 
-#: Whose name stands where nobody's key was used: the operator, at the command line.
+#: The name shown for the operator, who acts at the command line without a key.
 OPERATOR_NAME = "(operator)"
-#: Lines whose moment says how long records took to prepare: they are for nobody to read.
+#: Actions that no page shows, because their moment reveals how long records took to prepare.
 UNTOLD = ("records.publish",)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line; ``detail`` holds public facts."""
+    """One line of the audit trail; ``detail`` holds public facts."""
 
     id: int
     at_us: int

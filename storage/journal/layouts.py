@@ -1,15 +1,15 @@
-"""The encodings that hash chains bind: each is stated once, and writes as well as verifies.
+"""The byte encodings under the hash chains: the ledger writes and verifies by the same functions.
 
-Danger: an encoding never changes its name or its bytes, or ledgers that were written with it no
-longer verify. A changed one gets another name, and the old one stays.
+Danger: the name and the bytes of an encoding must never change, or ledgers written with it no
+longer verify. A new encoding gets a new name, and the old encoding is kept.
 
 head₀ is 32 zero bytes; headₙ = SHA-256(headₙ₋₁ ‖ digest of entry n). A digest is SHA-256 over the
 name of the encoding and its fields, each with its length before it, so no two entries share an
 encoding. An entry's sequence number is its position in the chain.
 
-An entry's *subject* binds what its own columns only point at: for a genesis the analyst and the
-dataset of the account, for a charge the request it paid for, for a release the attempt that was
-given up. ``ending_digest`` does the same for how a query ended.
+An entry's *subject* is a digest of facts that other tables hold: for a genesis the analyst and the
+dataset of the account, for a charge its request, for a release the attempt that ended.
+``ending_digest`` is the digest of a query's end.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,10 @@ EMPTY_HEAD = bytes(32)
 
 
 class EntryKind(IntEnum):
-    """Charges, releases and unfreezes move what is charged; geneses and limit changes the limit.
+    """The kinds of entries. A genesis opens an account and sets its limit.
 
-    An unfreeze charges again what a restored ledger had forgotten.
+    Charges, releases and unfreezes change the sum of charges; a limit change changes the limit. An
+    unfreeze adds the charges that were lost when an old backup was restored.
     """
 
     CHARGE = 1
@@ -36,10 +37,10 @@ class EntryKind(IntEnum):
 
 
 class Layout:
-    """One encoding, packed at once because a verification packs millions of them.
+    """One encoding. One call packs all fields, because a verification packs millions of entries.
 
-    ``fields``: ``q`` is a signed 64-bit number, ``16s`` so many bytes. Values beyond them are
-    bytes of any length.
+    In ``fields``, as in the module ``struct``, ``q`` is a signed 64-bit number and ``16s`` is 16
+    bytes. Any values after these fields are bytes of any length.
     """
 
     def __init__(self, name: bytes, fields: str) -> None:
@@ -60,27 +61,27 @@ class Layout:
         return sha256(packed).digest()
 
 
-#: By the length of the query's id, which is 0 where no query is named: account, kind, query,
-#: actor, ε, δ, moment. The second encoding has a subject besides.
+#: Encodings of an entry: account, kind, query id, actor, ε, δ, moment. The second also has a
+#: subject. The key is the length of the query id in bytes, 0 for an entry without a query.
 _ENTRY, _ENTRY_WITH_SUBJECT = (
     {length: Layout(name, f"q q {length}s q q q q") for length in (0, 16)}
     for name in (b"privypurse entry 1", b"privypurse entry 2")
 )
-#: Binds a genesis to its account: rank, dataset, analyst; 0 stands for all.
+#: The subject of a genesis: rank, dataset id, analyst id; an id of 0 means all.
 account_subject = Layout(b"privypurse account 1", "q q q").digest
-#: Binds a charge to its request: query, analyst, dataset; key, digest of the body, request.
+#: The subject of a charge: ids of query, analyst and dataset; key, hash of the body, request.
 request_subject = Layout(b"privypurse request 1", "16s q q").digest
-#: Binds a release to what was not opened: query, version, end of the lease.
+#: The subject of a release: query id, version of the dataset, end of the lease in microseconds.
 release_subject = Layout(b"privypurse release 1", "16s q q").digest
-#: Binds an ending: query, attempt, version, status, digest of the answer, settled, released, and
-#: when the attempt had begun and until when it held the query, all in microseconds.
+#: The end of a query: its id, attempt, version, status, hash of the answer; then moments in
+#: microseconds: when it was settled and released, the attempt's beginning and its lease's end.
 ending_digest = Layout(b"privypurse ending 2", "16s q q q 32s q q q q").digest
-#: The same in ledgers of before, without the last two.
+#: The encoding in ledgers of earlier releases, without the last two moments.
 early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest
 
 
 def next_head(head: bytes, digest: bytes) -> bytes:
-    """The head after an entry."""
+    """The head of a chain after an entry with this digest."""
     return sha256(head + digest).digest()
 
 

@@ -1,12 +1,12 @@
-"""Group commit: gather → begin → run → commit → tell, one batch after another.
+"""Group commit: one transaction after another, each for all members that wait.
 
 While a commit waits for the disk, new members gather, and the next transaction takes them all.
-Nobody is told anything before the commit of their batch has returned: an outcome that is told
-earlier may be one that never stood.
+Danger: a caller must not get an outcome before the commit of its batch has returned, because the
+transaction may still be rolled back.
 
 On SQLite a statement takes microseconds, so a batch begins and runs on the event loop itself, and
-only its commit takes a thread. Two threads that alternate at the interpreter's lock for every
-statement take many times what the statements take. On PostgreSQL a thread does all three.
+only its commit runs in a thread. Running them in a thread too would take many times longer, because
+the threads would wait for the interpreter's lock. On PostgreSQL all three run in a thread.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from storage.errors import Busy, CommitUnknown, LedgerAlarm
 
 T = TypeVar("T")
 
-#: A loop serves nobody else for as long as this many members take: some milliseconds.
+#: The most members of a batch on the event loop, which they block for some milliseconds.
 MOST_INLINE = 64
-#: A transaction in a thread holds its locks for no longer than this many members take.
+#: The most members of a batch in a thread; this bounds the time for which it holds its locks.
 MOST = 512
 
 
@@ -35,9 +35,9 @@ class Writer:
     """Commits members in batches; safe to use from any event loop.
 
     Args:
-        run: the outcomes of members in their order, inside a transaction; an exception for a
-            member that is refused and has written nothing.
-        on_alarm: called in a thread with each member that a constraint has stopped.
+        run: returns the outcomes of members in their order, inside a transaction. The outcome of
+            a refused member is an exception, and it has written nothing.
+        on_alarm: called in a thread with each member whose write a constraint refused.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Writer:
     ) -> None:
         self._database, self._run, self._on_alarm = database, run, on_alarm
         self._most = MOST_INLINE if database.embedded else MOST
-        # Two threads: whoever waits for the write lock must not block the commit that frees it.
+        # Two threads: a call that waits for the write lock must not delay the commit that frees it.
         self._disk: Executor = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._closed = False
@@ -57,8 +57,8 @@ class Writer:
     async def run(self, member: Any) -> Any:
         """Returns the outcome of ``member`` once its transaction is committed.
 
-        A caller that goes away changes nothing. Raises: what refuses the member; Busy, also while
-        closing; CommitUnknown.
+        The member is committed even if the caller is cancelled. Raises: the refusal of the member;
+        Busy, also while closing; CommitUnknown.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -69,9 +69,9 @@ class Writer:
         return await future
 
     async def alone(self, call: Callable[[], T]) -> T:
-        """Makes a call with any other transaction: it may be long, so it has a thread and no batch.
+        """Runs ``call``, a transaction that may take long, in a thread and outside of batches.
 
-        A caller that goes away changes nothing. Raises: what ``call`` raises; Busy while closing.
+        It ends even if the caller is cancelled. Raises: the errors of ``call``; Busy while closing.
         """
         if self._closed:
             raise Busy("the service is stopping; nothing was written")
@@ -79,7 +79,7 @@ class Writer:
         return await asyncio.shield(loop.run_in_executor(self._thread, call))
 
     def close(self) -> None:
-        """Refuse what comes later, and end the threads once they have committed what was begun."""
+        """Refuses new calls, and ends the threads after they have committed what they began."""
         self._closed = True
         self._thread.shutdown()
         self._disk.shutdown()
@@ -100,11 +100,11 @@ class Writer:
                     if isinstance(outcome, LedgerAlarm):
                         await loop.run_in_executor(self._thread, self._on_alarm, member)
             except Exception as error:
-                # Resolves every waiter even after an unexpected error. Committed charges stand.
+                # Resolves every waiter even after an unexpected error. Committed charges are kept.
                 outcomes = [error for _ in batch]
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 if future.done():
-                    continue  # the caller has gone away; what was written stands
+                    continue  # the caller was cancelled; the committed rows are kept
                 if isinstance(outcome, Exception):
                     future.set_exception(outcome)
                 else:
@@ -116,16 +116,16 @@ class Writer:
             assert len(outcomes) == len(members), "every member has one outcome"
             return outcomes
         except (Busy, CommitUnknown) as error:
-            # Nothing stands, or nobody can tell: in either case no member may be told more.
+            # Nothing is written, or the commit is unknown: every member gets the same error.
             return [type(error)(*error.args) for _ in members]
         except Exception as error:
             if len(members) == 1:
                 return [error]
-            # One of them cannot be written, and must not take the others with it.
+            # A member has failed. Each then gets its own transaction, so the others succeed.
             return [one for member in members for one in await self._outcomes([member])]
 
     async def _committed(self, members: Sequence[Any]) -> Sequence[Any]:
-        """Commits one batch; raises when nothing of it stands, or nobody can tell."""
+        """Commits one batch. Raises if nothing was written, or if the result is unknown."""
 
         def work(connection: Connection) -> Sequence[Any]:
             return self._run(connection, members)
@@ -138,18 +138,18 @@ class Writer:
                     loop = asyncio.get_running_loop()
                     commit = loop.run_in_executor(self._disk, transaction.commit)
                 except RuntimeError:
-                    # The service was closed in between: what was begun is ended here.
+                    # The threads were closed meanwhile, so the transaction is committed here.
                     transaction.commit()
                 else:
                     await commit
                 return outcomes
             except Again:
-                pass  # nothing stands, and the thread may wait
+                pass  # nothing is written; the thread below may wait for the lock
         return await self.alone(partial(self._database.write, work))
 
 
 class _Queue:
-    """The members of one loop that wait for their batch, and the task that commits them."""
+    """The members of one event loop that wait for a batch, and the task that commits them."""
 
     def __init__(self) -> None:
         self.waiting: deque[Any] = deque()

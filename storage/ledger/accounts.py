@@ -1,6 +1,6 @@
-"""Budget accounts: which ones a query is charged to, what they have left, and why they refuse.
+"""Budget accounts: which accounts a query is charged to, what remains, and why they refuse.
 
-One answer serves look-ups, quotes and the writer.
+Look-ups, quotes and the writer of the ledger all call these functions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from storage.database.tables import budget_account, dataset, users
 from storage.errors import StorageError
 
 Refusal = AccountingError | StorageError
-#: Rank, dataset and analyst; 0 where the account ranges over all of them.
+#: The rank, dataset id and analyst id of an account. An id is 0 if the account covers all of them.
 AccountKey = tuple[int, int, int]
 
 _a = budget_account.c
 LIMITS = tuple(_a[measure.limit] for measure in MEASURES)
 SUMS = tuple(_a[measure.charged] for measure in MEASURES)
-#: The columns of an entry, whose amounts are signed.
+#: The columns of an entry that hold its signed amounts, one per measure.
 MOVED = tuple(measure.moved for measure in MEASURES)
-#: The columns of a balance, in its order.
+#: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, *LIMITS, *SUMS)
 
 ACCOUNTS = select(*_a, users.c.name.label("analyst"), dataset.c.name.label("dataset")).select_from(
@@ -48,18 +48,18 @@ class AccountBalance(NamedTuple):
 
     @classmethod
     def of(cls, rank: int, values: tuple[int, ...]) -> AccountBalance:
-        """Of the ``values`` of the columns ``BALANCE``."""
+        """Makes a balance from the ``values`` of the columns ``BALANCE``."""
         return cls(rank, values[0], values[1 : len(LIMITS) + 1], values[len(LIMITS) + 1 :])
 
     @property
     def remaining(self) -> PrivacyLoss:
-        """What may still be charged."""
+        """The amount that may still be charged, one part per measure."""
         return PrivacyLoss(*self.limits) - PrivacyLoss(*self.sums)
 
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """One account as it stands; ``analyst`` or ``dataset`` is None where it ranges over all."""
+    """One stored account; ``analyst`` or ``dataset`` is None if the account covers all of them."""
 
     id: int
     analyst: str | None
@@ -70,7 +70,7 @@ class AccountRow:
 
     @classmethod
     def of(cls, row: Any) -> AccountRow:
-        """Of a row of ``ACCOUNTS``."""
+        """Makes the account from a row that the statement ``ACCOUNTS`` selected."""
         limit, charged = (
             PrivacyLoss(*(getattr(row, column.name) for column in columns))
             for columns in (LIMITS, SUMS)
@@ -79,14 +79,14 @@ class AccountRow:
 
     @property
     def etag(self) -> str:
-        """Changes with every entry, so it stands for all that is shown of the account."""
+        """The HTTP ETag. It changes with every entry, and so with every change of the account."""
         return f'"{self.id}-{self.seq}"'
 
 
 def charged_accounts(dataset_id: Any, analyst_id: Any) -> tuple[tuple[int, Any, Any], ...]:
     """The keys of the accounts that a query is charged to, in lock order.
 
-    The second is optional. Of columns the keys are conditions.
+    The second account, over all datasets, need not exist. The ids may also be SQL columns.
     """
     return (
         (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id),
@@ -96,15 +96,15 @@ def charged_accounts(dataset_id: Any, analyst_id: Any) -> tuple[tuple[int, Any, 
 
 
 def has_key(account: Any, key: tuple[int, Any, Any]) -> Any:
-    """The condition that a row of ``account``, the table or an alias of it, has this key."""
+    """The SQL condition that a row of ``account`` (``budget_account`` or an alias) has ``key``."""
     c, (rank, dataset_id, analyst_id) = account.c, key
     return (c.rank == rank) & (c.dataset_id == dataset_id) & (c.analyst_id == analyst_id)
 
 
 def find_account(connection: Connection, key: AccountKey, hold: bool = False) -> AccountRow | None:
-    """The account; None when it was never opened.
+    """Returns the account with this key, or None if it was never opened.
 
-    ``hold``: nobody else changes it before this transaction ends.
+    If ``hold``, the row is locked until this transaction ends, so no other can change it.
     """
     statement = ACCOUNTS.where(has_key(budget_account, key))
     if hold:
@@ -114,7 +114,7 @@ def find_account(connection: Connection, key: AccountKey, hold: bool = False) ->
 
 
 def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refusal | None:
-    """Returns why the first of the accounts, in lock order, refuses ``charge``, if one does."""
+    """Returns the refusal of the first account that cannot take ``charge``, None if all can."""
     for balance in balances:
         if balance.frozen:
             return AccountFrozen("an account takes no new charge for now")

@@ -1,8 +1,8 @@
-"""Reserving queries: the charge, before anything is opened.
+"""Reserving queries: the charge is written before any records are opened.
 
-Danger: what an account has left is read under its lock, FOR NO KEY UPDATE on PostgreSQL and the
-write lock on SQLite, and followed from member to member. In the end one conditional UPDATE per
-account charges it for all of them, and fails as a whole if a single unit does not fit.
+Danger: the balance of an account must be read under a lock: FOR NO KEY UPDATE on PostgreSQL, the
+write lock on SQLite. Each query of the batch reduces this balance in memory. In the end one
+conditional UPDATE per account writes their sum, and fails as a whole if the sum does not fit.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from storage.ledger.requests import QueryState, Reservation, Reserve
 
 _a, _d, _q = budget_account.c, dataset.c, query.c
 
-#: Locked narrow before wide over the whole batch: two batches cannot deadlock.
+#: Locks the accounts of a whole batch in order of rank and id, so two batches cannot deadlock.
 ACCOUNTS = Each(
     (_a.rank, _a.dataset_id, _a.analyst_id),
     lambda each: (
@@ -42,7 +42,7 @@ ACCOUNTS = Each(
         .with_for_update(key_share=True, of=budget_account)
     ),
 )
-#: A withdrawal and a publication lock the row of the cap first, which is held when this is read.
+#: Read while the cap's row is locked. Publishing or withdrawing a version locks that row first.
 VERSIONS = Each(
     (_d.id,),
     lambda each: select(_d.id, _d.version, now_us().label("now")).where(_d.id == each.id),
@@ -55,11 +55,9 @@ KNOWN = Each(
 )
 NEW_QUERIES = InsertEach(query, "analyst_id", "idem_key")
 
-_RUNNING = int(QueryState.RUNNING)
-
 
 class _Charging(Linking):
-    """A locked account, and what the batch has charged to it."""
+    """A locked account, and the charges of this batch to it."""
 
     def __init__(self, row: Any) -> None:
         super().__init__(row)
@@ -67,24 +65,23 @@ class _Charging(Linking):
 
     @property
     def balance(self) -> AccountBalance:
-        rank, frozen, limits, sums = self._before
-        return AccountBalance(rank, frozen, limits, tuple(map(add, sums, self.moved)))
+        return self._before._replace(sums=tuple(map(add, self._before.sums, self.moved)))
 
 
 @dataclass
 class _Batch:
-    """The reserves of one transaction, and everything they share."""
+    """The reserves of one transaction, and the rows that they share."""
 
     accounts: dict[AccountKey, _Charging]
-    #: By dataset: its id, its version, and the moment of the charge.
+    #: By dataset id: a row of the id, the current version, and the moment of the charge.
     versions: dict[int, Any]
-    #: Analysts and keys of queries that exist.
+    #: The analyst id and idempotency key of each query that exists.
     keys: set[tuple[int, str]]
     lease_us: int
     queries: list[dict[str, Any]] = field(default_factory=list)
 
     def reserve(self, request: Reserve) -> Reservation | Refusal | None:
-        """Reserves a new query; None when its key is known already.
+        """Reserves a new query; returns None if a query with its idempotency key exists.
 
         Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
         NoRecords when the dataset was withdrawn; NotFound when there is no account.
@@ -123,7 +120,7 @@ class _Batch:
             "body_hash": request.body_hash,
             "request": request.request,
             **{measure.column: amount for measure, amount in amounts},
-            "state": _RUNNING,
+            "state": int(QueryState.RUNNING),
             "attempt": 1,
             "attempt_us": at_us,
             "lease_until": at_us + self.lease_us,
@@ -134,10 +131,11 @@ class _Batch:
 def reserve_all(
     connection: Connection, requests: Sequence[Reserve], lease_us: int
 ) -> list[Reservation | Refusal | None]:
-    """Reserves every new query that fits, in their order; None for a key that is known.
+    """Reserves every new query that fits, and returns one outcome per request, in their order.
 
-    Raises: LedgerAlarm when the guard refuses what was found to fit; Again when another process
-    has taken a key in between.
+    The outcome is None if a query with the idempotency key exists. Raises: LedgerAlarm if the
+    guard refuses a sum of charges that fits the balance; Again if another process has inserted a
+    query with one of the keys meanwhile.
     """
     pairs = {(request.dataset_id, request.analyst_id) for request in requests}
     keys = sorted({key for pair in pairs for key in charged_accounts(*pair)})

@@ -1,8 +1,8 @@
 """The only way an account changes: one conditional UPDATE that also links entries to its chain.
 
-Danger: two requests racing for the last of a budget both pass a check that was made before either
-has written. So each guard stands in the WHERE of the UPDATE, with the sequence number that the
-new head was computed from; whoever computes it holds the row's lock or SQLite's write lock.
+Danger: two concurrent requests for the last of a budget both pass a check made before either has
+written. So the guard is in the WHERE clause of the UPDATE, with the sequence number that the new
+head follows. The head is computed while the row's lock or SQLite's write lock is held.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 
 
 def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Each:
-    """The UPDATE that moves the columns ``moved`` by amounts, where ``guard`` of those holds."""
+    """The UPDATE that adds the amounts to the columns ``moved`` if ``guard`` admits the amounts."""
 
     def statement(each: Any) -> Any:
         amounts = [getattr(each, name) for name in MOVED]
@@ -59,10 +59,10 @@ def _limits_hold(change: Sequence[Any]) -> ColumnElement[bool]:
 CHARGE = _change(_fits, SUMS)
 CHANGES: dict[EntryKind, Each] = {
     EntryKind.CHARGE: CHARGE,
-    EntryKind.RELEASE: _change(None, SUMS),  # of negative amounts
+    EntryKind.RELEASE: _change(None, SUMS),  # the amounts are negative
     EntryKind.LIMIT_CHANGE: _change(_limits_hold, LIMITS),
     EntryKind.FREEZE: _change(lambda _: _c.frozen == 0, frozen=1),
-    # With what is charged again because a restore had forgotten it.
+    # Adds the charges that were lost when an old backup was restored.
     EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
     EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
@@ -71,7 +71,7 @@ ENTRIES = InsertEach(entry)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What an entry says of why it is there; the amounts are signed, one per measure."""
+    """The reason for an entry: its kind, actor, moment and signed amounts, one per measure."""
 
     kind: EntryKind
     actor: int
@@ -82,7 +82,7 @@ class Cause:
 
 
 def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
-    """The charge of a row of ``query`` to an account; its subject binds the request."""
+    """The charge for a row of the table ``query``; its subject is a digest of the request."""
     subject = request_subject(
         *(query["id"].bytes, query["analyst_id"], query["dataset_id"]),
         *(query["idem_key"].encode(), query["body_hash"], query["request"]),
@@ -92,9 +92,9 @@ def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
 
 
 class Linking:
-    """A locked account, and the entries that one change of it links to its chain.
+    """A locked account, and the new entries of its hash chain.
 
-    ``row`` has its id, its sequence number and its head, under the lock.
+    ``row`` has the account's id, sequence number and head, read under the lock.
     """
 
     def __init__(self, row: Any) -> None:
@@ -103,7 +103,7 @@ class Linking:
         self.moved = NOTHING
 
     def add(self, cause: Cause) -> None:
-        """Links an entry here; ``values`` and ``entries`` write it down."""
+        """Links an entry in memory; the caller stores ``values`` and ``entries``."""
         id = None if cause.query_id is None else cause.query_id.bytes
         what = (cause.actor, cause.amounts, cause.at_us, cause.subject)
         digest = entry_digest(self.id, cause.kind, id, *what)
@@ -126,17 +126,17 @@ class Linking:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values of the statement in ``CHANGES`` for all entries."""
+        """The parameters of the UPDATE in ``CHANGES`` that covers all new entries."""
         return self.id, self.seq, self.head, self.seq + len(self.entries), *self.moved
 
 
 def change_account(
     connection: Connection, account_id: int, cause: Cause, seen: int | None = None
 ) -> dict[str, Any] | None:
-    """Changes one account as ``cause`` says, and returns its new entry.
+    """Changes one account as ``cause`` describes, and returns the new entry.
 
-    Returns None, and nothing is changed, when the guard of the change refuses. ``seen``: the
-    sequence number that the account must still have.
+    Returns None and changes nothing if the guard refuses, or if the account does not exist or its
+    sequence number is no longer ``seen``.
     """
     locked = select(_c.id, _c.seq, _c.head).where(_c.id == account_id).with_for_update()
     row = connection.execute(locked).one_or_none()

@@ -1,9 +1,9 @@
-"""Freezing accounts without anybody's key: after an alarm, or when a ledger went backwards.
+"""Freezing accounts automatically: after an alarm, or after the restore of an old backup.
 
 A frozen account takes no charge. The freeze is an entry and its actor is 0, the operator.
 
-Guards decide what is charged; the constraints behind them never fire. When one does, the code or
-the database is wrong in a way nobody knows, so what was refused once is not to be tried again.
+The guards refuse every charge that does not fit, so a constraint behind them fires only if the
+code or the database has an unknown fault. The accounts are frozen until an operator has looked.
 """
 
 from collections.abc import Iterable
@@ -20,14 +20,14 @@ from storage.journal import audit
 from storage.journal.layouts import EntryKind
 from storage.ledger.entries import Cause, change_account
 
-#: The actor of an entry that no user made.
+#: The actor id of an entry that no user caused.
 OPERATOR = 0
 
 _a, _e = budget_account.c, entry.c
 
 
 def freeze(connection: Connection, accounts: Iterable[int], at_us: int) -> list[int]:
-    """Freezes those of ``accounts`` that take charges, and returns their ids."""
+    """Freezes those of ``accounts`` that are not frozen yet, and returns their ids."""
     cause = Cause(EntryKind.FREEZE, OPERATOR, at_us)
     frozen = [id for id in sorted(accounts) if change_account(connection, id, cause)]
     if frozen:
@@ -36,7 +36,7 @@ def freeze(connection: Connection, accounts: Iterable[int], at_us: int) -> list[
 
 
 def frozen_at(connection: Connection, accounts: Iterable[int]) -> set[int]:
-    """Returns the moments, in microseconds, of the last freeze of each of these accounts."""
+    """Returns the moment of the last freeze of each of these accounts, in microseconds."""
     freezes = select(func.max(_e.at_us)).where(
         _e.account_id.in_(list(accounts)), _e.kind == int(EntryKind.FREEZE)
     )
@@ -46,8 +46,8 @@ def frozen_at(connection: Connection, accounts: Iterable[int]) -> set[int]:
 def ring(database: Database, concerned: ColumnElement[bool]) -> tuple[list[int], int]:
     """Freezes accounts after an alarm; returns their ids and the moment in microseconds.
 
-    Each by itself: what is wrong with one must not spare another. None is returned when they
-    cannot be frozen, because the alarm itself is what must get through.
+    Each account has its own transaction, because a fault of one must not keep another unfrozen.
+    If the database fails, the ids of those not frozen are missing, and the alarm is raised anyway.
     """
     frozen: list[int] = []
     at_us = 0
@@ -56,7 +56,7 @@ def ring(database: Database, concerned: ColumnElement[bool]) -> tuple[list[int],
         with database.read() as connection:
             accounts = connection.execute(select(_a.id).where(concerned)).scalars().all()
         for id in accounts:
-            # A row that violates a constraint cannot be charged either.
+            # A row that violates a constraint cannot be changed, so it cannot be charged either.
             with suppress(LedgerAlarm):
                 frozen += database.write(partial(freeze, accounts=[id], at_us=at_us))
     return frozen, at_us

@@ -1,9 +1,9 @@
 """The budget ledger: charge first, answer once, forget nothing.
 
-Reserving a query *is* charging it. Settling stores the answer and touches no account; releasing,
-possible only before the records were opened, is the only way a charge is given back. A crash
-therefore needs no repair: a query that was abandoned is already charged, and a retry under its key
-runs again under that charge.
+To reserve a query is to charge it. Settling stores the answer and changes no account. A charge is
+given back only by a release, which is possible only before the records are opened. A crash
+therefore needs no repair: the abandoned query is charged already, and a retry under its
+idempotency key runs under that charge.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
 T = TypeVar("T")
 
-#: After such a silence of its holder anybody with the key may run a query again.
+#: A lease not renewed for this long has expired, and a retry under the key runs the query again.
 LEASE_US = 600 * 1_000_000
 
 _a = budget_account.c
@@ -53,9 +53,9 @@ class Ledger:
     Args:
         failure_body: the fixed reply, of status 500, to a query that failed after its records
             were opened; it may name the query's id and nothing else.
-        lease_us: how long an attempt has the query to itself without renewing its lease.
-        on_alarm: is told which accounts were frozen, and when in microseconds, after a constraint
-            has fired; none, when they could not be.
+        lease_us: how long a lease lasts without renewal, in microseconds.
+        on_alarm: called after a constraint has fired, with the ids of the frozen accounts and the
+            moment in microseconds. The list is empty if they could not be frozen.
     """
 
     def __init__(
@@ -77,36 +77,22 @@ class Ledger:
 
     def grant(
         self,
-        dataset_id: int,
+        dataset_id: int | None,
         analyst_id: int,
         limit: PrivacyLoss,
         *,
         actor_id: int,
         if_match: str | None = None,
     ) -> AccountRow:
-        """Set the analyst's allowance for the dataset, opening the account at need.
+        """Sets the analyst's allowance for the dataset, or for all datasets together if None.
 
-        Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
+        An account that does not exist is opened. An account over all datasets is opened with
+        everything that was charged before. Raises: BelowSpent; PreconditionFailed when
+        ``if_match`` is not the account's ETag.
         """
-        key = (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id)
-        return self._grant("budget.set", key, limit, actor_id, if_match)
+        key = _key(dataset_id, analyst_id)
+        action = "budget.overall" if dataset_id is None else "budget.set"
 
-    def grant_overall(self, analyst_id: int, limit: PrivacyLoss, *, actor_id: int) -> AccountRow:
-        """Set what the analyst may learn of all datasets together; opening counts what was charged.
-
-        Raises: BelowSpent.
-        """
-        key = (int(AccountRank.ANALYST), 0, analyst_id)
-        return self._grant("budget.overall", key, limit, actor_id)
-
-    def _grant(
-        self,
-        action: str,
-        key: AccountKey,
-        limit: PrivacyLoss,
-        actor_id: int,
-        if_match: str | None = None,
-    ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             account = set_limit(connection, key, limit, actor_id, if_match)
             subject = "/".join(filter(None, (account.dataset, account.analyst)))
@@ -116,23 +102,22 @@ class Ledger:
         return self._write(work, _of_pair(*key[1:]))
 
     def _write(self, work: Callable[[Connection], T], concerned: ColumnElement[bool]) -> T:
-        """``Database.write``. An alarm freezes the accounts that ``work`` concerns."""
+        """Runs ``Database.write``. An alarm freezes the accounts that meet ``concerned``."""
         try:
             return self._database.write(work)
         except LedgerAlarm:
             self._on_alarm(*ring(self._database, concerned))
             raise
 
-    def overall(self, analyst_id: int) -> AccountRow | None:
-        """The analyst's account over all datasets, None when there is no such limit."""
-        return self._find((int(AccountRank.ANALYST), 0, analyst_id))
+    def account(self, dataset_id: int | None, analyst_id: int) -> AccountRow | None:
+        """The analyst's account for the dataset, or over all datasets if ``dataset_id`` is None.
 
-    def account(self, dataset_id: int, analyst_id: int) -> AccountRow | None:
-        """The analyst's account for the dataset, None when nothing was ever granted."""
-        return self._find((int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id))
+        Returns None if there is no such account, because nothing was ever granted.
+        """
+        return self._find(_key(dataset_id, analyst_id))
 
     def cap(self, dataset_id: int) -> AccountRow:
-        """What all analysts together may learn of the dataset; NotFound when it is unknown."""
+        """The account of all analysts together on the dataset. Raises: NotFound."""
         cap = self._find((int(AccountRank.DATASET), dataset_id, 0))
         if cap is None:
             raise NotFound("there is no such dataset")
@@ -141,7 +126,7 @@ class Ledger:
     def accounts(
         self, *, dataset_id: int | None = None, analyst_id: int | None = None
     ) -> list[AccountRow]:
-        """The accounts of analysts on datasets, by name: of one dataset, or of one analyst."""
+        """The accounts of analysts on one dataset, or of one analyst, sorted by name."""
         own = equal({_a.dataset_id: dataset_id, _a.analyst_id: analyst_id})
         statement = ACCOUNTS.where(_a.rank == int(AccountRank.ANALYST_ON_DATASET), *own)
         with self._database.read() as connection:
@@ -155,40 +140,42 @@ class Ledger:
     # ---------------------------------------------------------------- queries
 
     def replay(self, analyst_id: int, key: str, body_hash: bytes) -> Replay | None:
-        """The stored reply under this key; None when ``reserve`` is to be tried.
+        """The stored reply under this idempotency key; None if ``reserve`` may be called.
 
-        Raises: KeyReused; StillRunning, also until the release instant of a reply that is there;
-        QueryReleased.
+        Raises: KeyReused; QueryReleased; StillRunning, also for a stored reply whose release
+        instant lies ahead.
         """
         rows = self._database.look_up(replay.LOOK_UP, analyst=analyst_id, key=key)
         return replay.judge(rows[0], body_hash) if rows else None
 
     async def reserve(self, request: Reserve) -> Reservation | Replay:
-        """Charge the query, or take it over under its charge, or give its stored reply.
+        """Charges a new query, or takes over an expired one, or returns the stored reply.
 
-        Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and what
-        ``replay`` raises; nothing is charged or stored then. CommitUnknown: the charge may stand.
+        Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and the errors
+        of ``replay``; nothing is charged or stored then. After CommitUnknown a charge may exist.
         """
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
-            # The key is taken.
+            # A query with this idempotency key exists.
             key = (request.analyst_id, request.stored_key, request.body_hash)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:
             return outcome
-
-        def work(connection: Connection) -> Reservation | Replay:
-            return replay.take_over(connection, request, self._lease_us, self.failure_body)
-
+        work = partial(
+            replay.take_over,
+            request=request,
+            lease_us=self._lease_us,
+            failure_body=self.failure_body,
+        )
         return await self._writer.alone(partial(self._write, work, _concerned(request)))
 
     async def settle(
         self, reservation: Reservation, *, status: int, body: bytes, release_us: int
     ) -> bool:
-        """Store the reply; only after True may it leave, at ``release_us`` or later.
+        """Stores the reply. It may leave only after True, and at ``release_us`` or later.
 
-        False: another attempt holds the query or has answered it, and ``body`` must be dropped.
-        Raises: CommitUnknown when not even a second look could tell.
+        Returns False if another attempt holds or has answered the query: drop ``body`` then.
+        Raises: CommitUnknown if the reply is not found after a commit with unknown result.
         """
         reply = Settle(reservation.query_id, reservation.attempt, status, body, release_us)
         try:
@@ -203,17 +190,14 @@ class Ledger:
 
         Returns False if one of them is over or another attempt holds it; that one is not changed.
         """
-
-        def work(connection: Connection) -> bool:
-            return settling.renew(connection, reservations, self._lease_us)
-
+        work = partial(settling.renew, reservations=reservations, lease_us=self._lease_us)
         concerned = _of_queries(*(one.query_id for one in reservations))
         return await self._writer.alone(partial(self._write, work, concerned))
 
     async def release(self, reservation: Reservation) -> bool:
-        """Give the charge back; for the holder alone, before it has opened the records.
+        """Gives the charge back. Only the holder may call this, before it opens the records.
 
-        False, and nothing changed, when this is not the first attempt or it is over.
+        Returns False and changes nothing unless this is the first attempt and it still runs.
         """
         if reservation.attempt != 1:
             return False
@@ -222,10 +206,10 @@ class Ledger:
         return await self._writer.alone(partial(self._write, work, _of_queries(id)))
 
     def _run(self, connection: Connection, members: Sequence[Reserve | Settle]) -> list[Any]:
-        """One transaction of the writer: the outcomes of every reserve and settle that waited.
+        """Runs one batch of the writer, and returns one outcome per member, in their order.
 
-        Of a reserve: the reservation, why it is refused, or None when the key is known. Of a
-        settle: whether it is stored.
+        The outcome of a reserve is the reservation, its refusal, or None if its key exists. The
+        outcome of a settle is True if the reply is stored.
         """
         settles = [member for member in members if isinstance(member, Settle)]
         reserves = [member for member in members if isinstance(member, Reserve)]
@@ -245,6 +229,12 @@ class Ledger:
         )
         with self._database.read() as connection:
             return connection.execute(stored).one_or_none() is not None
+
+
+def _key(dataset_id: int | None, analyst_id: int) -> AccountKey:
+    """The key of the analyst's account for a dataset, or over all datasets if None."""
+    on_dataset, overall, _ = charged_accounts(dataset_id, analyst_id)
+    return overall if dataset_id is None else on_dataset
 
 
 def _concerned(member: Reserve | Settle) -> ColumnElement[bool]:

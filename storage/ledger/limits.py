@@ -1,8 +1,8 @@
 """Opening accounts and changing their limits; each leaves an entry.
 
-An analyst's account over all datasets is opened with everything that was charged before. Its
-first charge carries the sum of what stands against the analyst's accounts; queries that still run
-are charged by name, so that a cancelled one gives its charge back here as well.
+An analyst's account over all datasets is opened with everything that was charged before. Each
+running query has an entry of its own, so that its release gives this charge back as well. One more
+entry holds the sum of all other charges to the analyst's accounts.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ _a, _q = budget_account.c, query.c
 def open_account(
     connection: Connection, key: AccountKey, limit: PrivacyLoss, actor_id: int
 ) -> AccountRow | None:
-    """Open an account whose genesis entry grants ``limit``; None when it is open already."""
+    """Opens an account whose genesis entry grants ``limit``; returns None if it exists already."""
     _check(limit)
     names = ("rank", "dataset_id", "analyst_id")
     opened = connection.execute(
@@ -56,10 +56,10 @@ def set_limit(
     actor_id: int,
     if_match: str | None = None,
 ) -> AccountRow:
-    """Open the account with ``limit`` or move its limit there.
+    """Opens the account with ``limit``, or changes the limit of an existing account to it.
 
-    Raises: BelowSpent, also when more was charged before an account over all datasets is opened;
-    PreconditionFailed when ``if_match`` is not its ETag now (``*``: it must exist).
+    Raises: BelowSpent if more than ``limit`` is charged, also to a new account over all datasets;
+    PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
     _check(limit)
     ranges_over_all = key[0] == AccountRank.ANALYST
@@ -69,7 +69,7 @@ def set_limit(
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
             return _charged(connection, opened, key[2], actor_id) if ranges_over_all else opened
-    # Held until the change is written, or changes that race would undo each other's attempts.
+    # Locked until the change is written, or concurrent changes would make each other start again.
     before = find_account(connection, key, hold=True)
     if before is None:
         raise PreconditionFailed("there is no such account yet")
@@ -83,40 +83,37 @@ def set_limit(
     more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
     cause = Cause(EntryKind.LIMIT_CHANGE, actor_id, read_now(connection), more)
     if change_account(connection, before.id, cause, seen=before.seq) is None:
-        raise Again  # a charge or another change came in between: judge anew
+        raise Again  # the account has changed meanwhile: start again
     return replace(before, account=replace(before.account, limit=limit), seq=before.seq + 1)
 
 
 def _wait_for_charges(connection: Connection) -> None:
-    """Let no charge or release be under way, and none begin before this transaction ends.
+    """Waits for charges and releases under way; none begins before this transaction ends.
 
-    A charge reads which accounts there are and then changes them. On PostgreSQL that reading holds
-    a lock on the table until the charge is committed, and this one waits for it; on SQLite write
+    A charge that misses the new account would not count against it. On PostgreSQL a charge locks
+    the table until it is committed, and this function waits for that lock. On SQLite write
     transactions never overlap.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE budget_account IN ACCESS EXCLUSIVE MODE"))
 
 
-def _spent(connection: Connection, analyst_id: int) -> PrivacyLoss:
-    # Summed here: a sum over many accounts may pass what 64 bits hold.
-    charged = select(*SUMS).where(
-        _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
-    )
-    return sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-
-
 def _charged(
     connection: Connection, account: AccountRow, analyst_id: int, actor_id: int
 ) -> AccountRow:
-    """Charges a new account over all datasets with what was charged before.
+    """Charges a new account over all datasets with everything that was charged before.
 
-    The queries that run are charged one by one. Raises: BelowSpent.
+    Each running query gets an entry of its own. Raises: BelowSpent.
     """
-    limit, spent = account.account.limit, _spent(connection, analyst_id)
+    limit = account.account.limit
+    charged = select(*SUMS).where(
+        _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
+    )
+    # Summed here, because a sum over many accounts may exceed the 64 bits of a database's integer.
+    spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
     if not spent.fits(limit):
         raise BelowSpent(spent=spent)
-    # The moment of the genesis, which tells these charges from those that come later.
+    # These charges have the moment of the genesis entry; later charges have a later one.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
     at_us = connection.execute(genesis).scalar_one()
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)

@@ -1,4 +1,4 @@
-"""What a key that was seen before stands for: a stored reply, a running query, or a lapsed one."""
+"""A known idempotency key: its query has a stored reply, still runs, or its lease has expired."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +16,13 @@ from storage.ledger.accounts import BALANCE, AccountBalance
 from storage.ledger.requests import QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.settling import settle
 
-#: A request that outlived this many attempts kills its process: it is answered by a failure.
+#: After this many attempts without an answer, the query gets the failure reply for good.
 MAX_ATTEMPTS = 3
 FAILED = 500
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
-#: What ``judge`` needs to know, under names that are free in a row of other tables.
+#: The columns that ``judge`` reads. The labels keep them apart from columns of other tables.
 COLUMNS = (
     _q.id.label("query_id"),
     _q.body_hash,
@@ -62,11 +62,11 @@ _RECEIPT = (
 
 
 def judge(row: Any, body_hash: bytes) -> Replay | None:
-    """The stored reply of a row of ``COLUMNS``; None when the lease of its query has expired.
+    """The stored reply in a row of ``COLUMNS``; None if the lease of the query has expired.
 
-    Then anybody with the key may take the query over. Raises: KeyReused, QueryReleased, and
-    StillRunning also for an answer whose release instant lies ahead: until then nobody may learn
-    that the work is done.
+    An expired query may be taken over under its idempotency key. Raises: KeyReused; QueryReleased;
+    StillRunning, also for an answer whose release instant lies ahead, because until then nobody
+    may learn that the work is done.
     """
     id = read_id(row.query_id)
     if row.body_hash != body_hash:
@@ -88,10 +88,10 @@ def take_over(
     lease_us: int,
     failure_body: Callable[[UUID], bytes],
 ) -> Reservation | Replay:
-    """Another attempt under the same charge; after the last one, the failure for good.
+    """Begins another attempt under the same charge, or returns the stored reply if there is one.
 
-    Raises: what ``judge`` raises; StillRunning when somebody else was faster, or the holder
-    renewed.
+    After ``MAX_ATTEMPTS`` attempts it stores and returns the failure reply. Raises: the errors of
+    ``judge``; StillRunning also if the holder renewed or another request took the query over.
     """
     key = {"analyst": request.analyst_id, "key": request.stored_key}
     row = connection.execute(BY_KEY, key).one()

@@ -8,7 +8,7 @@ from accounting.privacy_loss import LARGEST, PrivacyLoss
 
 
 class QueryState(IntEnum):
-    """How far a query is. Its charge stands unless it is released."""
+    """The state of a query. Its charge is kept unless the state is RELEASED."""
 
     RUNNING = 0
     SETTLED = 1
@@ -19,14 +19,13 @@ class QueryState(IntEnum):
 class Reserve:
     """The charge of one new query.
 
-    ``body_hash``: SHA-256 of the validated request; ``request``: its canonical JSON, kept for the
-    history; ``key`` None stands for a request without Idempotency-Key, which is always new.
+    ``body_hash`` is the SHA-256 of the validated request, and ``request`` its canonical JSON for
+    the history. ``key`` is None for a request without Idempotency-Key, which is always new.
     """
 
     query_id: UUID
     analyst_id: int
     dataset_id: int
-    version: int
     key: str | None
     body_hash: bytes
     charge: PrivacyLoss
@@ -42,8 +41,8 @@ class Reserve:
 
     @property
     def stored_key(self) -> str:
-        """The key, or one that stands for its absence."""
-        # No key from outside can be this one: those are ASCII.
+        """The idempotency key, or a unique text in its place if the request has none."""
+        # The key of a client is ASCII, so it never equals this text, which begins with a dot.
         return self.key if self.key is not None else f"·{self.query_id.hex}"
 
 
@@ -51,8 +50,8 @@ class Reserve:
 class Reservation:
     """The right to open the records of ``version`` once, as attempt ``attempt`` of the query.
 
-    ``receipt`` is the hash, in its chain, of the entry that charged the analyst's account;
-    ``reserved_us`` is when this attempt began; ``remaining`` is what the account had left then.
+    ``receipt`` is the head of the account's chain after the entry that charged it.
+    ``reserved_us`` is the moment when this attempt began, and ``remaining`` the budget then.
     """
 
     query_id: UUID
@@ -65,7 +64,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The stored reply of a query: it costs nothing and equals the first byte for byte."""
+    """The stored reply of a query. It is free of charge and has the bytes of the first reply."""
 
     query_id: UUID
     status: int

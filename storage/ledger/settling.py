@@ -1,8 +1,8 @@
-"""The two ways a query ends: its answer is stored, or its charge is given back unopened.
+"""The end of a query: its answer is stored, or its charge is released before records are opened.
 
-Until then its holder renews its lease. All of it is fenced: only the attempt that still holds the
-query changes anything, so at most one answer per query is ever stored, and only a stored answer may
-leave.
+Until then the holder renews the lease. Every statement compares the fencing token, the number of
+the attempt, so only the current attempt changes the query. At most one answer per query is ever
+stored, and only a stored answer may leave.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from storage.ledger.requests import QueryState, Reservation, Settle
 _q, _a, _e = query.c, budget_account.c, entry.c
 _RUNS = _q.state == int(QueryState.RUNNING)
 
-#: ``number`` says which of several replies of one attempt was stored.
+#: ``number`` is the position of the reply in the batch; it identifies the replies stored.
 SETTLE = Each(
     (
         *(_q.id, _q.attempt, _q.answer, _q.answer_hash, _q.answer_status, _q.release_us),
@@ -86,10 +86,10 @@ _CHARGED = (
 def settle(
     connection: Connection, replies: Sequence[Settle], *, only_if_lapsed_at: int | None = None
 ) -> list[bool]:
-    """Stores the replies. False, and nothing stored, for an attempt that lost its query.
+    """Stores the replies; returns False for each whose attempt no longer holds the query.
 
-    ``only_if_lapsed_at``: only if the lease was over at that moment, in microseconds. A failure
-    that another process writes must not overtake a holder that renewed.
+    With ``only_if_lapsed_at``, in microseconds, a reply is stored only if its lease had expired by
+    then. A failure that another process stores must not replace the answer of a renewed lease.
     """
     hashes = [sha256(reply.body).digest() for reply in replies]
     values = [
@@ -108,7 +108,7 @@ def settle(
 
 
 def _settlement(reply: Settle, answer_hash: bytes, row: Any) -> dict[str, Any]:
-    """The row that binds the reply that ``SETTLE`` stored, returning ``row``."""
+    """The row of ``settlement`` with the digest of a stored reply; ``SETTLE`` returned ``row``."""
     return {
         "query_id": reply.query_id,
         "attempt": reply.attempt,
@@ -122,19 +122,19 @@ def _settlement(reply: Settle, answer_hash: bytes, row: Any) -> dict[str, Any]:
 
 
 def renew(connection: Connection, reservations: Sequence[Reservation], lease_us: int) -> bool:
-    """Extends the lease of each query; False when one is over or another attempt has it."""
+    """Extends each lease; returns False if a query has ended or another attempt holds it."""
     # Sorted by id: two processes lock rows in one order and cannot deadlock.
     rows = sorted((one.query_id, one.attempt, lease_us) for one in reservations)
     return len(RENEW.of_each(connection, rows)()) == len(rows)
 
 
 def release(connection: Connection, query_id: UUID) -> bool:
-    """Gives the charge back; False, and nothing changed, unless attempt 1 still runs.
+    """Gives the charge back; returns False and changes nothing unless attempt 1 still runs.
 
-    Danger: only the holder of attempt 1 knows that it has not opened the records, so it alone may
-    call this.
+    Danger: this is safe only before the records are opened. Only the holder of attempt 1 can be
+    sure of that, so no other may call this.
     """
-    # One moment for the row and its entries: verification compares them.
+    # The row and its entries have the same moment, because verification compares them.
     now = read_now(connection)
     row = connection.execute(_RELEASE, {"query": query_id, "now": now}).one_or_none()
     if row is None:

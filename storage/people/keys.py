@@ -50,7 +50,7 @@ def new_key() -> tuple[IssuedKey, bytes]:
 
 
 def parse_key(key: str) -> tuple[str, str] | None:
-    """(id, secret); None for a text that is not in the form of a key."""
+    """Returns the id and the secret of a key; None for a text of another form."""
     match = _KEY.fullmatch(key)
     return None if match is None else (match[1], match[2])
 
@@ -88,7 +88,7 @@ def revoke_key(connection: Connection, key_id: str) -> bool:
 
 
 def write_key_file(path: Path, key: str) -> None:
-    """Write the key alone into ``path``: whole or not at all, and of mode 0600 from the start."""
+    """Writes only the key into ``path``, atomically; the file has mode 0600 from the start."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -88,7 +88,7 @@ class Users:
         """Create the first admin if there is no user. Returns True if this call created it.
 
         The file holds the key alone and is written before the admin is committed. A crash in
-        between leaves a key that opens nothing, and the next start replaces it.
+        between leaves a key that is not valid, and the next start replaces it.
         """
 
         def work(connection: Connection) -> bool:
@@ -239,7 +239,7 @@ def _user(connection: Connection, name: str) -> User:
 
 
 def _has_provider(connection: Connection, user_id: int) -> bool:
-    """True if an identity provider answers for the user."""
+    """True if the user signs in with tokens of an identity provider."""
     row = select(identity.c.user_id).where(identity.c.user_id == user_id)
     return connection.execute(row).first() is not None
 

@@ -1,4 +1,4 @@
-"""The history of queries at this moment: until its release instant, a query is running."""
+"""The history of queries. A query is shown as running until its release instant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Status = Literal["running", "answered", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One query. ``answer`` is the stored reply: None while it runs, and in lists.
+    """One query. ``answer`` is the stored reply, and None in lists and while the query runs.
 
     ``release_us`` is None while the query runs, because the instant must not be seen before.
     """
@@ -46,7 +46,7 @@ class QueryRow:
 
     @classmethod
     def of(cls, row: Row[Any]) -> QueryRow:
-        """Of a row of ``_ONE`` or ``_MANY``."""
+        """Makes the query from a row that the statement ``_ONE`` or ``_MANY`` selected."""
         whole = read_as(
             cls,
             row,

@@ -32,7 +32,7 @@ from storage.people.users import User
 _d = dataset.c
 _analyst = bindparam("analyst", type_=BigInteger)
 _own, _overall = budget_account.alias("own"), budget_account.alias("overall")
-#: The accounts that a query is charged to, in lock order.
+#: Table or alias, and key, of each account that a query is charged to, in lock order.
 _CHARGED = tuple(
     zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True)
 )
@@ -61,9 +61,9 @@ _LOOK_UP = Hot(
 class LookedUp:
     """A dataset that the analyst may see, and its accounts at the same moment.
 
-    ``public`` is None until the node list has been uploaded, ``version`` 0 without records;
-    ``names`` are those of its nodes, where they have to be fetched from a store. ``charged`` are
-    the accounts of a new query; None for a key that is known, and without an account.
+    ``public`` is None until the node list has been uploaded. ``version`` is 0 without records.
+    ``names`` are the names of the nodes, if they must be fetched from an object store. ``charged``
+    are the accounts of a new query; None if the key exists or the analyst has no account.
     """
 
     id: int
@@ -74,16 +74,16 @@ class LookedUp:
     charged: tuple[AccountBalance, ...] | None
 
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
-        """Refuses from the snapshot and saves a transaction.
+        """The refusal of ``charge`` by the snapshot, or None; a refusal saves a transaction.
 
-        Sound: at one moment during the request the charge did not fit. An accepted query is
-        checked again by the guard, which also refuses an analyst without an account.
+        A refusal is correct, because the charge did not fit at a moment during the request. The
+        guard checks every other query again, and also refuses an analyst without an account.
         """
         return refusal_of(self.charged or (), charge)
 
 
 class QueryLookup:
-    """Looks up the beginnings of queries in one database; safe to share between threads."""
+    """Reads what a query needs before its price; safe to share between threads."""
 
     def __init__(self, database: Database, datasets: Datasets, ledger: Ledger) -> None:
         self._database, self._datasets, self._ledger = database, datasets, ledger
@@ -99,7 +99,7 @@ class QueryLookup:
         rows = self._database.look_up(_LOOK_UP, name=name, analyst=analyst.id, key=key)
         if not rows:
             if key is not None:
-                # No dataset was ever forgotten: the key can only belong to another request.
+                # Datasets are never deleted, so this key can only belong to another request.
                 self._ledger.replay(analyst.id, key, body_hash)
             raise NotFound
         (row,) = rows
@@ -108,7 +108,7 @@ class QueryLookup:
             if outcome is not None:
                 return outcome
         balances = _balances(row)
-        # Before node lists are opened (``Datasets.find``).
+        # Access is checked before ``Datasets.facts`` opens node lists.
         has_account = AccountRank.ANALYST_ON_DATASET in (balance.rank for balance in balances)
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound

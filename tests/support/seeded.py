@@ -176,8 +176,8 @@ def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refunds an attempt whose lease expired, as if it had not opened the records."""
     take_over = replay.take_over
 
-    def refunding(connection: Connection, *rest: Any) -> Any:
-        outcome = take_over(connection, *rest)
+    def refunding(connection: Connection, **rest: Any) -> Any:
+        outcome = take_over(connection, **rest)
         if isinstance(outcome, Reservation):
             _move(connection, outcome.query_id, EntryKind.RELEASE, -1)
         return outcome

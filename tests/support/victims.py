@@ -149,7 +149,7 @@ class _Victim:
 
     def _request(self, key: str) -> Reserve:
         job = self._job
-        return Reserve(uuid4(), job.analyst, job.dataset, 1, key, BODY_HASH, CHARGE, b"{}")
+        return Reserve(uuid4(), job.analyst, job.dataset, key, BODY_HASH, CHARGE, b"{}")
 
     def _say(self, what: str, key: str, body: bytes = b"") -> None:
         os.write(self._journal, f"{json.dumps([what, key, body.hex()])}\n".encode())

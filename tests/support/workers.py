@@ -58,7 +58,6 @@ def reserve_many(
             query_id=uuid4(),
             analyst_id=analyst_id,
             dataset_id=dataset_id,
-            version=1,
             key=key or None,
             body_hash=BODY_HASH,
             charge=PrivacyLoss(charge),

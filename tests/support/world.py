@@ -126,7 +126,6 @@ def request(
         query_id=uuid4(),
         analyst_id=analyst.id,
         dataset_id=dataset.id,
-        version=dataset.version,
         key=key,
         body_hash=body_hash,
         charge=charge or PrivacyLoss(NANO // 10),

@@ -19,8 +19,8 @@ from storage.database.database import Database
 from storage.database.tables import budget_account
 from storage.errors import StillRunning
 from storage.ledger.accounts import find_account
-from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.ledger import Replay, Reservation, Reserve
+from storage.queries.entry_pages import page_of_entries
 from tests.support.workers import patiently, reserve_many
 from tests.support.world import BODY_HASH, World, check_invariants, loss, request
 

@@ -15,9 +15,9 @@ from storage.assurance.rollback import Accepted, HeadsTooOld, accept
 from storage.assurance.verification import verify
 from storage.database import tables
 from storage.journal.layouts import EntryKind
-from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.freezing import freeze
 from storage.ledger.ledger import Reservation
+from storage.queries.entry_pages import page_of_entries
 from tests.support.tampering import rows_of, tampering
 from tests.support.world import World, loss, request
 from tests.unit.storage.assurance.test_verification import secret_url

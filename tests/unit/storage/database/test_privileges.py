@@ -72,7 +72,7 @@ def test_it_serves(served: Database, tmp_path: Path) -> None:
     reservation = world.ledger.reserve(request(dataset, analyst))
     assert isinstance(reservation, Reservation)
     assert world.ledger.release(reservation)
-    world.ledger.grant_overall(analyst.id, loss(1), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, loss(1), actor_id=world.admin.id)
     world.grant(dataset, analyst, loss(2))
     world.datasets.withdraw(dataset.name, actor=world.owner)
     counting = Refusals(served)

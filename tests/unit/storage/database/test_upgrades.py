@@ -205,7 +205,7 @@ def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
 
     def ask(key: str, id: int) -> Any:
         body = sha256(b"body").digest()
-        return ledger.reserve(Reserve(UUID(int=id), 3, 1, 1, key, body, loss("0.1"), b"{}"))
+        return ledger.reserve(Reserve(UUID(int=id), 3, 1, key, body, loss("0.1"), b"{}"))
 
     replay = ask("key 1", 11)
     assert isinstance(replay, Replay)
@@ -220,7 +220,7 @@ def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
     ana, admin = users.find("ana"), users.find("admin")
     assert ana is not None
     assert admin is not None
-    account = ledger.grant_overall(ana.id, loss(1), actor_id=admin.id)
+    account = ledger.grant(None, ana.id, loss(1), actor_id=admin.id)
     assert account.account.charged == loss("0.3")
     dataset = Datasets(upgraded, Files(tmp_path / "data")).find("d")
     assert dataset is not None

@@ -17,8 +17,8 @@ from storage.catalogue import versions
 from storage.database import tables
 from storage.errors import NoRecords, NotFound
 from storage.ledger import ledger, limits
-from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.ledger import Reservation
+from storage.queries.entry_pages import page_of_entries
 from tests.support.ledgers import set_frozen
 from tests.support.world import World, check_invariants, contents, loss, request
 
@@ -134,7 +134,7 @@ def test_the_current_version_is_charged_and_stored(world: World) -> None:
     newer = world.publish(dataset)
     reservation = world.ledger.reserve(stale)
     assert isinstance(reservation, Reservation)
-    assert (stale.version, reservation.version, newer.version) == (1, 2, 2)
+    assert (dataset.version, reservation.version, newer.version) == (1, 2, 2)
     row = world.queries.find(reservation.query_id)
     assert row is not None
     assert row.version == 2
@@ -243,6 +243,6 @@ def test_impossible_requests_are_bugs(wrong: dict[str, object]) -> None:
 
     from storage.ledger.ledger import Reserve
 
-    right = Reserve(uuid4(), 1, 1, 1, "k", bytes(32), loss(1), b"{}")
+    right = Reserve(uuid4(), 1, 1, "k", bytes(32), loss(1), b"{}")
     with pytest.raises(ValueError):
         replace(right, **wrong)  # type: ignore[arg-type]

@@ -12,8 +12,8 @@ from accounting.account import AccountRank
 from accounting.errors import BelowSpent
 from storage.database import tables
 from storage.errors import InvalidCursor, PreconditionFailed
-from storage.ledger.entry_pages import page_of_entries
 from storage.ledger.ledger import Reservation
+from storage.queries.entry_pages import page_of_entries
 from tests.support.world import World, check_invariants, contents, loss, request
 
 

@@ -65,7 +65,7 @@ def test_a_refusal_is_the_one_of_the_ledger(
 ) -> None:
     dataset, analyst = world.ready(loss(own), loss(cap))
     if overall is not None:
-        world.ledger.grant_overall(analyst.id, loss(overall), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, loss(overall), actor_id=world.admin.id)
     before = contents(world.database)
     refusal = look_up(asking, dataset, analyst).refusal(loss("0.9"))
     with pytest.raises(kind) as message:
@@ -89,7 +89,7 @@ def test_delta_is_refused_alike(world: World, asking: QueryLookup, own: str, cap
 @pytest.mark.parametrize("rank", AccountRank)
 def test_a_frozen_account_refuses(world: World, asking: QueryLookup, rank: AccountRank) -> None:
     dataset, analyst = world.ready(loss(5))
-    world.ledger.grant_overall(analyst.id, loss(5), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, loss(5), actor_id=world.admin.id)
     freeze(world, rank)
     assert isinstance(look_up(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
 

@@ -1,4 +1,4 @@
-"""The entries of accounts, page by page."""
+"""The entries of accounts, one page at a time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EntryRow:
 
     @classmethod
     def of(cls, row: Row[Any]) -> EntryRow:
-        """Of a row of ``_ENTRIES``."""
+        """Makes the entry from a row that the statement ``_ENTRIES`` selected."""
         return read_as(
             cls,
             row,
@@ -73,9 +73,10 @@ def page_of_entries(
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page[EntryRow]:
-    """Entries of this analyst or of this owner's datasets, newest first; all when neither is given.
+    """Entries of this analyst or on this owner's datasets, newest first.
 
-    Somebody may be both. What is named besides narrows them down; ``kind`` as in ``EntryRow``.
+    Returns all entries if neither is given, and the entries of either if both are given. The other
+    arguments admit only entries with that dataset, kind (as in ``EntryRow``) or analyst.
     """
     number = None if kind is None else int(EntryKind[kind.upper()])
     narrowed = {dataset.c.name: dataset_name, users.c.name: analyst_name, _e.kind: number}
@@ -86,6 +87,6 @@ def page_of_entries(
 
 
 def entry_with_head(connection: Connection, head: bytes) -> EntryRow | None:
-    """The entry after which its account's chain had this head."""
+    """The entry after which the chain of its account had this head; None if there is none."""
     row = connection.execute(_ENTRIES.where(_e.head == head)).one_or_none()
     return None if row is None else EntryRow.of(row)
