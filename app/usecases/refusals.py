@@ -1,6 +1,6 @@
-"""Refused queries: counted by analyst, dataset, type and hour beside the ledger.
+"""Counts of refused queries by analyst, dataset, problem type and hour, kept beside the ledger.
 
-An analyst who probes for what they may not know is refused often, so bursts are shown to auditors.
+An analyst who probes for secrets is refused often, so auditors see bursts of refusals.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from app.usecases.visibility import require
 from storage.assurance.refusals import HOUR_US
 from storage.errors import NoRecords
 
-#: The fewest refusals of one analyst in one hour that are a burst.
+#: This many refusals of one analyst in one hour are a burst.
 BURST = 20
-#: Refusals that come after the check that the caller may see the dataset.
+#: Refusals that occur only if the caller may see the dataset; only these are counted by its name.
 AFTER_VISIBLE = (
     UnsupportedQuery,
     NoRecords,
@@ -56,7 +56,7 @@ class Burst:
 
 
 def count(services: Services, caller: Caller, dataset: str, error: Exception) -> None:
-    """Count a refusal of the caller's query if the table of problems has a row for it."""
+    """Count the refusal ``error`` of the caller's query, if the table of problems has its type."""
     kind = problem_type(error)
     if kind is not None:
         name = dataset if isinstance(error, AFTER_VISIBLE) else ""
@@ -75,7 +75,7 @@ def latest(services: Services, caller: Caller, days: int) -> list[RefusalCount]:
 
 
 def bursts(counts: Sequence[RefusalCount]) -> list[Burst]:
-    """Hours of an analyst with at least ``BURST`` refusals of all types, the most first."""
+    """The hours in which one analyst had at least ``BURST`` refusals, most refusals first."""
     sums: Counter[tuple[str, datetime]] = Counter()
     for one in counts:
         sums[one.analyst, one.hour] += one.refusals
