@@ -7,7 +7,7 @@ from app.contract.models import Reply
 
 
 class QueryOut(Reply):
-    """One query of the history; times are the reservation and the release instant."""
+    """One query. ``created``: when it was charged. ``released``: when its answer left."""
 
     id: str
     status: str
@@ -27,7 +27,10 @@ class ChargeOut(Reply):
 
 
 class QuoteOut(Reply):
-    """What the query would be charged, step by step, and what may be expected of its answer."""
+    """The charge of a query, step by step, and the accuracy to expect of its answer.
+
+    ``affordable``: True if the charge fits every account that the query would be charged to.
+    """
 
     charge: ChargeOut
     steps: list[dict[str, Any]]
