@@ -1,4 +1,4 @@
-"""What a route declares about its requests, as dependencies that the route class enforces."""
+"""Declarations of a route about its requests, as dependencies that the route class enforces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Declaration = TypeVar("Declaration")
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """Declares how many bytes of body a route reads (1 MB otherwise)."""
+    """Declares the most bytes of a body that a route reads; without it, 1 MB."""
 
     limit: int
 
@@ -30,7 +30,7 @@ def body_limit(limit: int) -> DependsMarker:
 
 @dataclass(frozen=True)
 class CountsItself:
-    """Declares that the route counts its requests itself, where its contract says."""
+    """Declares that the route itself counts its requests against the rate limit of the caller."""
 
     async def __call__(self) -> None:
         """Does nothing: the route reads the declaration."""
@@ -41,7 +41,7 @@ counts_itself = DependsMarker(CountsItself())
 
 @dataclass(frozen=True)
 class Formats:
-    """Declares the media types that ``?format=`` chooses between, beside JSON."""
+    """Declares the media types by the values of ``?format=``; without a known value, JSON."""
 
     media_types: tuple[tuple[str, str], ...]
 
@@ -49,7 +49,7 @@ class Formats:
         """Does nothing: the route enforces the choice."""
 
     def media_type(self, request: Request) -> str:
-        """The media type that the request chooses, without parameters."""
+        """The media type that the request chooses, without parameters such as ``charset``."""
         choice = request.query_params.get("format")
         return dict(self.media_types).get(choice or "", JSON).partition(";")[0]
 
@@ -63,7 +63,7 @@ DECLARATIONS = (Access, BodyLimit, CountsItself, Formats)
 
 
 def declared(dependencies: Sequence[DependsMarker], kind: type[Declaration]) -> Declaration | None:
-    """The declaration of this kind among the dependencies of a route."""
+    """The declaration of this class among the dependencies of a route; None without one."""
     for dependency in dependencies:
         if isinstance(dependency.dependency, kind):
             return dependency.dependency
