@@ -157,11 +157,7 @@ def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing
     """
     require(caller, "analyst")
     ledger = services.ledger
-    stored = services.datasets.find(
-        dataset, lambda row: ledger.account(row.id, caller.id) is not None
-    )
-    if stored is None:
-        raise NotFound
+    services.datasets.find(dataset, lambda row: ledger.account(row.id, caller.id) is not None)
     counts: dict[str, int] = defaultdict(int)
     sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
     for row in _charged(services, caller, dataset):

@@ -75,12 +75,11 @@ def facts(services: Services, caller: Caller, name: str) -> Facts:
 
 def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
     """The caller's accounts on those datasets whose records can be queried now."""
-    accounts = []
-    for account in budgets.own(services, caller).items:
-        stored = services.datasets.find(account.dataset)
-        if stored is not None and stored.status == "ready":
-            accounts.append(account)
-    return accounts
+    return [
+        account
+        for account in budgets.own(services, caller).items
+        if services.datasets.find(account.dataset).status == "ready"
+    ]
 
 
 def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetView:

@@ -8,7 +8,6 @@ from app.contract.errors import Forbidden
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from storage.catalogue.datasets import StoredDataset
-from storage.errors import NotFound
 
 
 def require(caller: Caller, *roles: Role) -> None:
@@ -24,18 +23,12 @@ def require(caller: Caller, *roles: Role) -> None:
 def visible(services: Services, caller: Caller, name: str) -> StoredDataset:
     """The dataset ``name``. Raises: NotFound if it is absent or the caller may not see it."""
     datasets = services.datasets
-    dataset = datasets.find(name, lambda row: datasets.visible_to(row, caller.user))
-    if dataset is None:
-        raise NotFound
-    return dataset
+    return datasets.find(name, lambda row: datasets.visible_to(row, caller.user))
 
 
 def owned(services: Services, caller: Caller, name: str) -> StoredDataset:
     """The caller's own dataset ``name``. Raises: NotFound if it is absent or somebody else's."""
-    dataset = services.datasets.find(name, lambda row: row.owner_id == caller.id)
-    if dataset is None:
-        raise NotFound
-    return dataset
+    return services.datasets.find(name, lambda row: row.owner_id == caller.id)
 
 
 def listing_scope(caller: Caller) -> dict[str, int]:
