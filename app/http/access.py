@@ -19,15 +19,19 @@ from app.identity.callers import Caller as Caller
 from app.usecases.sessions import caller_of_credential
 
 
+class Declaration:
+    """A dependency of a route that declares a rule, which ``app.http.route`` enforces."""
+
+    async def __call__(self) -> None:
+        """Does nothing, because the route class enforces the rule itself."""
+
+
 @dataclass(frozen=True)
-class Access:
+class Access(Declaration):
     """The callers who may use a route: everyone, or all who hold one of some roles."""
 
     roles: frozenset[Role]
     public: bool = False
-
-    async def __call__(self) -> None:
-        """Does nothing, because ``app.http.route`` enforces the roles itself."""
 
     def admits(self, caller: Caller) -> bool:
         return bool(self.roles & caller.roles)

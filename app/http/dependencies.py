@@ -3,9 +3,8 @@
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
-from pydantic import StringConstraints
 
-from app.contract.models import NAME_PATTERN
+from app.contract.models import Name
 from app.usecases.services import Services
 
 
@@ -29,7 +28,4 @@ PageCursor = Annotated[
 ]
 DEFAULT_LIMIT = 50
 #: ``?dataset=``: a name. The pattern excludes characters that a database might refuse to compare.
-DatasetFilter = Annotated[
-    Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None,
-    Query(description="Only this dataset."),
-]
+DatasetFilter = Annotated[Name | None, Query(description="Only this dataset.")]

@@ -33,10 +33,9 @@ from app.contract.errors import (
 from app.contract.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented
 from app.http import strict_json
 from app.http.accept import admits
-from app.http.access import Access, Caller, authenticate
+from app.http.access import Access, Caller, Declaration, authenticate
 from app.http.body import ReadRequest, read
 from app.http.declarations import (
-    DECLARATIONS,
     JSON,
     BodyLimit,
     CountsItself,
@@ -77,7 +76,7 @@ class Route(APIRoute):
         if options.get("summary") is None and endpoint.__doc__:
             options["summary"] = endpoint.__doc__.strip().splitlines()[0].rstrip(".")
         # FastAPI would call the declarations for each request, although they do nothing.
-        called = [d for d in dependencies or () if not isinstance(d.dependency, DECLARATIONS)]
+        called = [d for d in dependencies or () if not isinstance(d.dependency, Declaration)]
         super().__init__(path, endpoint, responses=responses, dependencies=called, **options)
         if len(self.dependant.body_params) > 1:
             raise TypeError(f"{path} takes its body in more than one parameter")

@@ -95,10 +95,6 @@ def _check_texts_and_depth(value: Any) -> None:
 
 
 def _check_text(text: str) -> None:
-    if text.isascii():
-        if "\0" in text:
-            raise _invalid("a text contains the character U+0000")
-        return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

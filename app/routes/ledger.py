@@ -1,13 +1,12 @@
-"""The ledger as it may be read: every change of every account, in the order of its chain."""
+"""Reading and verifying the ledger: every change of every account, in the order of its chain."""
 
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import StringConstraints
 
 from app.contract.errors import Busy
 from app.contract.ledger import EntryKind, EntryOut, VerificationOut
-from app.contract.models import NAME_PATTERN, Listing
+from app.contract.models import Listing, Name
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
@@ -20,10 +19,7 @@ api = router(prefix="/v1", tags=["ledger"])
 #: ``?kind=``: one kind of entry, such as charges.
 KindFilter = Annotated[EntryKind | None, Query(description="Only entries of this kind.")]
 #: ``?analyst=``: a name. The pattern excludes characters that a database might refuse to compare.
-AnalystFilter = Annotated[
-    Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None,
-    Query(description="Only accounts of this analyst."),
-]
+AnalystFilter = Annotated[Name | None, Query(description="Only accounts of this analyst.")]
 
 
 @api.get(
