@@ -15,7 +15,7 @@ from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from app.usecases.visibility import require
-from storage.assurance.refusals import HOUR_US
+from storage.assurance.refusals import HOUR_US, RefusalRow
 from storage.errors import NoRecords
 
 #: This many refusals of one analyst in one hour are a burst.
@@ -30,20 +30,6 @@ AFTER_VISIBLE = (
     CapExhausted,
     AccountFrozen,
 )
-
-
-@dataclass(frozen=True)
-class RefusalCount:
-    """How many queries of one analyst were refused in the hour from ``hour``, for one reason.
-
-    ``dataset`` is empty where the analyst may not see it; ``type`` is that of the problem.
-    """
-
-    hour: datetime
-    analyst: str
-    dataset: str
-    type: str
-    refusals: int
 
 
 @dataclass(frozen=True)
@@ -63,24 +49,20 @@ def count(services: Services, caller: Caller, dataset: str, error: Exception) ->
         services.refusals.count(caller.id, name, kind.slug)
 
 
-def latest(services: Services, caller: Caller, days: int) -> list[RefusalCount]:
+def latest(services: Services, caller: Caller, days: int) -> list[RefusalRow]:
     """The refusals of the last ``days`` days, this hour included."""
     require(caller, "auditor")
     hour_us = services.database.now_us() // HOUR_US * HOUR_US
-    rows = services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
-    return [
-        RefusalCount(moment(row.hour_us), row.analyst, row.dataset, row.type, row.refusals)
-        for row in rows
-    ]
+    return services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
 
 
-def bursts(counts: Sequence[RefusalCount]) -> list[Burst]:
+def bursts(counts: Sequence[RefusalRow]) -> list[Burst]:
     """The hours in which one analyst had at least ``BURST`` refusals, most refusals first."""
-    sums: Counter[tuple[str, datetime]] = Counter()
+    sums: Counter[tuple[str, int]] = Counter()
     for one in counts:
-        sums[one.analyst, one.hour] += one.refusals
+        sums[one.analyst, one.hour_us] += one.refusals
     return [
-        Burst(analyst, hour, refusals)
-        for (analyst, hour), refusals in sums.most_common()
+        Burst(analyst, moment(hour_us), refusals)
+        for (analyst, hour_us), refusals in sums.most_common()
         if refusals >= BURST
     ]
