@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import NotAcceptable, UnsupportedQuery
 from app.contract.models import Listing
 from app.contract.queries import QueryOut
-from app.contract.times import moment
 from app.engine.answering import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
@@ -97,7 +96,7 @@ async def history(
         limit=limit,
         cursor=cursor,
     )
-    items = [_out(services.answering.as_seen(row)) for row in page.items]
+    items = [QueryOut.model_validate(services.answering.as_seen(row)) for row in page.items]
     return Listing(items=items, next=page.next)
 
 
@@ -117,13 +116,13 @@ async def look_up(
         assert latest is not None, "queries are never deleted"
         row = services.answering.as_seen(latest)
     if row.status == "answered" and _may_see_answer(row, caller):
-        return QueryView(_out(row), row.answer, None)
+        return QueryView(QueryOut.model_validate(row), row.answer, None)
     progress = None
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         elapsed = max(0.0, (now - row.created_us) / 1e6)
         progress = services.answering.progress(elapsed)
-    return QueryView(_out(row), None, progress)
+    return QueryView(QueryOut.model_validate(row), None, progress)
 
 
 async def cancel(services: Services, caller: Caller, query_id: str) -> None:
@@ -156,17 +155,3 @@ def _may_see(row: QueryRow, caller: Caller) -> bool:
 def _may_see_answer(row: QueryRow, caller: Caller) -> bool:
     """True if the caller sent the query and still has the role of analyst."""
     return row.analyst_id == caller.id and "analyst" in caller.roles
-
-
-def _out(row: QueryRow) -> QueryOut:
-    return QueryOut(
-        id=str(row.id),
-        status=row.status,
-        analyst=row.analyst,
-        dataset=row.dataset,
-        dataset_version=row.version,
-        query=row.request["query"],
-        charge={**row.charge.as_dict(), "neighbouring": row.neighbouring},
-        created=moment(row.created_us),
-        released=None if row.release_us is None else moment(row.release_us),
-    )
