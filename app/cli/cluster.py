@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import fail
+from app.config.openid import LOOPBACK_HOSTS
 from app.config.settings import Settings
 from app.service import wings
 from app.service.store import opened_shared
@@ -19,7 +20,7 @@ def scheduler(
 ) -> None:
     """Hand out work to workers until SIGTERM or Ctrl-C; certificates come from PURSE_CLUSTER_…."""
     security = _security(Settings())
-    if security is None and host not in ("127.0.0.1", "::1", "localhost"):
+    if security is None and host not in LOOPBACK_HOSTS:
         fail("without certificates a scheduler listens on this machine alone")
     wings.cluster("processes").run_scheduler(host, port, security)
 

@@ -11,6 +11,8 @@ from app.config.roles import Role
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
+#: The names of this machine itself, which plain connections may name.
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 DEFAULT_ROLES: Mapping[str, Role] = {
     "privypurse-admin": "admin",
     "privypurse-owner": "owner",
@@ -40,4 +42,4 @@ def is_safe(url: str) -> bool:
         return False
     if parsed.scheme == "https":
         return bool(host)
-    return parsed.scheme == "http" and host in ("127.0.0.1", "::1", "localhost")
+    return parsed.scheme == "http" and host in LOOPBACK_HOSTS

@@ -25,7 +25,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from app.config.openid import DEFAULT_ROLES, Algorithm, OpenID, is_safe
+from app.config.openid import DEFAULT_ROLES, LOOPBACK_HOSTS, Algorithm, OpenID, is_safe
 from app.config.roles import Role
 
 MEGABYTE = 2**20
@@ -211,7 +211,7 @@ class Settings(BaseSettings):
         parsed = urlsplit(value)
         if parsed.scheme not in ("tcp", "tls") or not parsed.hostname or not parsed.port:
             raise ValueError("a scheduler's address is tls://host:port")
-        if parsed.scheme == "tcp" and parsed.hostname not in ("127.0.0.1", "::1", "localhost"):
+        if parsed.scheme == "tcp" and parsed.hostname not in LOOPBACK_HOSTS:
             raise ValueError("only a scheduler on this machine is spoken to without TLS")
         return value
 

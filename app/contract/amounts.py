@@ -1,7 +1,7 @@
 """Amounts of privacy loss as clients write them: JSON numbers or decimal strings.
 
-They are whole units from the first moment on (nano-epsilons, atto-deltas), and more digits than
-the unit holds are an error, so what is asked for and what is charged cannot differ by rounding.
+They are read as whole units (10⁻⁹ of ε, 10⁻¹⁸ of δ). More decimal places than that are an error,
+so the requested amount and the charged amount cannot differ by rounding.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Units:
         try:
             units = parse_units(amount, self.digits)
         except ValueError as refusal:
-            # The messages of parse_units are fixed texts: none of them repeats the input.
+            # The messages of parse_units are fixed texts, so the reply never repeats the input.
             raise PydanticCustomError("amount", "{reason}", {"reason": str(refusal)}) from None
         if not self.least <= units <= self.most:
             raise PydanticCustomError(
@@ -75,7 +75,7 @@ class Units:
         number = {
             "type": "number",
             "minimum": float(self.format(self.least)),
-            # The nearest float of a bound just below 1 is 1 itself.
+            # The float that is nearest to 1 − 10⁻¹⁸ is 1 itself, so 1 must be excluded.
             ("exclusiveMaximum" if self.most == ATTO - 1 else "maximum"): float(
                 self.format(self.most)
             ),
@@ -83,11 +83,11 @@ class Units:
         return {"anyOf": [number, text], "description": f"at most {self.digits} decimal places"}
 
 
-#: ε of a query, in nano-epsilons.
+#: ε of a query, in units of 10⁻⁹.
 QueryEpsilon = Annotated[int, Units(9, MIN_QUERY_EPSILON_NANO, MAX_QUERY_EPSILON_NANO)]
-#: ε of a limit (an allowance or a cap), in nano-epsilons.
+#: ε of a limit (an allowance or a cap), in units of 10⁻⁹.
 LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
-#: δ of either, in atto-deltas: 0 ≤ δ < 1.
+#: δ of a query or of a limit, in units of 10⁻¹⁸: 0 ≤ δ < 1.
 Delta = Annotated[int, Units(18, 0, MAX_DELTA_ATTO)]
 
 
@@ -97,7 +97,7 @@ class LimitFields(Body):
 
 
 class AsLoss:
-    """Reads ``{"epsilon": …, "delta": …}`` into a PrivacyLoss and writes it back as strings."""
+    """Annotates a PrivacyLoss: read from ``{"epsilon": …, "delta": …}``, written as strings."""
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler

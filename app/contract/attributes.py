@@ -11,9 +11,9 @@ from pydantic import Field, Strict, StringConstraints, model_validator
 from app.contract.models import Body, Name
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
-#: Levels of one attribute, its missing value included.
+#: The most values of one attribute, including the one that stands for a missing cell.
 MAX_LEVELS = 65_535
-#: Public numbers stay where 64-bit floats are exact to a millionth.
+#: Public numbers lie between ± this bound, where 64-bit floats are exact to a millionth.
 MAX_NUMBER = 1e9
 
 Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
@@ -21,7 +21,7 @@ CellText = Annotated[str, StringConstraints(max_length=256)]
 
 
 class Categorical(Body):
-    """A closed list of texts; ``missing`` is the text of a missing cell, one more value."""
+    """A closed list of texts. ``missing``: the text of a missing cell, which is one more value."""
 
     name: Name
     kind: Literal["categorical"]
@@ -39,7 +39,7 @@ class Categorical(Body):
 
 
 class Numeric(Body):
-    """A number inside ``bounds``; ``bins``: a count (equal width) or all edges, ascending."""
+    """A number within ``bounds``. ``bins``: a number of equal bins, or all edges, ascending."""
 
     name: Name
     kind: Literal["numeric"]
@@ -67,7 +67,7 @@ class Numeric(Body):
         return self
 
     def edges(self) -> tuple[float, ...]:
-        """All edges of the bins; without ``bins`` one bin holds everything."""
+        """All edges of the bins, ascending. Without ``bins``, one bin spans the bounds."""
         lower, upper = self.bounds
         if isinstance(self.bins, tuple):
             return tuple(float(edge) for edge in self.bins)

@@ -7,15 +7,15 @@ from pydantic import AliasPath, Field, SerializerFunctionWrapHandler, model_seri
 from app.contract.amounts import Limit
 from app.contract.models import Listing, Reply
 
-#: What one point of the history of a budget stands for.
+#: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
 By = Literal["day", "kind", "mechanism"]
 
-#: A limit, for the interactive documentation.
+#: An example of a limit, for the interactive documentation.
 LIMIT_EXAMPLES: dict[str, Any] = {"an allowance": {"value": {"epsilon": "2", "delta": "0"}}}
 
 
 class AccountBalance(Reply):
-    """An account: ``spent`` includes running queries."""
+    """The balance of an account. ``spent`` includes the charges of running queries."""
 
     allowance: Limit = Field(validation_alias=AliasPath("account", "limit"))
     spent: Limit = Field(validation_alias=AliasPath("account", "charged"))
@@ -23,34 +23,34 @@ class AccountBalance(Reply):
 
 
 class AnalystAccount(AccountBalance):
-    """What one analyst may learn of one dataset."""
+    """The account of one analyst on one dataset."""
 
     dataset: str
     analyst: str
 
 
 class GrantedAccount(AnalystAccount):
-    """The same for those who may change it: ``etag`` is for If-Match."""
+    """An analyst's account, as its dataset's owner sees it. ``etag``: the value for If-Match."""
 
     etag: str
 
 
 class Exposure(Reply):
-    """The loss when all analysts pool their answers: so far, and with what is left to them."""
+    """The privacy loss if all analysts share their answers: so far, and with all budgets spent."""
 
     spent: Limit
     at_most: Limit
 
 
 class DatasetBudgets(Listing[GrantedAccount]):
-    """Every account of a dataset, what they add up to, and the cap over all of them."""
+    """Every account of a dataset, their joint privacy loss, and the cap over all of them."""
 
     exposure: Exposure
     cap: AccountBalance
 
 
 class OwnBudgets(Listing[AnalystAccount]):
-    """``overall``: the limit over all datasets together; absent where there is none."""
+    """An analyst's accounts. ``overall``: the limit over all datasets, absent if there is none."""
 
     overall: AccountBalance | None = None
 
@@ -63,13 +63,13 @@ class OwnBudgets(Listing[AnalystAccount]):
 
 
 class OverallBudget(AccountBalance):
-    """What one analyst may learn of all datasets together."""
+    """The account of one analyst over all datasets together."""
 
     analyst: str
 
 
 class Point(Reply):
-    """What was charged on one day (``YYYY-MM-DD``, UTC), for one kind of query or mechanism."""
+    """The charges of one day (``YYYY-MM-DD``, UTC), of one kind of query or of one mechanism."""
 
     label: str
     queries: int

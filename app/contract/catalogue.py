@@ -1,4 +1,4 @@
-"""What may be asked of the service, as clients see it; all of it is public."""
+"""The public catalogue of queries and limits, as clients see it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from app.contract.models import Reply
 
 
 class Catalogue(Reply):
-    """Query kinds with their parameters, what they are made of, and the service's limits."""
+    """The query kinds with parameters and parts, such as utilities, and the service's limits."""
 
     queries: list[dict[str, Any]]
     candidates: list[dict[str, Any]]

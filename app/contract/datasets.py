@@ -15,9 +15,10 @@ from mechanisms.model.domains import Dataset, GraphDomain, NumericAttribute, Tab
 
 
 class DatasetVersion(Reply):
-    """One upload that was published: ``ready`` when queries read it, ``retired`` since they do not.
+    """One published version: ``ready`` while new queries read it, ``retired`` afterwards.
 
-    ``removed``: when its prepared records were deleted; running queries may still need them.
+    ``removed``: the moment at which its prepared records were deleted. A retired version keeps
+    them until no running query needs them.
     """
 
     version: int
@@ -27,11 +28,11 @@ class DatasetVersion(Reply):
 
 
 class DatasetOut(Reply):
-    """The public description of a dataset; its members are those it was registered with.
+    """The public description of a dataset, with the members of its registration.
 
-    ``upload`` is for its owner alone, as are the statuses ``preparing`` and ``refused``: they are
-    those of the latest upload, and ``upload.queries`` says what queries read meanwhile. So is
-    ``versions``, which a dataset that is asked for by its name has.
+    Only the owner sees ``upload`` and the statuses ``preparing`` and ``refused``. They describe the
+    latest upload, and ``upload.queries`` says which version queries read meanwhile. Only the owner
+    sees ``versions``, and only of a single dataset, not in lists.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -47,13 +48,13 @@ class DatasetOut(Reply):
 
 
 class DatasetName(Reply):
-    """All that an admin sees of a dataset."""
+    """The name of a dataset, which is the only part that an admin sees."""
 
     name: str
 
 
 class UploadOut(Reply):
-    """The version that queries read: the new one when ready, the one before while preparing."""
+    """An upload. ``version``: the one that queries read: the new one only if it is ``ready``."""
 
     dataset: str
     version: int
@@ -61,7 +62,7 @@ class UploadOut(Reply):
 
 
 class NodesOut(Reply):
-    """A node list that was accepted."""
+    """The number of nodes in a node list that was accepted."""
 
     dataset: str
     nodes: int
@@ -69,7 +70,7 @@ class NodesOut(Reply):
 
 @dataclass(frozen=True)
 class AttributeFacts:
-    """A public attribute: the values of a categorical one, the bounds of a numeric one."""
+    """A public attribute: its values if it is categorical, its bounds if it is numeric."""
 
     name: str
     values: tuple[str, ...]
@@ -78,7 +79,7 @@ class AttributeFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about a dataset, as far as the form of a query needs it."""
+    """The public facts of a dataset that the form of a query shows."""
 
     name: str
     kind: str
@@ -88,7 +89,7 @@ class Facts:
 
     @classmethod
     def of(cls, name: str, description: Mapping[str, Any], public: Dataset | None) -> Self:
-        """The facts of a registered dataset; ``public`` is None before its node list came."""
+        """The facts of a registered dataset. ``public`` is None until its nodes are known."""
         domain = public.domain if public else None
         attributes: tuple[AttributeFacts, ...] = ()
         if isinstance(domain, TableDomain):

@@ -1,7 +1,7 @@
 """The public description of a dataset, as its owner registers it.
 
-Everything in it is public and fixed before the records are seen: it is what analysts read, what
-prices are made of, and what the records must fit.
+The whole description is public and fixed before the records are read. Analysts read it, prices
+follow from it, and the records must fit it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 
-#: Sizes that a description may have: what one machine can hold, prepared.
+#: The largest sizes of a description, so that one machine can hold the prepared records.
 MAX_NODES = 50_000_000
 MAX_ROWS = 100_000_000
 MAX_ATTRIBUTES = 1_000
-#: Node ids inside the registration itself; longer lists come by the nodes upload.
+#: The most node ids in the registration itself. A longer list is uploaded as a node list.
 MAX_INLINE_NODES = 1_000_000
 
 NodeText = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -40,7 +40,7 @@ class NodeCount(Body):
 
 
 class NodeIds(Body):
-    """The nodes by name: integers or strings, returned in the same type."""
+    """The names of the nodes: integers or strings. Answers return them in the same type."""
 
     ids: tuple[NodeNumber, ...] | tuple[NodeText, ...] = Field(
         min_length=1, max_length=MAX_INLINE_NODES
@@ -64,7 +64,7 @@ class _Common(Body):
     records_per_person: int = Field(default=1, ge=1, le=1_000_000)
 
     def labels(self) -> tuple[int, ...] | tuple[str, ...] | None:
-        """The names of the nodes that the registration lists."""
+        """The names of the nodes that the registration lists; None if it lists none."""
         return None
 
 
@@ -113,8 +113,8 @@ class GraphRegistration(_Common):
 class TableRegistration(_Common):
     """A table of public attributes.
 
-    ``add_remove`` needs ``max_rows``; ``replace`` takes ``rows``, or the first accepted upload
-    fixes it for ever.
+    ``add_remove`` needs ``max_rows``. ``replace`` takes ``rows``; without it, the first accepted
+    upload fixes the number of rows permanently.
     """
 
     model_config = _example(
@@ -176,7 +176,7 @@ class TableRegistration(_Common):
 
 
 class PrefixRegistration(_Common):
-    """A sorted public list of which the first k apply; only the cut-off k is protected."""
+    """A sorted public list, of which the first k values apply. Only the number k is private."""
 
     model_config = _example(
         name="steps",
@@ -215,7 +215,7 @@ REGISTRATIONS: dict[str, Any] = {
 
 
 def described(registration: Registration) -> Any:
-    """The registration as it is served: what was sent with its defaults, without node lists."""
+    """The registration as replies show it: with defaults, and without its list of nodes."""
     description = registration.model_dump(
         mode="json", exclude={"name", "cap", "nodes"}, exclude_none=True
     )

@@ -1,4 +1,4 @@
-"""What the HTTP layer itself refuses; the status of each stands in ``app.contract.problems``."""
+"""The refusals of the HTTP layer itself; ``app.contract.problems`` gives the status of each."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mechanisms.model.errors import UnsupportedQuery as UnsupportedQuery
 
 
 class HttpRefusal(Exception):
-    """The base of every refusal that has nothing to do with datasets or budgets."""
+    """The base of every refusal in this file."""
 
 
 class Unauthenticated(HttpRefusal):
-    """No valid key came with the request."""
+    """The request has no valid key or token."""
 
 
 class Forbidden(HttpRefusal):
@@ -21,11 +21,11 @@ class Forbidden(HttpRefusal):
 
 
 class CrossSite(HttpRefusal):
-    """A form was sent from elsewhere than a page of this service and of the session it names."""
+    """A form that was not sent from a page of this service in the session that it names."""
 
 
 class NotAcceptable(HttpRefusal):
-    """The ``Accept`` header admits nothing that this route can send."""
+    """The ``Accept`` header admits no media type that this route can send."""
 
 
 class BodyTooLarge(HttpRefusal):
@@ -59,7 +59,7 @@ class RateLimited(HttpRefusal):
 
 
 class Busy(HttpRefusal):
-    """The whole service has as much in hand as it can hold."""
+    """The whole service has as many queries in flight as it can hold."""
 
     def __init__(self, retry_after: int = 1) -> None:
         super().__init__("the service has as many queries in flight as it holds")
@@ -67,7 +67,7 @@ class Busy(HttpRefusal):
 
 
 class FieldError(NamedTuple):
-    """Where a body or parameter is wrong and why; the text never repeats what was sent."""
+    """The place and the reason of an error in a body or parameter; it never repeats the input."""
 
     loc: tuple[str | int, ...]
     type: str
@@ -86,15 +86,15 @@ class InvalidRequest(HttpRefusal):
         return cls([FieldError(loc, type, msg)])
 
 
-#: How many field errors one reply lists.
+#: The most field errors that one reply lists.
 MAX_ERRORS = 20
 
 
 def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
-    """Pydantic's errors without input: its ``input``, ``ctx`` and ``url`` never leave.
+    """The errors of Pydantic without the input: ``input``, ``ctx`` and ``url`` are dropped.
 
-    Two of its texts do carry input: the name of an unknown field (in ``loc``), which is cut and
-    escaped, and the message of an unknown union tag, which is replaced.
+    Two other texts contain input. The name of an unknown field, in ``loc``, is cut and escaped. The
+    message about an unknown union tag is replaced.
     """
     safe = []
     for error in errors[:MAX_ERRORS]:
@@ -105,9 +105,9 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             context = error.get("ctx")
             assert isinstance(context, dict)
             msg = f"Expected one of the tags {context['expected_tags']}"
-        # Written by this project's validators; the library's prefix tells a reader nothing.
+        # Pydantic puts this prefix before the messages of this project's validators.
         msg = msg.removeprefix("Value error, ")
-        # JSON has lists; that they are tuples here is nobody's business.
+        # Models hold tuples, but JSON, and therefore the client, has lists.
         if kind in ("too_short", "too_long"):
             msg = msg.replace("Tuple should", "List should")
         safe.append(FieldError(tuple(_safe(part) for part in loc), kind, msg))

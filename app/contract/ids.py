@@ -1,4 +1,4 @@
-"""Names for queries that sort by time (RFC 9562, version 7), so that indexes stay compact."""
+"""Ids of queries that sort by time (UUID version 7, RFC 9562), so that indexes stay compact."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 def uuid7() -> UUID:
-    """48 bits of milliseconds, then random bits."""
+    """A new id: 48 bits of milliseconds since 1970, then random bits beside the version's marks."""
     value = (time.time_ns() // 10**6) << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62

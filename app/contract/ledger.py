@@ -11,7 +11,7 @@ from app.contract.models import Reply
 from app.contract.times import Moment
 
 EntryKind = Literal["genesis", "charge", "release", "limit_change", "freeze", "unfreeze"]
-#: The names of the ranks of accounts.
+#: The names that clients see for the ranks of accounts.
 ACCOUNTS = {
     AccountRank.ANALYST_ON_DATASET: "analyst",
     AccountRank.ANALYST: "analyst_total",
@@ -23,9 +23,9 @@ Hex = Annotated[str, BeforeValidator(bytes.hex)]
 
 
 class EntryOut(Reply):
-    """One change of one account; a charge and a granted limit are positive.
+    """One change of one account. The amounts of a charge and of a granted limit are positive.
 
-    ``account``: ``analyst`` (one analyst on one dataset), ``analyst_total`` or ``cap``.
+    ``account``: ``analyst`` (on one dataset), ``analyst_total`` or ``cap`` (of one dataset).
     """
 
     account: Annotated[str, BeforeValidator(ACCOUNTS.__getitem__)] = Field(validation_alias="rank")
@@ -42,7 +42,7 @@ class EntryOut(Reply):
 
 
 class BadRow(Reply):
-    """A row that contradicts the rest of the ledger: its table, its key in words, and how."""
+    """A row that contradicts the rest of the ledger: its table, its key in words, the reason."""
 
     table: str
     row: str
@@ -50,7 +50,7 @@ class BadRow(Reply):
 
 
 class VerificationOut(Reply):
-    """``head`` stands for the heads of all accounts that were recomputed."""
+    """The outcome of a verification. ``head``: one hash over the heads of the verified accounts."""
 
     valid: bool
     accounts: int

@@ -1,7 +1,7 @@
 """The base of every body: strict, frozen, and closed to unknown fields.
 
-Bodies are validated from their JSON text (``app.http.route``), so that ``tuple`` fields take
-arrays and enumerations take their text while ``true`` is never 1 and ``"5"`` is never 5.
+``app.http.route`` validates bodies from their JSON text. ``tuple`` fields therefore accept arrays,
+and enumerations accept their text, while ``true`` is never read as 1, nor ``"5"`` as 5.
 """
 
 from typing import Annotated, Generic, TypeVar
@@ -10,22 +10,22 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,100}$"
 
-#: Names of users, datasets and attributes: safe in paths, headers, logs and on every database.
+#: A name of a user, dataset or attribute. It is safe in paths, headers, logs and every database.
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 Item = TypeVar("Item")
 
 
 class Body(BaseModel):
-    """What a client sends."""
+    """The base of all bodies that a client sends."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class Reply(BaseModel):
-    """What a client receives; ``model_validate`` reads its fields from a row of storage.
+    """The base of all replies. ``model_validate`` reads the fields from a row of storage.
 
-    A field whose name or form differs says in its annotation where it comes from, and how.
+    If the name or the form of a field differs from the row, its annotation has the conversion.
     """
 
     model_config = ConfigDict(
@@ -34,7 +34,7 @@ class Reply(BaseModel):
 
 
 class Listing(Reply, Generic[Item]):
-    """One page, newest first; ``next`` is the cursor of the page after it, or null."""
+    """One page of a list. ``next``: the cursor of the next page, or null on the last page."""
 
     items: list[Item]
     next: str | None

@@ -13,14 +13,14 @@ Roles = Annotated[tuple[Role, ...], Field(min_length=1, max_length=4)]
 
 
 class UserIn(Body):
-    """A new user; the reply holds its first key, which is shown only there."""
+    """A new user. The reply has the first key of the user, which no other reply shows."""
 
     name: Name
     roles: Roles
 
 
 class UserChange(Body):
-    """What changes of a user; what is left out stays."""
+    """A change of a user. A field that is left out does not change."""
 
     roles: Roles | None = None
     disabled: bool | None = None
@@ -43,7 +43,7 @@ class UserOut(Me):
 
 
 class KeyOut(Reply):
-    """A key, shown this once."""
+    """A new key with its id. The service shows the key only in this reply."""
 
     key: str
     key_id: str

@@ -1,7 +1,7 @@
 """Errors on the wire: one table from exception to RFC 9457 problem.
 
-A problem says which rule was broken, in public facts; it never repeats what was sent and never
-tells what only records could have told. ``type`` is a path of this service that explains itself.
+A problem names the broken rule by public facts alone. It never repeats the input, and it reveals
+nothing that depends on records. ``type`` is a path of this service that explains the problem.
 """
 
 import json
@@ -26,7 +26,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 def _facts(*names: str) -> Callable[[Any], Mapping[str, Any]]:
-    """The members that are attributes of the exception."""
+    """Returns a function from an exception to its attributes of these names, as JSON values."""
     return lambda error: {name: _written(getattr(error, name)) for name in names}
 
 
@@ -35,10 +35,10 @@ _NO_FACTS = _facts()
 
 @dataclass(frozen=True)
 class ProblemType:
-    """One kind of problem: ``says`` tells whether the exception's text is meant for clients.
+    """One kind of problem. ``says``: True if clients may read the text of the exception.
 
-    ``members``: the public facts of the exception in the reply. ``phrase``: the title where that
-    is not the slug in words. An exception with ``retry_after`` sets that header by itself.
+    ``members``: the public facts of the exception for the reply. ``phrase``: the title, if it
+    differs from the slug in words. The ``retry_after`` of an exception sets that header.
     """
 
     status: int
@@ -76,9 +76,9 @@ def _errors(error: errors.InvalidRequest | storage.InvalidRecords) -> Mapping[st
 
 
 def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
-    """The facts, with the largest query that still fits.
+    """The public facts of the refusal, and the largest charge that the remaining budget admits.
 
-    That is no more than the request in δ, and within the range of ε.
+    Its δ is at most the δ of the request, and its ε lies in the range of queries, or is 0.
     """
     epsilon = min(error.remaining.epsilon_nano, MAX_QUERY_EPSILON_NANO)
     if epsilon < MIN_QUERY_EPSILON_NANO:
@@ -309,7 +309,7 @@ BY_SLUG: dict[str, ProblemType] = {
 
 
 def problem_type(error: Exception) -> ProblemType | None:
-    """The row of the table that covers ``error``, or None when nothing does."""
+    """The problem type for ``error`` or its nearest listed base class; None if there is none."""
     for kind in type(error).__mro__:
         if kind in PROBLEMS:
             return PROBLEMS[kind]
@@ -319,7 +319,7 @@ def problem_type(error: Exception) -> ProblemType | None:
 def body(
     kind: ProblemType, detail: str | None = None, members: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The JSON members of a problem."""
+    """The JSON members of a problem; ``members`` are added to the common ones."""
     problem: dict[str, Any] = {"type": kind.uri, "title": kind.title, "status": kind.status}
     if detail:
         problem["detail"] = detail
@@ -333,7 +333,7 @@ def response(
     members: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A problem as it leaves; only ``request_id`` tells two like ones apart."""
+    """The reply with a problem. Equal problems differ only in ``request_id``."""
     content = {**body(kind, detail or kind.explanation, members), "request_id": request_id}
     return Response(
         _ENCODER.encode(content).encode(),
@@ -344,7 +344,7 @@ def response(
 
 
 def response_to(error: Exception, request_id: str) -> Response | None:
-    """The reply to an exception of the table, or None: then it is an internal error."""
+    """The reply to ``error``; None if the table has no row for it, as for an internal error."""
     if isinstance(error, RequestValidationError):
         error = errors.InvalidRequest(errors.field_errors(error.errors()))
     kind = problem_type(error)
@@ -355,13 +355,13 @@ def response_to(error: Exception, request_id: str) -> Response | None:
 
 
 def query_failed_body(query_id: UUID) -> bytes:
-    """The one fixed reply to any failure after the arrays were opened, as it is stored."""
+    """The stored reply to any failure after records were opened, which does not name the cause."""
     problem = body(QUERY_FAILED, members={"id": str(query_id)})
     return json.dumps(problem, separators=(",", ":")).encode()
 
 
 def documented(kinds: Iterable[ProblemType]) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI responses of these problems, one a status."""
+    """OpenAPI responses for these problems, one per status."""
     slugs: dict[int | str, dict[str, None]] = {}
     for kind in kinds:
         slugs.setdefault(kind.status, {})[f"`{kind.slug}`"] = None
@@ -375,5 +375,5 @@ def documented(kinds: Iterable[ProblemType]) -> dict[int | str, dict[str, Any]]:
 
 
 def problems(*kinds: type[Exception]) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI responses of these exceptions: ``responses=problems(BudgetExhausted, …)``."""
+    """OpenAPI responses for these exceptions: ``responses=problems(BudgetExhausted, …)``."""
     return documented(PROBLEMS[kind] for kind in kinds)

@@ -1,23 +1,28 @@
 """Queries as the history lists them, and quotes."""
 
-from datetime import datetime
-from typing import Any
+from operator import itemgetter
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from app.contract.models import Reply
+from app.contract.times import Moment
 
 
 class QueryOut(Reply):
-    """One query of the history; times are the reservation and the release instant."""
+    """One query. ``created``: when it was charged. ``released``: when its answer left."""
 
-    id: str
+    id: Annotated[str, BeforeValidator(str)]
     status: str
     analyst: str
     dataset: str
-    dataset_version: int
-    query: dict[str, Any]
-    charge: dict[str, str]
-    created: datetime
-    released: datetime | None
+    dataset_version: int = Field(validation_alias="version")
+    query: Annotated[dict[str, Any], BeforeValidator(itemgetter("query"))] = Field(
+        validation_alias="request"
+    )
+    charge: dict[str, str] = Field(validation_alias="stated_charge")
+    created: Moment = Field(validation_alias="created_us")
+    released: Moment | None = Field(validation_alias="release_us")
 
 
 class ChargeOut(Reply):
@@ -27,7 +32,10 @@ class ChargeOut(Reply):
 
 
 class QuoteOut(Reply):
-    """What the query would be charged, step by step, and what may be expected of its answer."""
+    """The charge of a query, step by step, and the accuracy to expect of its answer.
+
+    ``affordable``: True if the charge fits every account that the query would be charged to.
+    """
 
     charge: ChargeOut
     steps: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""How records are written, for the interactive documentation; tests upload every example."""
+"""Formats of records, for the interactive documentation; tests upload every example."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _GRAPHML = (
 )
 _PARQUET: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _XML: dict[str, Any] = {"schema": {"type": "string"}, "example": _GRAPHML}
-#: By media type; each example fits that of the registration of its kind.
+#: OpenAPI content by media type. Each example fits the example registration of its kind.
 CONTENT: dict[str, Any] = {
     "text/csv": {"schema": {"type": "string"}, "examples": _CSV},
     "application/vnd.apache.parquet": _PARQUET,

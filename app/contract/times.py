@@ -13,5 +13,5 @@ def moment(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
-#: A moment that is read from such microseconds.
+#: A moment that is read from microseconds since 1970.
 Moment = Annotated[datetime, BeforeValidator(moment)]

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from app import __version__
+from app.contract.times import moment
 from app.dashboard.navigation import links_for, paths_for
 from app.queries import QUERY_KINDS
 from app.queries.parts.sentences import words
@@ -47,6 +48,7 @@ def _marked(text: str) -> Markup:
 
 
 ENVIRONMENT.filters |= {
+    "from_us": moment,
     "label": lambda query: QUERY_KINDS[query["kind"]].label(query),
     "marked": _marked,
     "moment": lambda at: at.strftime("%Y-%m-%d %H:%M:%S UTC"),

@@ -1,4 +1,4 @@
-"""Content negotiation: what an Accept header admits (RFC 9110, 12.5.1)."""
+"""Content negotiation: the media types that an Accept header admits (RFC 9110, 12.5.1)."""
 
 
 def admits(accept: str, media_type: str) -> bool:

@@ -1,8 +1,8 @@
-"""Which roles may use which route, and who calls it.
+"""The roles that may use a route, and the authentication of its callers.
 
-Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`` or ``anyone``;
-``app.http.route`` refuses to build a route without one, and checks the caller before it reads
-the body.
+Every route declares its callers as a dependency: ``allow("owner")``, ``any_key`` or ``anyone``.
+``app.http.route`` refuses to build a route without such a dependency, and checks the caller before
+it reads the body.
 """
 
 from dataclasses import dataclass
@@ -19,35 +19,39 @@ from app.identity.callers import Caller as Caller
 from app.usecases.sessions import caller_of_credential
 
 
+class Declaration:
+    """A dependency of a route that declares a rule, which ``app.http.route`` enforces."""
+
+    async def __call__(self) -> None:
+        """Does nothing, because the route class enforces the rule itself."""
+
+
 @dataclass(frozen=True)
-class Access:
-    """Who may use a route: everyone, every holder of a key, or the holders of some roles."""
+class Access(Declaration):
+    """The callers who may use a route: everyone, or all who hold one of some roles."""
 
     roles: frozenset[Role]
     public: bool = False
-
-    async def __call__(self) -> None:
-        """Does nothing: ``app.http.route`` has enforced it before FastAPI calls this."""
 
     def admits(self, caller: Caller) -> bool:
         return bool(self.roles & caller.roles)
 
 
 def allow(*roles: Role) -> DependsMarker:
-    """Only callers with one of these roles may use the route; others are 403 ``forbidden``."""
+    """Only callers with one of these roles may use the route; others get 403 ``forbidden``."""
     if not roles:
         raise ValueError("name at least one role")
     return DependsMarker(Access(frozenset(roles)))
 
 
-#: Whoever holds a key of an enabled user; what they may see is decided by the use case.
+#: Every caller with a valid key may use the route. The use case decides what they may see.
 any_key = DependsMarker(Access(ROLES))
-#: No key needed.
+#: Callers need no key.
 anyone = DependsMarker(Access(frozenset(), public=True))
 
 
 async def authenticate(request: Request) -> Caller:
-    """The caller whose key or token came with the request. Raises: Unauthenticated."""
+    """The caller whose key or token is in the request's header. Raises: Unauthenticated."""
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthenticated

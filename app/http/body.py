@@ -1,4 +1,4 @@
-"""Request bodies: read within a limit of size and time, then handed on with their model."""
+"""Request bodies: read within a limit of size and time, then passed on with their model."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from app.contract.errors import BodyTooLarge, BodyTooSlow, UnsupportedMediaType
 class ReadRequest(Request):
     """A request whose body was read: ``json()`` returns the validated model, not plain values.
 
-    FastAPI validates what ``json()`` returns; an instance of the model passes unchanged.
+    FastAPI validates the result of ``json()``, and leaves an instance of the model unchanged.
     """
 
     def __init__(self, request: Request, content: bytes, model: Any) -> None:
@@ -27,7 +27,7 @@ class ReadRequest(Request):
 
 
 async def read(request: Request, media_type: str, limit: int, seconds: float) -> bytes:
-    """The whole body; at most ``limit`` bytes of it are ever in memory.
+    """The whole body, of at most ``limit`` bytes, if it arrives within ``seconds``.
 
     Raises: BodyTooLarge, BodyTooSlow; UnsupportedMediaType for a body of another media type.
     """

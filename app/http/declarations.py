@@ -1,4 +1,4 @@
-"""What a route declares about its requests, as dependencies that the route class enforces."""
+"""Declarations of a route about its requests, as dependencies that the route class enforces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,21 +7,18 @@ from typing import TypeVar
 from fastapi import Request
 from fastapi.params import Depends as DependsMarker
 
-from app.http.access import Access
+from app.http.access import Declaration
 
 JSON = "application/json"
 
-Declaration = TypeVar("Declaration")
+Declared = TypeVar("Declared", bound=Declaration)
 
 
 @dataclass(frozen=True)
-class BodyLimit:
-    """Declares how many bytes of body a route reads (1 MB otherwise)."""
+class BodyLimit(Declaration):
+    """Declares the most bytes of a body that a route reads; without it, 1 MB."""
 
     limit: int
-
-    async def __call__(self) -> None:
-        """Does nothing: the route enforces the limit."""
 
 
 def body_limit(limit: int) -> DependsMarker:
@@ -29,27 +26,21 @@ def body_limit(limit: int) -> DependsMarker:
 
 
 @dataclass(frozen=True)
-class CountsItself:
-    """Declares that the route counts its requests itself, where its contract says."""
-
-    async def __call__(self) -> None:
-        """Does nothing: the route reads the declaration."""
+class CountsItself(Declaration):
+    """Declares that the route itself counts its requests against the rate limit of the caller."""
 
 
 counts_itself = DependsMarker(CountsItself())
 
 
 @dataclass(frozen=True)
-class Formats:
-    """Declares the media types that ``?format=`` chooses between, beside JSON."""
+class Formats(Declaration):
+    """Declares the media types by the values of ``?format=``; without a known value, JSON."""
 
     media_types: tuple[tuple[str, str], ...]
 
-    async def __call__(self) -> None:
-        """Does nothing: the route enforces the choice."""
-
     def media_type(self, request: Request) -> str:
-        """The media type that the request chooses, without parameters."""
+        """The media type that the request chooses, without parameters such as ``charset``."""
         choice = request.query_params.get("format")
         return dict(self.media_types).get(choice or "", JSON).partition(";")[0]
 
@@ -58,12 +49,8 @@ def formats(**media_types: str) -> DependsMarker:
     return DependsMarker(Formats(tuple(media_types.items())))
 
 
-#: Dependencies that the route class enforces.
-DECLARATIONS = (Access, BodyLimit, CountsItself, Formats)
-
-
-def declared(dependencies: Sequence[DependsMarker], kind: type[Declaration]) -> Declaration | None:
-    """The declaration of this kind among the dependencies of a route."""
+def declared(dependencies: Sequence[DependsMarker], kind: type[Declared]) -> Declared | None:
+    """The declaration of this class among the dependencies of a route; None without one."""
     for dependency in dependencies:
         if isinstance(dependency.dependency, kind):
             return dependency.dependency

@@ -1,16 +1,15 @@
-"""Parameters of route functions: the services, and those of lists."""
+"""Parameters that route functions share: the services, and the parameters of lists."""
 
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
-from pydantic import StringConstraints
 
-from app.contract.models import NAME_PATTERN
+from app.contract.models import Name
 from app.usecases.services import Services
 
 
 def services_of(request: Request) -> Services:
-    """The services that this application was started with."""
+    """The services with which the application of this request was started."""
     services: Services = request.app.state.services
     return services
 
@@ -21,15 +20,12 @@ async def _services(request: Request) -> Services:
 
 ServicesDep = Annotated[Services, Depends(_services)]
 
-#: ``?limit=``: how many items of a list come at once.
+#: ``?limit=``: the most items of one page of a list.
 PageLimit = Annotated[int, Query(ge=1, le=1000, description="Items at once.")]
-#: ``?cursor=``: the ``next`` of the page before.
+#: ``?cursor=``: the ``next`` of the page before; without it, the first page.
 PageCursor = Annotated[
     str | None, Query(max_length=512, description="`next` of the page before, as it came.")
 ]
 DEFAULT_LIMIT = 50
-#: ``?dataset=``: a name, and nothing that a database might refuse to compare.
-DatasetFilter = Annotated[
-    Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None,
-    Query(description="Only this dataset."),
-]
+#: ``?dataset=``: a name. The pattern excludes characters that a database might refuse to compare.
+DatasetFilter = Annotated[Name | None, Query(description="Only this dataset.")]

@@ -1,7 +1,7 @@
-"""The interactive documentation, from files of this package: it needs no internet.
+"""The interactive documentation, from files of this package, so that it needs no internet.
 
-Its page runs under the same strict policy as everything else: no inline script, nothing from
-another origin. Swagger UI is vendored under ``static/swagger`` with its licence.
+Its page has the content security policy of all pages: no inline script, nothing from another
+origin. ``static/swagger`` has a copy of Swagger UI with its licence.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ async def interactive() -> FileResponse:
 
 @pages.get("/", dependencies=[anyone], response_class=RedirectResponse)
 async def front_door() -> RedirectResponse:
-    """Whoever opens the bare address in a browser wants to see something."""
+    """Redirect from the bare address of the service to the interactive documentation."""
     return RedirectResponse("/docs")
 
 

@@ -1,8 +1,8 @@
-"""``POST /v1/queries`` past the layers of the framework, which have nothing to do for it.
+"""A short path for ``POST /v1/queries``, which skips layers of FastAPI that it does not need.
 
-FastAPI looks up the route, opens exit stacks and resolves dependencies for each request. Queries
-are the one request whose rate matters, and their route takes its request and its body alone. The
-route in FastAPI stays as the twin of this lane: the tests of queries run through both.
+FastAPI looks up the route, opens exit stacks and resolves dependencies for each request. Only the
+rate of queries matters, and their route takes its request and its body alone. FastAPI has the same
+route, and the tests of queries run through both paths.
 """
 
 from functools import lru_cache
@@ -20,7 +20,7 @@ from app.http.route import Route
 PATH = "/v1/queries"
 #: What FastAPI reports when a required body is missing.
 MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required"}
-#: The latest bodies whose models are kept, and the longest of them.
+#: The number of bodies whose models are cached, and the longest such body in bytes.
 BODIES, SHORT = 256, 4096
 
 
@@ -35,8 +35,8 @@ class FastLane:
         if len(parameters) != 2 or len(dependant.body_params) != 1 or dependant.dependencies:
             raise TypeError(f"{route.path} takes more than its request and its body")
         self._app, self._route = app, route
-        # A client sends the same body again with each retry. Models are kept for each sender
-        # apart, so that no response time tells an analyst what another one has sent.
+        # Danger: a cache that analysts share would reveal by its speed the queries of others. Each
+        # analyst therefore has entries of their own. Retries send the same body again.
         self._models = lru_cache(maxsize=BODIES)(lambda content, _user: route.validate(content))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,7 +59,7 @@ class FastLane:
         await reply(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        """The reply, after the checks of the route in their order."""
+        """The reply, after the checks of ``Route`` in the same order."""
         route = self._route
         await route.check_caller(request)
         content = await route.body(request)

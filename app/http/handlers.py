@@ -1,4 +1,4 @@
-"""From exception to reply, for a whole application."""
+"""Turns exceptions into replies, for a whole application."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.telemetry.metrics import Metrics
 
 
 def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> None:
-    """Install the outermost layers and the table of problems; ``fast_lane`` names its route."""
+    """Install the outermost layers and the table of problems; ``fast_lane`` is its route if any."""
     # The middleware that is added last is the outermost one.
     if fast_lane is not None:
         app.add_middleware(FastLane, route=fast_lane)
@@ -29,12 +29,12 @@ def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> N
 
 async def _listed_problem(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
-    assert reply is not None  # only registered for the types of the table
+    assert reply is not None  # It is registered for the types of the table only.
     return reply
 
 
 async def _by_status(request: Request, error: Exception) -> Response:
-    """What the framework itself refuses: unknown paths, methods and unreadable bodies."""
+    """The reply to a refusal of the framework: an unknown path or method, an unreadable body."""
     assert isinstance(error, HTTPException)
     request_id = request.state.request_id
     if error.status_code == 405:
@@ -49,7 +49,7 @@ async def _by_status(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """Every method of every route at this path: the framework knows those of the first only."""
+    """The methods of all routes at this path; the framework gives those of the first route."""
     scope: dict[str, Any] = {"type": "http", "path": request.url.path, "method": ""}
     methods: set[str] = set()
     for context in iter_route_contexts(request.app.routes):

@@ -1,7 +1,8 @@
-"""Around every request: its id, the headers every reply carries, one log line, one count.
+"""Gives every request an id, every reply its fixed headers, and writes one log line and one count.
 
-The outermost layer, so that no exception gets past it: a traceback quotes values, and values may
-be records. An unexpected failure is one fixed reply, and in the log the class of the exception.
+Danger: a traceback quotes values, and values may be records. This layer is therefore the outermost
+one, and no exception passes it. An unexpected failure gets one fixed reply, and the log gets only
+the class of the exception.
 """
 
 import time
@@ -26,7 +27,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-#: Over them, of all that is not JSON: a browser may show it as a page.
+#: Headers that replace or extend ``HEADERS`` in replies that a browser may show as a page.
 OF_PAGES = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -38,15 +39,15 @@ def _encoded(headers: Mapping[str, str]) -> dict[bytes, bytes]:
     return {name.lower().encode(): value.encode() for name, value in headers.items()}
 
 
-#: The same as ASGI carries them, encoded once.
+#: The headers of replies with JSON and of all other replies, encoded for ASGI.
 FIXED, FIXED_OF_PAGES = _encoded(HEADERS), _encoded(HEADERS | OF_PAGES)
 JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
-#: Pages may let their own forms say where they come from, and no more than that.
+#: The only fixed header that a reply may replace. Pages need it, so that forms send their origin.
 ADMITTED = (b"referrer-policy", b"same-origin")
 
 
 class Observed:
-    """ASGI middleware that names, guards, counts and logs every request."""
+    """ASGI middleware that gives requests ids, replies fixed headers, and counts and logs both."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -57,7 +58,7 @@ class Observed:
             return
         method = scope["method"]
         if method == "HEAD":
-            # The answer to GET without its content, which the server leaves out (RFC 9110, 9.3.2).
+            # The reply is that to GET. The server drops its content (RFC 9110, 9.3.2).
             scope = {**scope, "method": "GET"}
         request_id = token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
@@ -74,13 +75,13 @@ class Observed:
         try:
             await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
-            pass  # nobody is left to answer
+            pass  # The client is gone, so there is nobody to answer.
         except Exception as error:
             logs.ready.error("failed", request_id=request_id, error=type(error).__qualname__)
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
-            # The template of the path, never the path: that one carries names.
+            # Logs and counts have the template of the path, because the path itself contains names.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
             logs.ready.info(
@@ -89,7 +90,7 @@ class Observed:
 
 
 def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """The headers of a reply: its own, and over them those that every reply carries."""
+    """The headers of a reply: its own and the fixed ones, which replace those of equal name."""
     fixed = FIXED_OF_PAGES if JSON.isdisjoint(own) else FIXED
     if ADMITTED in own:
         fixed = fixed | dict([ADMITTED])

@@ -1,7 +1,7 @@
-"""The OpenAPI document: what FastAPI derives, and what it cannot know.
+"""The OpenAPI document: FastAPI derives most of it, and this file adds the rest.
 
-Added here: the schema of problems, the key every protected route needs, the roles it admits, and
-no 422 of FastAPI's own shape.
+It adds the schema of problems, and for every protected route the key that it needs and the roles
+that it admits.
 """
 
 from typing import Any
@@ -42,14 +42,14 @@ PROBLEM_SCHEMA: dict[str, Any] = {
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document of ``app``, made once."""
+    """The OpenAPI document of ``app``, which is generated at the first call."""
     if app.openapi_schema is None:
         app.openapi_schema = _generated(app)
     return app.openapi_schema
 
 
 def routes_of(app: FastAPI) -> list[Route]:
-    """Every route of this project that ``app`` serves."""
+    """Every route of ``app`` that is a ``Route`` of this project."""
     originals = (context.original_route for context in iter_route_contexts(app.routes))
     return [route for route in originals if isinstance(route, Route)]
 

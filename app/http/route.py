@@ -1,9 +1,9 @@
 """The route class that every router uses, and the order of its checks.
 
-A body may have 16 MB, so nothing of it is read before the caller is known to be allowed. FastAPI
+Danger: a body may have 16 MB, so it must not be read before the caller is admitted, but FastAPI
 reads and parses bodies before any dependency runs. ``Route`` therefore overrides
-``get_route_handler``, checks in the order of the contract (401, 403, 406, 413 and 415, 422), and
-hands FastAPI a request whose body is read and validated (``app.http.body``).
+``get_route_handler``. It checks in the order of the contract (401, 403, 406, 413 and 415, 422),
+and passes FastAPI a request whose body is read and validated (``app.http.body``).
 """
 
 import re
@@ -33,10 +33,9 @@ from app.contract.errors import (
 from app.contract.problems import INTERNAL, NOT_FOUND, PROBLEMS, documented
 from app.http import strict_json
 from app.http.accept import admits
-from app.http.access import Access, Caller, authenticate
+from app.http.access import Access, Caller, Declaration, authenticate
 from app.http.body import ReadRequest, read
 from app.http.declarations import (
-    DECLARATIONS,
     JSON,
     BodyLimit,
     CountsItself,
@@ -46,15 +45,15 @@ from app.http.declarations import (
 from app.http.dependencies import services_of
 from storage.errors import NotFound
 
-#: What a part of a path may stand for: names, ids of keys and queries, problem types.
+#: The form of every variable part of a path: a name, an id of a key or query, or a problem type.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-#: Bodies longer than this are parsed off the event loop.
+#: Bodies of more bytes than this are parsed in a thread, so that the event loop is not blocked.
 LONG = 64 * 1024
 NO_PARAMETER = "no such parameter here"
 
 
 class Route(APIRoute):
-    """A route that declares its callers; building one that does not is a TypeError."""
+    """A route that declares its callers. Raises: TypeError for a route that does not."""
 
     def __init__(
         self,
@@ -73,11 +72,11 @@ class Route(APIRoute):
         self.body_limit = limit.limit if limit else MEGABYTE
         self.formats = declared(dependencies or (), Formats)
         self.counts_requests = declared(dependencies or (), CountsItself) is None
-        # The documentation shows a sentence, not the name of a function.
+        # The summary is the docstring's first line. FastAPI's default is the function's name.
         if options.get("summary") is None and endpoint.__doc__:
             options["summary"] = endpoint.__doc__.strip().splitlines()[0].rstrip(".")
-        # FastAPI would call the declarations for each request, and they do nothing.
-        called = [d for d in dependencies or () if not isinstance(d.dependency, DECLARATIONS)]
+        # FastAPI would call the declarations for each request, although they do nothing.
+        called = [d for d in dependencies or () if not isinstance(d.dependency, Declaration)]
         super().__init__(path, endpoint, responses=responses, dependencies=called, **options)
         if len(self.dependant.body_params) > 1:
             raise TypeError(f"{path} takes its body in more than one parameter")
@@ -102,7 +101,7 @@ class Route(APIRoute):
         return checked
 
     async def check_caller(self, request: Request) -> None:
-        """Raises: Unauthenticated, Forbidden."""
+        """Find the caller and set ``request.state.caller``. Raises: Unauthenticated, Forbidden."""
         if not self.access.public:
             caller = await self.caller(request)
             if not self.access.admits(caller):
@@ -110,18 +109,18 @@ class Route(APIRoute):
             request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:
-        """The caller by the key in the request's header alone: no cookie is read."""
+        """The caller, by the key or token in the request's header. No cookie is read."""
         return await authenticate(request)
 
     async def received(self, request: Request) -> Request:
-        """The request with its body read and validated, as the framework will read it."""
+        """The request for FastAPI, with its body read and validated."""
         content = await self.body(request)
         if self.body_model is None:
             return request
         return ReadRequest(request, content, await self.model(content))
 
     async def body(self, request: Request) -> bytes:
-        """The bytes of the body. Raises: NotAcceptable, then the errors of ``read``."""
+        """The bytes of the body. Raises: NotAcceptable first, then the errors of ``read``."""
         accept = request.headers.get("accept")
         media_type = self.formats.media_type(request) if self.formats else self._media_type()
         if accept and not admits(accept, media_type):
@@ -142,7 +141,7 @@ class Route(APIRoute):
         return self.validate(content)
 
     def validate(self, content: bytes) -> Any:
-        """The validated model. Reads JSON text, so that strict types are those of JSON.
+        """The validated model of a JSON text. Pydantic reads the text, so its types are JSON's.
 
         Raises: InvalidRequest, RequestValidationError.
         """
@@ -172,7 +171,7 @@ class Route(APIRoute):
                 )
         if self.counts_requests and not self.access.public:
             services_of(request).rate.count(request.state.caller.key_id)
-        # Nothing bears another name, and not every database accepts every character.
+        # Some databases refuse some characters. No name has another form, so nothing is missed.
         if not all(NAME.fullmatch(str(name)) for name in request.path_params.values()):
             raise NotFound
 

@@ -1,8 +1,8 @@
-"""JSON text as this service accepts it: RFC 8259 to the letter, and nothing ambiguous.
+"""A strict parser of JSON: it accepts texts of RFC 8259 only, and refuses ambiguous ones.
 
-The parsers in common use let through NaN, Infinity, 1e999 (as infinity), repeated names (the last
-one wins), lone surrogates and nesting that exhausts a stack. Each of these either crashes a reply
-or makes two readers of one body see two bodies; here each is a refusal.
+Common parsers accept NaN, Infinity, 1e999 (as infinity), repeated names (the last one wins), half
+surrogate pairs, and nesting that exhausts a stack. Each of these either crashes a reply or lets
+two parsers read the same body differently, so this parser refuses each.
 """
 
 import json
@@ -11,16 +11,16 @@ from typing import Any, NoReturn
 
 from app.contract.errors import InvalidRequest
 
-#: Nested arrays and objects of one body; a where clause of depth 8 needs 20.
+#: The deepest nesting of arrays and objects. A where clause of depth 8 needs 20.
 MAX_DEPTH = 64
-#: Arrays and objects of one body: each takes thirty times the memory of its two characters.
+#: The most arrays and objects of one body. In memory, each is thirty times as large as its text.
 MAX_CONTAINERS = 1_000_000
-#: Digits of one integer: far above every range, far below what slows a conversion.
+#: The most characters of one integer. Every range needs fewer, and conversion stays fast.
 MAX_DIGITS = 400
 
 
 class _Refused(ValueError):
-    """Raised inside the parser's hooks."""
+    """The hooks of the parser raise this; the text names the fault."""
 
 
 def parse(body: bytes) -> Any:
@@ -95,14 +95,10 @@ def _check_texts_and_depth(value: Any) -> None:
 
 
 def _check_text(text: str) -> None:
-    if text.isascii():
-        if "\0" in text:
-            raise _invalid("a text contains the character U+0000")
-        return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise _invalid("a text contains half of a surrogate pair") from None
-    # Databases end texts at it or refuse it, so it may not come in at all.
+    # Some databases end a text at U+0000 and others refuse it, so no text may contain it.
     if "\0" in text:
         raise _invalid("a text contains the character U+0000")

@@ -1,1 +1,1 @@
-"""Who is asking: callers, tokens and the signing keys of the OpenID provider."""
+"""Identity of callers: callers, access tokens, and the signing keys of the OpenID provider."""

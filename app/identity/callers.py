@@ -1,4 +1,4 @@
-"""Who is calling, once that is settled (``app.usecases.sessions``)."""
+"""The authenticated caller of a use case; ``app.usecases.sessions`` authenticates callers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,10 @@ Door = Literal["api", "dashboard"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user who acts now: the id of the key or of the person that is counted, and the door."""
+    """The user who sends a request, and the door (API or dashboard) that it came through.
+
+    ``key_id``: the id under which the rate limit counts the request, of a key or of a person.
+    """
 
     user: User
     key_id: str

@@ -1,7 +1,8 @@
-"""The public keys of an OpenID provider: fetched at most once a minute, whatever tokens name.
+"""The public keys of an OpenID provider, fetched at most once per minute.
 
-PyJWT reads the keys. Its own client is not used: it waits for a minute after a success alone, reads
-replies of any length and makes every caller a thread that waits.
+Danger: anybody may send tokens with unknown key ids, and each must not cause a fetch. PyJWT parses
+the keys. Its own client is not used, because it limits fetches only after a success, reads replies
+of any length, and blocks one thread per caller.
 """
 
 import asyncio
@@ -18,13 +19,13 @@ from app.config.openid import OpenID, is_safe
 
 log = structlog.get_logger("privypurse.identity")
 
-#: Seconds between two attempts to fetch the keys, successful or not.
+#: The least number of seconds between two attempts to fetch the keys, successful or not.
 BETWEEN = 60.0
-#: Seconds after which the keys are fetched again: what was withdrawn stops working then.
+#: Seconds after which the keys are fetched again, so that a withdrawn key stops working.
 FRESH = 600.0
-#: Seconds after which keys are no longer believed when the provider cannot be reached.
+#: Seconds after which fetched keys are no longer used, even if the provider cannot be reached.
 BELIEVED = 3600.0
-#: Seconds for one whole reply.
+#: Seconds within which one whole reply of the provider must arrive.
 PATIENCE = 5.0
 LARGEST_REPLY = 256 * 1024
 MOST_KEYS = 100
@@ -33,13 +34,13 @@ Keys = Mapping[tuple[str, str], jwt.PyJWK]
 
 
 class Unfetched(Exception):
-    """The provider did not answer, or not with what it should have."""
+    """The provider did not answer, or its answer is not what OpenID Connect prescribes."""
 
 
 class SigningKeys:
-    """The keys of one provider, by key id and algorithm; belongs to one event loop.
+    """The keys of one provider, by key id and algorithm. An instance belongs to one event loop.
 
-    A key that names an algorithm which is not of the settings is left out.
+    A key for an algorithm that the settings do not list is left out.
     """
 
     def __init__(self, openid: OpenID) -> None:
@@ -50,7 +51,7 @@ class SigningKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str, algorithm: str) -> jwt.PyJWK | None:
-        """The key of that id for that algorithm; None when the provider has none, or is away."""
+        """The key with this id for this algorithm; None if there is none or keys are too old."""
         if (key_id, algorithm) not in self._keys or self._age() > FRESH:
             await self._refresh()
         if self._age() > BELIEVED:
@@ -61,7 +62,7 @@ class SigningKeys:
         return self._clock() - self._fetched
 
     async def _refresh(self) -> None:
-        """Fetch, unless that was tried within the minute; concurrent callers wait for one fetch."""
+        """Fetch the keys, unless that was tried within ``BETWEEN``. Callers share one fetch."""
         if self._fetching is None:
             if self._clock() - self._tried < BETWEEN:
                 return
@@ -72,7 +73,7 @@ class SigningKeys:
 
     async def _fetch(self) -> None:
         try:
-            # In a thread: the cost of reading keys depends on numbers that somebody else chose.
+            # A thread reads the keys, because their sizes, and so the time, are not under control.
             self._keys = await asyncio.to_thread(self._keys_now)
             self._fetched = self._clock()
         except Exception as error:
@@ -109,18 +110,18 @@ class SigningKeys:
 
 
 def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
-    """The key for that algorithm; None when it is of another kind."""
+    """The public key for this algorithm; None if the key is not usable for it."""
     if key.get("kty") not in ("RSA", "EC", "OKP"):
-        return None  # a shared secret verifies what anybody who has it signed
+        return None  # Whoever can verify with a shared secret can also sign with it.
     public = {name: value for name, value in key.items() if name != "d"}
     try:
         return jwt.PyJWK(public, algorithm)
     except Exception:
-        return None  # what the library cannot read is not a key
+        return None  # The library cannot read the key, so it is not used.
 
 
 def _fetched(url: str) -> dict[str, Any]:
-    """The JSON object at ``url``: no redirection, a bounded time, a bounded size."""
+    """The JSON object at ``url``, without redirection, in bounded time and size."""
     end = time.monotonic() + PATIENCE
     content = bytearray()
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}

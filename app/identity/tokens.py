@@ -1,7 +1,7 @@
-"""Access tokens of an OpenID provider: what must hold before a claim of one is believed.
+"""Verifies access tokens of an OpenID provider before any of their claims is used.
 
-The keys come from the provider's own address and the algorithms from the settings; nothing that a
-token says about either (``jku``, ``x5u``, ``jwk``) is followed.
+Danger: anybody can write a token. Keys therefore come from the provider's own address and
+algorithms from the settings. What a token says about either (``jku``, ``x5u``, ``jwk``) is ignored.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import jwt
 from app.config.openid import OpenID
 from app.identity.signing_keys import SigningKeys
 
-#: Longer tokens are not looked at.
+#: Longer texts are refused as tokens without being parsed.
 MAX_TOKEN_LENGTH = 16 * 1024
-#: Seconds by which the clocks of provider and service may differ.
+#: Seconds by which the clocks of the provider and of this service may differ.
 LEEWAY = 30
-#: Providers that do not follow RFC 9068 write ``JWT`` or nothing. Other types are other tokens.
+#: The types of access tokens. Providers that do not follow RFC 9068 write ``JWT`` or no type.
 TYPES = frozenset({"at+jwt", "jwt"})
 REQUIRED = ["iss", "aud", "sub", "exp", "iat"]
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a verified token says: who, in which roles of this service, as of when (seconds)."""
+    """The claims of a verified token, with roles of this service, ``issued`` in seconds."""
 
     issuer: str
     subject: str
@@ -36,7 +36,7 @@ class Claims:
 
 
 def looks_like_a_token(text: str) -> bool:
-    """Three parts with dots between them; a key of this service has no dot."""
+    """True for three parts with dots between them. A key of this service has no dot."""
     return len(text) <= MAX_TOKEN_LENGTH and _TOKEN.fullmatch(text) is not None
 
 
@@ -47,17 +47,17 @@ class Tokens:
         self._openid, self._keys = openid, SigningKeys(openid)
 
     async def verified(self, token: str) -> Claims | None:
-        """What the token says; None for every token that is not to be believed."""
+        """The claims of the token; None for every token that fails a check."""
         try:
             header = jwt.get_unverified_header(token)
             key_id, algorithm = header.get("kid"), header.get("alg")
-            # An extension that has to be understood (RFC 7515, 4.1.11): none is understood here.
+            # ``crit`` lists extensions that a reader must support (RFC 7515, 4.1.11): none here.
             if "crit" in header or not isinstance(key_id, str):
                 return None
             if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
                 return None
         except Exception:
-            return None  # what the library cannot parse is not a token
+            return None  # The library cannot parse the text, so it is no token.
         key = await self._keys.find(key_id, algorithm)
         return None if key is None else await asyncio.to_thread(self._read, token, key, algorithm)
 
@@ -83,21 +83,21 @@ class Tokens:
             roles = frozenset(openid.roles[name] for name in listed if name in openid.roles)
             return Claims(openid.issuer, subject, roles, issued)
         except Exception:
-            return None  # what the library cannot parse is not a token
+            return None  # The token is forged, expired, for another service, or malformed.
 
 
 def _is_for_access(kind: object) -> bool:
-    """Whether ``typ`` is that of access tokens (RFC 9068, 2.1), or tells nothing, as most do."""
+    """True if the header ``typ`` is that of access tokens (RFC 9068, 2.1), or is absent."""
     if kind is None:
         return True
     return isinstance(kind, str) and kind.lower().removeprefix("application/") in TYPES
 
 
 def _listed(claims: Mapping[str, Any], name: str) -> list[str]:
-    """What the claim ``name`` lists; a name with a ``/`` in it is no path.
+    """The texts that the claim ``name`` lists. Dots in a name without ``/`` separate a path.
 
-    Raises: ValueError when there is no such list: then the provider has said nothing about roles,
-    and not that there are none.
+    Raises: ValueError if there is no such list. A missing list says nothing about roles, while an
+    empty one says that there are none.
     """
     value: Any = claims
     for part in [name] if "/" in name else name.split("."):

@@ -19,5 +19,5 @@ def audit_trail(
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[AuditLine]:
-    """Changes by people and by the operator, newest first."""
+    """List changes by people and by the operator, newest first."""
     return audit.page(services, caller, limit, cursor)

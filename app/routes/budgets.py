@@ -1,4 +1,4 @@
-"""Allowances of analysts, and what is spent of them."""
+"""Allowances of analysts, and the charges against them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def set_allowance(
     response: Response,
     if_match: Annotated[str | None, Header(max_length=256)] = None,
 ) -> AnalystAccount:
-    """Set what one analyst may learn of the dataset in total; never below what is spent."""
+    """Set an analyst's allowance on the dataset; never below what is already charged."""
     account = budgets.grant(services, caller, name, user, limit, if_match)
     response.headers["ETag"] = account.etag
     return account
@@ -54,13 +54,13 @@ def set_allowance(
     responses=problems(NotFound),
 )
 def show_budgets(name: str, caller: CurrentCaller, services: ServicesDep) -> DatasetBudgets:
-    """Every account of the dataset, what they add up to, and the cap over all of them."""
+    """Show every account of the dataset, their joint privacy loss, and the cap over all."""
     return budgets.of_dataset(services, caller, name)
 
 
 @api.get("/budgets", dependencies=[allow("analyst")])
 def own_budgets(caller: CurrentCaller, services: ServicesDep) -> OwnBudgets:
-    """The caller's accounts, one a dataset, and the limit over all of them."""
+    """Show the caller's accounts, one per dataset, and the limit over all datasets."""
     return budgets.own(services, caller)
 
 
@@ -73,5 +73,5 @@ def budget_history(
     services: ServicesDep,
     by: Annotated[By, Query(description="What one point stands for.")] = "day",
 ) -> Listing[Point]:
-    """The caller's charges on one dataset, latest day first or by name; released ones left out."""
+    """Show charges on one dataset, latest day first or by name; cancelled ones left out."""
     return budgets.history(services, caller, dataset, by)

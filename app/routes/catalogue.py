@@ -1,4 +1,4 @@
-"""What may be asked of this service, and the limits it works within; all of it public."""
+"""The public catalogue: the queries that this service answers, and the limits of the service."""
 
 from app.contract.catalogue import Catalogue
 from app.http.access import any_key
@@ -11,5 +11,5 @@ api = router(prefix="/v1", tags=["catalogue"])
 
 @api.get("/catalogue", dependencies=[any_key])
 def show_catalogue(services: ServicesDep) -> Catalogue:
-    """Everything an analyst may ask for: parameters, defaults, relations, sources."""
+    """List all query kinds with parameters, defaults, neighbouring relations and sources."""
     return catalogue.catalogue(services)

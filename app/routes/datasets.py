@@ -1,4 +1,4 @@
-"""Datasets: what is public about them."""
+"""The public facts of datasets."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ def register(
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> Response:
-    """Register the public description of a dataset; it and its cap are fixed from then on."""
+    """Register a dataset. Its public description and its cap can never be changed."""
     view = datasets.register(services, caller, registration)
     location = {"Location": f"/v1/datasets/{view.name}"}
     return JSONResponse(_members(view), status_code=201, headers=location)
@@ -45,14 +45,14 @@ def list_datasets(
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[dict[str, Any]]:
-    """The datasets that the caller may see, newest first; admins see names only."""
+    """List the datasets that the caller may see, newest first; admins see names only."""
     page = datasets.page(services, caller, limit, cursor)
     return Listing(items=[_members(view) for view in page.items], next=page.next)
 
 
 @api.get("/datasets/{name}", dependencies=[any_key], responses=problems(NotFound))
 def show_dataset(name: str, caller: CurrentCaller, services: ServicesDep) -> dict[str, Any]:
-    """The public description, the version that queries read, and the status."""
+    """Show the public description of a dataset, the version that queries read, and the status."""
     return _members(datasets.describe(services, caller, name).view)
 
 

@@ -1,4 +1,4 @@
-"""Is it up, can it work, what is it, and what an operator may count."""
+"""Liveness, readiness, versions and metrics of the service."""
 
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
@@ -16,7 +16,7 @@ api = router(tags=["health"])
 
 @api.get("/healthz", dependencies=[anyone])
 async def process_is_up() -> Health:
-    """The process answers."""
+    """Check that the process answers requests."""
     return Health()
 
 
@@ -32,14 +32,14 @@ async def process_is_up() -> Health:
     },
 )
 def service_can_work(services: ServicesDep) -> Response:
-    """The database, its migrations, the data folder and a store of records are usable."""
+    """Check that the database, its migrations, the data folder and the object store are usable."""
     state = health.readiness(services)
     return JSONResponse(state.model_dump(), status_code=200 if state.status == "ready" else 503)
 
 
 @api.get("/version", dependencies=[anyone])
 async def versions() -> Version:
-    """What is running."""
+    """Show the versions of the service, of its API and of Python."""
     return health.version()
 
 
@@ -54,5 +54,5 @@ class _Exposition(Response):
     responses=problems(NotFound),
 )
 async def exposition(request: Request, services: ServicesDep) -> Response:
-    """Prometheus metrics, for the operator's token (`PURSE_METRICS_TOKEN`); without one, 404."""
+    """Show Prometheus metrics to the operator's token (`PURSE_METRICS_TOKEN`); else 404."""
     return _Exposition(health.exposition(services, request.headers.get("authorization", "")))

@@ -1,13 +1,12 @@
-"""The ledger as it may be read: every change of every account, in the order of its chain."""
+"""Reading and verifying the ledger: every change of every account, in the order of its chain."""
 
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import StringConstraints
 
 from app.contract.errors import Busy
 from app.contract.ledger import EntryKind, EntryOut, VerificationOut
-from app.contract.models import NAME_PATTERN, Listing
+from app.contract.models import Listing, Name
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import DEFAULT_LIMIT, DatasetFilter, PageCursor, PageLimit, ServicesDep
@@ -17,13 +16,10 @@ from storage.errors import InvalidCursor
 
 api = router(prefix="/v1", tags=["ledger"])
 
-#: ``?kind=``: charges only, for example.
+#: ``?kind=``: one kind of entry, such as charges.
 KindFilter = Annotated[EntryKind | None, Query(description="Only entries of this kind.")]
-#: ``?analyst=``: a name, and nothing that a database might refuse to compare.
-AnalystFilter = Annotated[
-    Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None,
-    Query(description="Only accounts of this analyst."),
-]
+#: ``?analyst=``: a name. The pattern excludes characters that a database might refuse to compare.
+AnalystFilter = Annotated[Name | None, Query(description="Only accounts of this analyst.")]
 
 
 @api.get(
@@ -40,7 +36,7 @@ def list_entries(
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[EntryOut]:
-    """Entries, newest first: an analyst's own, an owner's datasets', for auditors all."""
+    """List entries, newest first: one's own, those of own datasets, or all for auditors."""
     filters = ledger.Filters(dataset_name=dataset, kind=kind, analyst_name=analyst)
     return ledger.page(services, caller, limit, cursor, filters)
 
@@ -51,5 +47,5 @@ def list_entries(
     responses=problems(Busy),
 )
 def verify_ledger(caller: CurrentCaller, services: ServicesDep) -> VerificationOut:
-    """Recompute the chains, sums and endings of the accounts that the caller may see."""
+    """Verify the chains, sums and query outcomes of the accounts that the caller may see."""
     return ledger.verify(services, caller)

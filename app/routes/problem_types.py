@@ -1,4 +1,4 @@
-"""Where the ``type`` of a problem leads: what it means and whether anything was charged."""
+"""Explanations of problem types; the ``type`` of a problem is a path to one of them."""
 
 from pydantic import Field
 
@@ -22,14 +22,14 @@ class ProblemTypeOut(Reply):
 
 @api.get("", dependencies=[anyone])
 async def list_problem_types() -> Listing[ProblemTypeOut]:
-    """Every problem that a reply may name."""
+    """List every type of problem that a reply may have."""
     kinds = [ProblemTypeOut.model_validate(kind) for kind in BY_SLUG.values()]
     return Listing(items=kinds, next=None)
 
 
 @api.get("/{slug}", dependencies=[anyone])
 async def explain_problem_type(slug: str) -> ProblemTypeOut:
-    """What one problem means."""
+    """Explain one type of problem."""
     if slug not in BY_SLUG:
         raise NotFound
     return ProblemTypeOut.model_validate(BY_SLUG[slug])

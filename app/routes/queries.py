@@ -1,4 +1,4 @@
-"""Queries: ask one, wait for it, look it up, list the history, cancel."""
+"""Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import re
 from typing import Annotated
@@ -32,7 +32,7 @@ from storage import errors as storage
 
 api = router(tags=["queries"])
 
-#: Seconds a client waits for an answer unless it says otherwise, and the longest it may.
+#: Seconds that a client waits for an answer by default, and at most.
 DEFAULT_WAIT = 20.0
 MAX_WAIT = 300.0
 
@@ -80,8 +80,8 @@ EXAMPLES = {
             Busy,
         ),
     },
-    # The function reads its headers itself: its body is then its only parameter
-    # (``app.http.route``).
+    # ``app.http.fast_lane`` calls the function with its request and its body only, so the function
+    # reads these headers itself, and they are declared here.
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
@@ -116,7 +116,7 @@ async def history(
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[QueryOut]:
-    """Queries, newest first: one's own; for owners those on their datasets; all for auditors."""
+    """List queries, newest first: one's own, those on own datasets, or all for auditors."""
     return await queries.history(services, caller, dataset, limit, cursor)
 
 
@@ -144,10 +144,10 @@ async def look_up(
     format: AnswerFormat = "json",
     prefer: Prefer = None,
 ) -> Response:
-    """One query; its analyst sees the answer, the dataset's owner and auditors the rest.
+    """Look up one query. Only its analyst sees the answer, not the owner or auditors.
 
-    An answered `tree` query is also written for people, for its analyst alone: as indented text,
-    in the language of Graphviz, or as a drawing.
+    The answer of a `tree` query also comes as indented text, in the language of Graphviz, or as a
+    drawing.
     """
     wait = None if prefer is None else waiting(prefer)
     view = await queries.look_up(services, caller, query_id, wait)
@@ -163,7 +163,7 @@ async def look_up(
     responses=problems(storage.NotFound, storage.TooLate),
 )
 async def cancel(query_id: str, caller: CurrentCaller, services: ServicesDep) -> None:
-    """Cancel before the query has begun: the charge goes back; later it is too late."""
+    """Cancel a query and release its charge, which is possible only before the query begins."""
     await queries.cancel(services, caller, query_id)
 
 

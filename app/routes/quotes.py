@@ -1,4 +1,4 @@
-"""What a query would cost and promise: public facts only, so a quote is free."""
+"""Quotes: the price and the accuracy of a query. They use public facts only, so they are free."""
 
 from fastapi import Body as BodyParameter
 from fastapi.openapi.models import Example
@@ -33,5 +33,5 @@ async def quote(
     services: ServicesDep,
     request: QuoteRequest = BodyParameter(openapi_examples=EXAMPLES),
 ) -> QuoteOut:
-    """Price a query without asking it. Reads no records and costs nothing."""
+    """Price a query without running it. A quote reads no records and charges nothing."""
     return await quotes.quote(services, caller, request)

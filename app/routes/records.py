@@ -1,4 +1,4 @@
-"""Where a dataset's node list and records come in: streamed to disk, never whole in memory."""
+"""Uploads of node lists and records, which are streamed to disk and never whole in memory."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _body(content: dict[str, Any], description: str) -> dict[str, Any]:
 async def upload_nodes(
     name: str, request: Request, caller: CurrentCaller, services: ServicesDep
 ) -> NodesOut:
-    """The public names of a graph's nodes: an id a line, before the first records."""
+    """Upload the public names of a graph's nodes, one id per line, before the first records."""
     delivery = _delivery(request, services.settings)
     if delivery.media_type.partition(";")[0].strip().lower() != "text/csv":
         raise UnsupportedMediaType("text/csv")
@@ -77,7 +77,7 @@ async def upload_nodes(
 async def upload_records(
     name: str, request: Request, caller: CurrentCaller, services: ServicesDep
 ) -> Response:
-    """The private records: a new version, under the same accounts, once it is prepared."""
+    """Upload private records. They become a new version of the dataset, under the same accounts."""
     delivery = _delivery(request, services.settings)
     upload = await records.take_records(services, caller, name, delivery)
     headers = {"Location": f"/v1/datasets/{upload.dataset}"}
@@ -95,13 +95,13 @@ async def upload_records(
     responses=problems(storage.NotFound, storage.NoRecords),
 )
 def withdraw_records(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
-    """No more queries of these records; the ledger and the stored answers stay."""
+    """Withdraw the records, so that queries read them no longer; ledger and answers stay."""
     records.withdraw(services, caller, name)
     return Response(status_code=204)
 
 
 def _delivery(request: Request, settings: Settings) -> Delivery:
-    """The upload in a request. Raises: BodyTooLarge, UnsupportedMediaType."""
+    """The body of an upload and its declared form. Raises: BodyTooLarge, UnsupportedMediaType."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > settings.upload_limit:
         raise BodyTooLarge(settings.upload_limit)

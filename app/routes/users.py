@@ -25,7 +25,7 @@ CHANGES = {"disable": {"value": {"disabled": True}}}
 
 @api.get("/me", dependencies=[any_key])
 async def who_am_i(caller: CurrentCaller) -> Me:
-    """The name and roles of the key's user."""
+    """Show the name and roles of the caller."""
     return users.me(caller)
 
 
@@ -48,7 +48,7 @@ def list_users(
     limit: PageLimit = DEFAULT_LIMIT,
     cursor: PageCursor = None,
 ) -> Listing[UserOut]:
-    """All users, newest first."""
+    """List all users, newest first."""
     return users.page(services, caller, limit, cursor)
 
 
@@ -63,7 +63,7 @@ def change_user(
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> UserOut:
-    """Change roles, disable or enable; a disabled user's keys stop working at once."""
+    """Change a user's roles, disable or enable them; keys of disabled users stop working."""
     return users.change(services, caller, name, change)
 
 
@@ -76,7 +76,7 @@ def set_overall_budget(
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> OverallBudget:
-    """Set what one analyst may learn of all datasets together; never below what is spent."""
+    """Set an analyst's limit over all datasets; never below what is already charged."""
     return users.set_overall_budget(services, caller, name, limit)
 
 
@@ -87,13 +87,13 @@ def set_overall_budget(
     responses=problems(NotFound, ManagedElsewhere),
 )
 def issue_key(name: str, caller: CurrentCaller, services: ServicesDep) -> KeyOut:
-    """Issue one more key, for oneself or, as an admin, for anyone."""
+    """Issue one more key of the caller or, for admins, of any user."""
     return keys.issue(services, caller, name)
 
 
 @api.get("/users/{name}/keys", dependencies=[any_key], responses=problems(NotFound))
 def list_keys(name: str, caller: CurrentCaller, services: ServicesDep) -> Listing[KeyInfoOut]:
-    """Ids of a user's keys, when they were made and last used; never the keys."""
+    """List the ids of a user's keys, with creation and last use, but never the keys."""
     return keys.page(services, caller, name)
 
 
@@ -101,6 +101,6 @@ def list_keys(name: str, caller: CurrentCaller, services: ServicesDep) -> Listin
     "/keys/{id}", status_code=204, dependencies=[any_key], responses=problems(NotFound, Conflict)
 )
 def revoke_key(id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
-    """Revoke a key; it stops working at once."""
+    """Revoke a key, which stops working immediately."""
     keys.revoke(services, caller, id)
     return Response(status_code=204)

@@ -1,1 +1,1 @@
-"""What a person can do here: values in, values out."""
+"""The use cases: each is one thing that a person can do, as a function of values."""

@@ -12,12 +12,12 @@ from storage.journal.audit import page_of_lines
 
 
 def page(services: Services, caller: Caller, limit: int, cursor: str | None) -> Listing[AuditLine]:
-    """Changes by people and by the operator, newest first. Raises: InvalidCursor."""
+    """One page of the audit trail, newest line first. Raises: InvalidCursor."""
     require(caller, "auditor")
     lines = page_of_lines(services.database, limit, cursor)
     return Listing[AuditLine].model_validate(lines)
 
 
 def every_line(services: Services, caller: Caller) -> Iterator[AuditLine]:
-    """The whole trail, newest first, read page by page."""
+    """All lines of the audit trail, newest first; the lines are read page by page."""
     return every_item(lambda limit, cursor: page(services, caller, limit, cursor))

@@ -1,4 +1,4 @@
-"""Allowances of analysts, and what is spent of them."""
+"""Allowances of analysts, and the charges against them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -29,10 +29,10 @@ from storage.queries.history import QueryRow
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """One dataset: the sum of its accounts' charges beside the charges of its cap.
+    """The sum of all analysts' charges on one dataset, beside the charges of the dataset's cap.
 
-    Verification recomputes the chains; this compares sums, for people who check by hand. A query
-    that is charged between the two reads may be in one sum and not in the other.
+    People who check by hand compare the two sums; verification recomputes the hash chains instead.
+    A query that is charged between the two reads may be in one sum and not in the other.
     """
 
     dataset: str
@@ -62,9 +62,10 @@ def grant(
     limit: PrivacyLoss,
     if_match: str | None = None,
 ) -> GrantedAccount:
-    """Set what ``analyst`` may learn of the caller's dataset in total.
+    """Set the allowance of ``analyst`` on the caller's dataset.
 
-    Raises: NotFound, BelowSpent, PreconditionFailed.
+    ``if_match``: the etag that the account must have. Raises: NotFound, BelowSpent,
+    PreconditionFailed.
     """
     require(caller, "owner")
     stored = owned(services, caller, dataset)
@@ -78,14 +79,14 @@ def grant(
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
-    """Every account of a dataset, for its owner and for auditors. Raises: NotFound."""
+    """Every account of a dataset. Its owner and auditors may read them. Raises: NotFound."""
     require(caller, "owner", "auditor")
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
     rows = services.ledger.accounts(dataset_id=dataset.id)
     cap = AccountBalance.model_validate(services.ledger.cap(dataset.id))
-    # The cap's own charges and not the granted sums: after a rollback was accepted, the cap is
-    # charged for answers that the restored accounts of analysts do not hold.
+    # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
+    # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.account.remaining for row in rows), cap.spent)
     at_most = PrivacyLoss(
         min(pooled.epsilon_nano, cap.allowance.epsilon_nano),
@@ -100,7 +101,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
 
 
 def overview(services: Services, caller: Caller, limit: int) -> BudgetsOverview:
-    """The budgets of an owner's own datasets, or of all for auditors."""
+    """The budgets of the caller's own datasets; for an auditor, those of all datasets."""
     require(caller, "owner", "auditor")
     datasets = services.datasets.page(caller.user, limit).items
     names = sorted(
@@ -113,7 +114,7 @@ def overview(services: Services, caller: Caller, limit: int) -> BudgetsOverview:
 
 
 def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconciliation]:
-    """The sums of every dataset that the caller owns or audits; none for others."""
+    """The sums of every dataset whose budgets the caller may read; no sums for other callers."""
     if not caller.roles & {"auditor", "owner"}:
         return []
     return [
@@ -129,7 +130,7 @@ def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconcilia
 
 
 def own(services: Services, caller: Caller) -> OwnBudgets:
-    """The caller's accounts, one per dataset, and the limit over all of them."""
+    """The caller's accounts, one per dataset, and the limit over all datasets together."""
     require(caller, "analyst")
     rows = services.ledger.accounts(analyst_id=caller.id)
     total = services.ledger.account(None, caller.id)
@@ -150,17 +151,13 @@ def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAcco
 
 
 def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing[Point]:
-    """The caller's charges on one dataset, latest day first or by name, without released ones.
+    """The caller's charges on one dataset, grouped by day (latest first), kind or mechanism.
 
-    Raises: NotFound.
+    Charges of cancelled queries are left out, because they were given back. Raises: NotFound.
     """
     require(caller, "analyst")
     ledger = services.ledger
-    stored = services.datasets.find(
-        dataset, lambda row: ledger.account(row.id, caller.id) is not None
-    )
-    if stored is None:
-        raise NotFound
+    services.datasets.find(dataset, lambda row: ledger.account(row.id, caller.id) is not None)
     counts: dict[str, int] = defaultdict(int)
     sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
     for row in _charged(services, caller, dataset):

@@ -1,4 +1,4 @@
-"""What may be asked of this service, and the limits it works within; all of it public."""
+"""The public catalogue: the queries that this service answers, and the limits of the service."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from app.usecases.services import Services
 
 
 def catalogue(services: Services) -> Catalogue:
-    """Everything an analyst may ask for: parameters, defaults, relations, sources, limits."""
+    """All query kinds with parameters, defaults, neighbouring relations and sources; limits."""
     return Catalogue(
         **vocabulary(),
         amounts={

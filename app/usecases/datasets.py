@@ -1,4 +1,4 @@
-"""Datasets: what is public about them."""
+"""The public facts of datasets: descriptions, versions and the state of uploads."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,20 +16,20 @@ from storage.catalogue.datasets import StoredDataset
 from storage.catalogue.versions import Version
 from storage.errors import NotFound
 
-#: A dataset as the caller may see it.
+#: The part of a dataset that the caller may see.
 DatasetView = DatasetOut | DatasetName
 
 
 @dataclass(frozen=True)
 class DatasetDetails:
-    """One dataset by its name, and whether the caller owns it."""
+    """The part of one dataset that the caller may see, and whether the caller owns it."""
 
     view: DatasetView
     is_owner: bool
 
 
 def register(services: Services, caller: Caller, registration: Registration) -> DatasetView:
-    """Register the public description of a dataset for ever. Raises: AlreadyExists."""
+    """Register the public description of a dataset permanently. Raises: AlreadyExists."""
     require(caller, "owner")
     stored = services.datasets.register(
         registration.name,
@@ -54,7 +54,7 @@ def page(
 
 
 def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
-    """One dataset; its owner also sees its versions. Raises: NotFound."""
+    """One dataset, with its versions if the caller owns it. Raises: NotFound."""
     stored = visible(services, caller, name)
     view = _view(services, caller, stored)
     is_owner = stored.owner_id == caller.id and "owner" in caller.roles
@@ -65,7 +65,7 @@ def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
 
 
 def facts(services: Services, caller: Caller, name: str) -> Facts:
-    """What the form of a query needs. Raises: NotFound, also without an account for it."""
+    """Public facts for the form of a query. Raises: NotFound, also without an account for it."""
     require(caller, "analyst")
     stored = visible(services, caller, name)
     if services.ledger.account(stored.id, caller.id) is None:
@@ -74,18 +74,17 @@ def facts(services: Services, caller: Caller, name: str) -> Facts:
 
 
 def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
-    """The caller's accounts whose dataset has records that can be queried now."""
-    accounts = []
-    for account in budgets.own(services, caller).items:
-        stored = services.datasets.find(account.dataset)
-        if stored is not None and stored.status == "ready":
-            accounts.append(account)
-    return accounts
+    """The caller's accounts on those datasets whose records can be queried now."""
+    return [
+        account
+        for account in budgets.own(services, caller).items
+        if services.datasets.find(account.dataset).status == "ready"
+    ]
 
 
 def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetView:
     if "admin" in caller.roles:
-        # Admins see names; an admin with other roles sees what these show.
+        # An admin sees the name of every dataset. The other roles of the caller may show more.
         otherwise = replace(caller.user, roles=caller.roles - {"admin"})
         if not services.datasets.visible_to(stored, otherwise):
             return DatasetName(name=stored.name)
@@ -101,7 +100,7 @@ def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetV
 
 
 def _nodes(stored: StoredDataset) -> dict[str, Any]:
-    """The members that a node list completes after the registration, without the list itself."""
+    """The number of nodes and the maximal degree of a graph, once its nodes are known."""
     domain = graph_domain(stored.public)
     if domain is None:
         return {}
@@ -112,7 +111,7 @@ def _state(stored: StoredDataset, caller: Caller) -> dict[str, Any]:
     upload = stored.upload
     if upload is None or caller.id != stored.owner_id:
         return {"status": stored.status}
-    # The status is that of the upload, so what queries read meanwhile is said beside it.
+    # The status describes the upload, so a member of its own says which version queries read.
     queries = f"read version {stored.version}" if stored.status == "ready" else "have no records"
     members = {
         "started": moment(upload.started_us),

@@ -1,4 +1,4 @@
-"""Whether the service can work, what it is, and within which limits."""
+"""Readiness, versions, limits and metrics of the service."""
 
 import hmac
 import platform
@@ -19,7 +19,7 @@ EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE
 
 @dataclass(frozen=True)
 class Overview:
-    """The service for its admins."""
+    """The state of the service, as its admins see it."""
 
     ready: bool
     version: Version
@@ -35,12 +35,12 @@ def readiness(services: Services) -> Readiness:
 
 
 def version() -> Version:
-    """What is running."""
+    """The versions of the service, of its API and of Python."""
     return Version(version=__version__, api="v1", python=platform.python_version())
 
 
 def overview(services: Services, caller: Caller) -> Overview:
-    """State, versions and limits of the service."""
+    """State, versions and limits of the service, for admins."""
     require(caller, "admin")
     settings = services.settings
     return Overview(
@@ -59,9 +59,10 @@ def overview(services: Services, caller: Caller) -> Overview:
 
 
 def exposition(services: Services, authorization: str) -> bytes:
-    """The metrics, for the operator's token.
+    """The metrics, if ``authorization`` bears the operator's token.
 
-    Raises: NotFound without one, and for a wrong one: nobody else needs to know of the route.
+    Raises: NotFound for a wrong token and where no token is set, so that only the operator can
+    find out that the route exists.
     """
     token = services.settings.metrics_token
     if token is None:

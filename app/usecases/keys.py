@@ -1,4 +1,4 @@
-"""Keys: one's own or, for admins, anybody's."""
+"""Keys of users. Users manage their own keys, and admins manage the keys of all users."""
 
 from app.contract.models import Listing
 from app.contract.people import KeyInfoOut, KeyOut
@@ -21,7 +21,7 @@ def page(services: Services, caller: Caller, name: str) -> Listing[KeyInfoOut]:
 
 
 def revoke(services: Services, caller: Caller, key_id: str, owner: str | None = None) -> None:
-    """Revoke a key, of the user ``owner`` if one is named. Raises: NotFound."""
+    """Revoke a key. Raises: NotFound, also if ``owner`` is given and the key is not theirs."""
     name = services.users.owner_of_key(key_id)
     if name is None or owner not in (None, name):
         raise NotFound

@@ -1,4 +1,4 @@
-"""The ledger as it may be read: every change of every account, in the order of its chain."""
+"""Reading and verifying the ledger: every change of every account, in the order of its chain."""
 
 from collections.abc import Iterator
 from threading import Lock
@@ -15,12 +15,12 @@ from storage.assurance.heads import read_heads
 from storage.assurance.verification import verify as verify_database
 from storage.queries.entry_pages import page_of_entries
 
-#: Held during a verification, which reads the whole ledger: one at a time in a process.
+#: Held during a verification, which reads the whole ledger: one runs at a time in a process.
 _VERIFYING = Lock()
 
 
 class Filters(TypedDict):
-    """Only entries of this dataset, kind and analyst; None admits all."""
+    """A list has only the entries of this dataset, kind and analyst; None admits all of them."""
 
     dataset_name: str | None
     kind: EntryKind | None
@@ -30,8 +30,9 @@ class Filters(TypedDict):
 def page(
     services: Services, caller: Caller, limit: int, cursor: str | None, filters: Filters
 ) -> Listing[EntryOut]:
-    """Entries, newest first: an analyst's own, an owner's datasets', for auditors all.
+    """One page of entries, newest first.
 
+    Analysts see entries of their own accounts, owners those of their datasets, and auditors all.
     Raises: InvalidCursor.
     """
     require(caller, "analyst", "owner", "auditor")
@@ -47,7 +48,7 @@ def every_entry(services: Services, caller: Caller, filters: Filters) -> Iterato
 
 
 def verify(services: Services, caller: Caller) -> VerificationOut:
-    """Recompute the chains, sums and endings of the accounts that the caller may see.
+    """Recompute the chains and sums of the accounts that the caller may see, and query outcomes.
 
     Raises: Busy while another verification runs in this process.
     """

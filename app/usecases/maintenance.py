@@ -1,8 +1,8 @@
-"""What an operator does beside a running service: verify, check, back up, accept, migrate.
+"""The operator's commands beside a running service: verify, check, back up, accept, migrate.
 
-Every function opens the database of the settings itself. Raises: OutOfReach when the database or
-the store cannot be used at all; Refused when a precondition does not hold. Neither has changed
-anything.
+Every function opens the database that the settings name. Raises: OutOfReach if the database or
+the store cannot be used at all; Refused if a precondition does not hold. Nothing has changed
+after either of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,13 +32,13 @@ class OutOfReach(Exception):
 
 
 class Refused(Exception):
-    """A precondition does not hold."""
+    """A precondition of the command does not hold; the text says which one."""
 
 
 def verify(settings: Settings, heads: Path | None) -> tuple[Verification, bool]:
-    """Recompute the whole ledger, also against the published heads, of the file ``heads``.
+    """Recompute the whole ledger, and compare it with the published heads in the file ``heads``.
 
-    Returns: the outcome, and False where no heads were published yet to compare with.
+    Returns: the outcome, and whether there were published heads to compare with.
     """
     with _opened(settings) as database:
         published = _published(settings, heads)
@@ -46,20 +46,20 @@ def verify(settings: Settings, heads: Path | None) -> tuple[Verification, bool]:
 
 
 def check_receipt(settings: Settings, head: bytes) -> tuple[EntryRow, Bad | None] | None:
-    """Find the entry with this head and recompute its account's chain; None if there is none."""
+    """The entry with this head, and the first bad row of its chain; None if there is no entry."""
     with _opened(settings) as database:
         return check_receipt_in(database, head)
 
 
 def back_up(settings: Settings, destination: Path) -> None:
-    """Copy ledger, published heads and, unless they are in a store, records to a new folder."""
+    """Copy ledger, published heads and records (but no object store) to a new folder."""
     folder = settings.data.absolute() if settings.store is None else None
     with _opened(settings) as database:
         back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
 
 
 def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> Comparison:
-    """Compare the files of the store with the folders that the ledger's rows name.
+    """Compare the files of the object store with the folders that rows of the database name.
 
     ``names``: lists the files of the store with their ages. It is called after the rows are read,
     so that a file published in between is not reported as lost.
@@ -69,23 +69,23 @@ def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) ->
 
 
 def accept_rollback(settings: Settings, *, heads_lost: bool) -> list[Accepted]:
-    """Let a frozen ledger go on, charged at least what its published heads say was charged.
+    """Unfreeze the ledger after a rollback, and charge at least what published heads show.
 
-    ``heads_lost``: no later heads exist, so every frozen account is charged to its limit.
+    ``heads_lost``: no later heads exist, so every frozen account is charged up to its limit.
     """
     with _opened(settings) as database:
         return accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
 
 
 def migrate(settings: Settings, service_role: str | None) -> None:
-    """Bring the schema up to date, and grant a PostgreSQL role what serving needs."""
+    """Bring the schema up to date, and give the PostgreSQL ``service_role`` its rights."""
     with _opened(settings, existing=False) as database:
         if service_role is not None:
             database.write(lambda connection: grant_service(connection, service_role))
 
 
 def make_data_folder(settings: Settings) -> None:
-    """Make the data folder, readable by its owner alone, if there is none."""
+    """Make the data folder if there is none. Only the user of this process can read it."""
     try:
         make_folder(settings.data)
     except OSError as error:

@@ -8,7 +8,7 @@ from storage.database.pages import Page
 
 Item = TypeVar("Item")
 
-#: Items of one page of a whole list.
+#: The number of items per page when a whole list is read.
 PAGE = 1000
 
 

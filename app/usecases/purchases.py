@@ -1,6 +1,6 @@
-"""What an allowance buys: the accuracy of typical queries when it pays for 1, 10 or 100 of them.
+"""The accuracy of typical queries when an allowance pays for 1, 10 or 100 of them.
 
-The prices are those of quotes, of public facts alone: no records are read, nothing is charged.
+Prices follow from public facts alone, as in quotes: no records are read, nothing is charged.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
 
-#: How many answers the allowance is divided by.
+#: The numbers of equal answers among which a preview divides the allowance.
 ANSWERS = (1, 10, 100)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One of ``answers`` equal answers: its ε, and its accuracy or why there is none."""
+    """One of ``answers`` equal answers: its ε, and in ``text`` its accuracy or why it has none."""
 
     answers: int
     epsilon: str
@@ -29,7 +29,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Purchase:
-    """A typical question, and an offer for each number of answers."""
+    """A typical question, and one offer for each number in ``ANSWERS``."""
 
     question: str
     offers: tuple[Offer, ...]
@@ -38,7 +38,7 @@ class Purchase:
 def preview(
     services: Services, caller: Caller, dataset: str, allowance: PrivacyLoss
 ) -> list[Purchase]:
-    """What the allowance would buy on the caller's own dataset.
+    """Typical questions on the caller's own dataset, and what ``allowance`` buys of each.
 
     Raises: NotFound; InvalidRequest while the dataset has no nodes.
     """

@@ -1,4 +1,4 @@
-"""Queries: ask one, wait for it, look it up, list the history, cancel."""
+"""Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import NotAcceptable, UnsupportedQuery
 from app.contract.models import Listing
 from app.contract.queries import QueryOut
-from app.contract.times import moment
 from app.engine.answering import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
@@ -25,11 +24,11 @@ from storage.queries.history import QueryRow
 
 @dataclass(frozen=True)
 class QueryView:
-    """One query as the caller may see it.
+    """The part of one query that the caller may see.
 
-    ``stored``: the stored reply with the answer, for the analyst who asked. ``progress``: while
-    the query runs, the seconds ``elapsed`` since its reservation and ``expected`` until it may
-    next end.
+    ``stored``: the stored reply with the answer, only for the analyst who sent the query.
+    ``progress``: only while the query runs, the seconds ``elapsed`` since its reservation, and the
+    seconds ``expected`` until the next instant at which it may end.
     """
 
     query: QueryOut
@@ -44,13 +43,14 @@ class QueryView:
         return {**self.query.model_dump(mode="json"), **(self.progress or {})}
 
     def body(self) -> bytes:
-        """The same as JSON; a stored reply byte for byte."""
+        """The members as JSON text. A stored reply is returned byte for byte."""
         return written(self.members()).encode() if self.stored is None else self.stored
 
     def written_as(self, format: str) -> str:
-        """The answer in a format of its kind.
+        """The answer in one of the formats of the query's kind.
 
-        Raises: UnsupportedQuery for other formats; NotAcceptable where there is no answer to see.
+        Raises: UnsupportedQuery for another format; NotAcceptable if there is no answer that the
+        caller may see.
         """
         formats = QUERY_KINDS[self.query.query["kind"]].formats
         if format not in formats:
@@ -68,7 +68,7 @@ async def ask(
 ) -> Reply:
     """Answer one query, or replay the stored answer under the idempotency key ``key``.
 
-    Raises: the refusals of ``app.engine.answering``, free of charge; each is counted.
+    Raises: the refusals of ``app.engine.answering``, which charge nothing; each one is counted.
     """
     require(caller, "analyst")
     try:
@@ -83,8 +83,9 @@ async def ask(
 async def history(
     services: Services, caller: Caller, dataset: str | None, limit: int, cursor: str | None
 ) -> Listing[QueryOut]:
-    """Queries, newest first: one's own; for owners those on their datasets; all for auditors.
+    """One page of queries, newest first.
 
+    Analysts see their own queries, owners those on their datasets, and auditors all queries.
     Raises: InvalidCursor.
     """
     require(caller, "analyst", "owner", "auditor")
@@ -95,14 +96,14 @@ async def history(
         limit=limit,
         cursor=cursor,
     )
-    items = [_out(services.answering.as_seen(row)) for row in page.items]
+    items = [QueryOut.model_validate(services.answering.as_seen(row)) for row in page.items]
     return Listing(items=items, next=page.next)
 
 
 async def look_up(
     services: Services, caller: Caller, query_id: str, wait: float | None = None
 ) -> QueryView:
-    """One query, after at most ``wait`` seconds if it runs. Raises: NotFound."""
+    """One query. If it runs, waits at most ``wait`` seconds for its end. Raises: NotFound."""
     require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
@@ -115,17 +116,17 @@ async def look_up(
         assert latest is not None, "queries are never deleted"
         row = services.answering.as_seen(latest)
     if row.status == "answered" and _may_see_answer(row, caller):
-        return QueryView(_out(row), row.answer, None)
+        return QueryView(QueryOut.model_validate(row), row.answer, None)
     progress = None
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         elapsed = max(0.0, (now - row.created_us) / 1e6)
         progress = services.answering.progress(elapsed)
-    return QueryView(_out(row), None, progress)
+    return QueryView(QueryOut.model_validate(row), None, progress)
 
 
 async def cancel(services: Services, caller: Caller, query_id: str) -> None:
-    """Give the charge back if the query has not begun. Raises: NotFound, TooLate."""
+    """Cancel a query that has not begun, and release its charge. Raises: NotFound, TooLate."""
     require(caller, "analyst")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
@@ -135,7 +136,7 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
 
 
 def _id_of(query_id: str) -> UUID:
-    """A text that cannot be an id is an id that does not exist: NotFound."""
+    """The id in this text. Raises: NotFound for a text that cannot be an id."""
     try:
         return UUID(query_id)
     except ValueError:
@@ -143,7 +144,7 @@ def _id_of(query_id: str) -> UUID:
 
 
 def _may_see(row: QueryRow, caller: Caller) -> bool:
-    """True for the analyst, the owner of the dataset, and auditors."""
+    """True for the analyst who sent the query, the owner of its dataset, and auditors."""
     return (
         _may_see_answer(row, caller)
         or (row.owner_id == caller.id and "owner" in caller.roles)
@@ -152,19 +153,5 @@ def _may_see(row: QueryRow, caller: Caller) -> bool:
 
 
 def _may_see_answer(row: QueryRow, caller: Caller) -> bool:
-    """True if the caller asked the query and still has the role of analyst."""
+    """True if the caller sent the query and still has the role of analyst."""
     return row.analyst_id == caller.id and "analyst" in caller.roles
-
-
-def _out(row: QueryRow) -> QueryOut:
-    return QueryOut(
-        id=str(row.id),
-        status=row.status,
-        analyst=row.analyst,
-        dataset=row.dataset,
-        dataset_version=row.version,
-        query=row.request["query"],
-        charge={**row.charge.as_dict(), "neighbouring": row.neighbouring},
-        created=moment(row.created_us),
-        released=None if row.release_us is None else moment(row.release_us),
-    )

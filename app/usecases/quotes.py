@@ -1,4 +1,4 @@
-"""What a query would cost and promise: public facts only, so a quote is free."""
+"""Quotes: the price and the accuracy of a query. They use public facts only, so they are free."""
 
 from starlette.concurrency import run_in_threadpool
 
@@ -14,7 +14,7 @@ from storage.errors import NoRecords, NotFound
 
 
 async def quote(services: Services, caller: Caller, request: QuoteRequest) -> QuoteOut:
-    """Price a query without asking it. Reads no records and costs nothing.
+    """The price and the accuracy of a query that is not run. Reads no records, charges nothing.
 
     Raises: NotFound, UnsupportedQuery, NoRecords.
     """
@@ -25,7 +25,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         raise NotFound
     public = stored.public
     if public is None:
-        raise NoRecords(stored.name)  # the node list is still to come
+        raise NoRecords(stored.name)  # The owner has not uploaded the node list yet.
     if request.epsilon is not None:
         loss = PrivacyLoss(request.epsilon, request.query.delta_atto())
     else:

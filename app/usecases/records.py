@@ -1,4 +1,4 @@
-"""Records and node lists of a dataset: its owner uploads them and withdraws them."""
+"""Uploads of a dataset's records and node lists by its owner, and the withdrawal of records."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ from storage.ingest.node_list import read_node_list
 
 @dataclass(frozen=True)
 class Delivery:
-    """A body that is still on its way, and its form as the sender names it."""
+    """The stream of an upload's bytes, and the media type and encoding that the sender declared."""
 
     content: AsyncIterator[bytes]
     media_type: str
@@ -27,7 +27,7 @@ class Delivery:
 
 
 async def take_nodes(services: Services, caller: Caller, name: str, delivery: Delivery) -> NodesOut:
-    """Read a list of nodes, which names those of a graph before its first records.
+    """Read the list that names the nodes of a graph, before the first records of the graph.
 
     Raises: NotFound, AlreadyExists, InvalidRequest, InvalidRecords, TooLarge, BodyTooSlow,
         UnsupportedMediaType.
@@ -56,9 +56,9 @@ async def take_nodes(services: Services, caller: Caller, name: str, delivery: De
 async def take_records(
     services: Services, caller: Caller, name: str, delivery: Delivery
 ) -> UploadOut:
-    """Read records and publish them as a new version, under the same accounts.
+    """Read records and publish them as a new version; the accounts of the dataset stay the same.
 
-    A preparation that takes longer than the wait for uploads goes on after this has returned.
+    A preparation that takes longer than the wait for uploads continues after this returns.
     Raises: NotFound, NodesMissing, UploadRunning, NoRecords, InvalidRecords, TooLarge,
         BodyTooSlow, UnsupportedMediaType.
     """
@@ -69,7 +69,7 @@ async def take_records(
         raise NodesMissing
     with ExitStack() as closing:
         path = await services.uploads.receive(delivery.content, closing)
-        # From here on the preparation removes the file.
+        # From here on, the preparation is responsible for removing the file.
         closing = closing.pop_all()
     published = await services.uploads.publish(
         stored,
@@ -86,7 +86,7 @@ async def take_records(
 
 
 def withdraw(services: Services, caller: Caller, name: str) -> None:
-    """End queries of the records; the ledger and stored answers stay.
+    """Withdraw the records, so that queries read them no longer; ledger and answers stay.
 
     Raises: NotFound, NoRecords.
     """
@@ -97,7 +97,7 @@ def withdraw(services: Services, caller: Caller, name: str) -> None:
 
 
 def _check_takes_nodes(stored: StoredDataset) -> None:
-    """Only a graph whose nodes have no names yet takes a list of them."""
+    """Raises: InvalidRequest if the dataset is no graph; AlreadyExists if its nodes have names."""
     if stored.description.get("kind") != "graph":
         msg = "only graphs take a list of nodes"
         raise InvalidRequest.at("path", "name", type="kind", msg=msg)
@@ -107,7 +107,7 @@ def _check_takes_nodes(stored: StoredDataset) -> None:
 
 
 def _check_fits(stored: StoredDataset, nodes: int) -> None:
-    """The list may not contradict what was registered."""
+    """Raises: InvalidRecords if a list of ``nodes`` nodes contradicts the registration."""
     most = stored.description.get("max_degree")
     if most is not None and most >= nodes:
         msg = f"a max_degree of {most} needs more nodes than that"

@@ -1,6 +1,6 @@
-"""Refused queries: counted by analyst, dataset, type and hour beside the ledger.
+"""Counts of refused queries by analyst, dataset, problem type and hour, kept beside the ledger.
 
-An analyst who probes for what they may not know is refused often, so bursts are shown to auditors.
+An analyst who probes for secrets is refused often, so auditors see bursts of refusals.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from app.usecases.visibility import require
-from storage.assurance.refusals import HOUR_US
+from storage.assurance.refusals import HOUR_US, RefusalRow
 from storage.errors import NoRecords
 
-#: The fewest refusals of one analyst in one hour that are a burst.
+#: This many refusals of one analyst in one hour are a burst.
 BURST = 20
-#: Refusals that come after the check that the caller may see the dataset.
+#: Refusals that occur only if the caller may see the dataset; only these are counted by its name.
 AFTER_VISIBLE = (
     UnsupportedQuery,
     NoRecords,
@@ -33,20 +33,6 @@ AFTER_VISIBLE = (
 
 
 @dataclass(frozen=True)
-class RefusalCount:
-    """How many queries of one analyst were refused in the hour from ``hour``, for one reason.
-
-    ``dataset`` is empty where the analyst may not see it; ``type`` is that of the problem.
-    """
-
-    hour: datetime
-    analyst: str
-    dataset: str
-    type: str
-    refusals: int
-
-
-@dataclass(frozen=True)
 class Burst:
     """At least ``BURST`` refusals of one analyst in the hour from ``hour``."""
 
@@ -56,31 +42,27 @@ class Burst:
 
 
 def count(services: Services, caller: Caller, dataset: str, error: Exception) -> None:
-    """Count a refusal of the caller's query if the table of problems has a row for it."""
+    """Count the refusal ``error`` of the caller's query, if the table of problems has its type."""
     kind = problem_type(error)
     if kind is not None:
         name = dataset if isinstance(error, AFTER_VISIBLE) else ""
         services.refusals.count(caller.id, name, kind.slug)
 
 
-def latest(services: Services, caller: Caller, days: int) -> list[RefusalCount]:
+def latest(services: Services, caller: Caller, days: int) -> list[RefusalRow]:
     """The refusals of the last ``days`` days, this hour included."""
     require(caller, "auditor")
     hour_us = services.database.now_us() // HOUR_US * HOUR_US
-    rows = services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
-    return [
-        RefusalCount(moment(row.hour_us), row.analyst, row.dataset, row.type, row.refusals)
-        for row in rows
-    ]
+    return services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
 
 
-def bursts(counts: Sequence[RefusalCount]) -> list[Burst]:
-    """Hours of an analyst with at least ``BURST`` refusals of all types, the most first."""
-    sums: Counter[tuple[str, datetime]] = Counter()
+def bursts(counts: Sequence[RefusalRow]) -> list[Burst]:
+    """The hours in which one analyst had at least ``BURST`` refusals, most refusals first."""
+    sums: Counter[tuple[str, int]] = Counter()
     for one in counts:
-        sums[one.analyst, one.hour] += one.refusals
+        sums[one.analyst, one.hour_us] += one.refusals
     return [
-        Burst(analyst, hour, refusals)
-        for (analyst, hour), refusals in sums.most_common()
+        Burst(analyst, moment(hour_us), refusals)
+        for (analyst, hour_us), refusals in sums.most_common()
         if refusals >= BURST
     ]

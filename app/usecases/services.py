@@ -1,11 +1,11 @@
-"""The parts of one running service, which use cases call; made once at its start."""
+"""The parts of one running service, which use cases call. They are made once, at start-up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-# Names only: importing the settings must not load the readers of records.
+# Only type checkers import these: importing the settings must not load the readers of records.
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.engine.admission import Rate

@@ -1,7 +1,7 @@
-"""Who is calling: by a key, by a token of an OpenID provider, or by a session of the dashboard.
+"""Find the caller of a request by a key, an OpenID token or a session of the dashboard.
 
-Every caller who is not admitted is Unauthenticated, the same for all causes. Nothing is remembered
-between two calls: a revoked key, a disabled user and a lost role count from the next request on, in
+A caller who is not admitted gets Unauthenticated, whatever the cause. Nothing is cached between
+two calls, so a revoked key, a disabled user and a lost role take effect with the next request, in
 every process.
 """
 
@@ -16,12 +16,12 @@ from app.identity.tokens import Tokens, looks_like_a_token
 from app.usecases.services import Services
 from storage.people.users import SignedIn
 
-#: Longer than every key that was ever issued.
+#: Longer texts are not looked up, because every key that was ever issued is shorter.
 MAX_KEY_LENGTH = 512
 
 
 async def caller_of_credential(services: Services, credential: str) -> Caller:
-    """The caller with this key or access token. Raises: Unauthenticated, for every cause."""
+    """The caller with this key or access token. Raises: Unauthenticated, whatever the cause."""
     if services.tokens is not None and looks_like_a_token(credential):
         return await _caller_of_token(services, services.tokens, credential)
     if not _may_be_a_key(credential):
@@ -31,13 +31,13 @@ async def caller_of_credential(services: Services, credential: str) -> Caller:
 
 
 async def caller_of_session(services: Services, token: str) -> Caller:
-    """The caller who signed in. Raises: Unauthenticated, for every cause."""
+    """The caller of the session ``token``. Raises: Unauthenticated, whatever the cause."""
     signed_in = await inline_if_embedded(services.database, services.sessions.find, token)
     return await _noted(services, signed_in, "dashboard")
 
 
 def open_session(services: Services, key: str) -> str | None:
-    """The token of a new session; None for a key that opens nothing."""
+    """The token of a new session; None if the key is not valid."""
     return services.sessions.open(key) if _may_be_a_key(key) else None
 
 
@@ -53,7 +53,7 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
         raise Unauthenticated
     identities, subject = services.identities, (claims.issuer, claims.subject)
     person = await inline_if_embedded(services.database, identities.find, *subject)
-    # A stranger becomes a user with the first token that brings a role.
+    # A person without an account here becomes a user with their first token that grants a role.
     if person is None:
         is_new = bool(claims.roles)
     else:
@@ -62,7 +62,7 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
         person = await run_in_threadpool(identities.admit, *subject, claims.roles, claims.issued)
     if person is None or person.user.disabled or not claims.roles:
         raise Unauthenticated
-    # Every token of one person counts as one key.
+    # The rate limit counts all tokens of one person together, as if they were one key.
     key_id = f"user {person.user.id}"
     return Caller(replace(person.user, roles=claims.roles), key_id, "api")
 
@@ -76,5 +76,5 @@ async def _noted(services: Services, signed_in: SignedIn | None, door: Door) -> 
 
 
 def _may_be_a_key(text: str) -> bool:
-    """False for what is not worth a look-up."""
+    """False for a text that cannot be a key, so that it needs no look-up."""
     return 0 < len(text) <= MAX_KEY_LENGTH and text.isascii()

@@ -1,7 +1,7 @@
-"""How an account was spent, and for how long and for how many answers it will last.
+"""The past charges of an account, and a projection of how long its allowance will last.
 
-Predictions from habits, for people: they decide nothing, and use only what the history of the
-account serves.
+Projections follow from past charges, which the analyst may read anyway. They are shown to people
+and decide nothing.
 """
 
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from app.identity.callers import Caller
 from app.usecases import budgets
 from app.usecases.services import Services
 
-#: Default ε shown to an analyst who has not asked a query yet.
+#: The ε (in nano-epsilons) that is shown to an analyst who has not sent a query yet.
 FIRST_EPSILON_NANO = NANO // 10
-#: A projection looks back this far, so that last year's habits do not speak for this week.
+#: A projection uses only the charges of this many days, because habits change.
 HABIT_DAYS = 30
-#: A projection further ahead than this says nothing.
+#: A projection beyond this many days is too uncertain to show.
 HORIZON_DAYS = 3650
 
 
 @dataclass(frozen=True)
 class Habit:
-    """ε of a usual answer, and how many more of them the remaining allowance pays for.
+    """The ε of a usual answer, and the number of such answers that the remaining budget pays for.
 
-    ``measured`` is False while it is a place to begin rather than the mean of past charges.
+    ``measured``: True if ε is the mean of past charges, False if it is the default for beginners.
     """
 
     epsilon: str
@@ -36,7 +36,7 @@ class Habit:
 
 
 def habit(points: Sequence[Point], remaining: PrivacyLoss) -> Habit:
-    """The mean charge of the queries in ``points``, at four significant digits."""
+    """The habit by the mean charge of the queries in ``points``, at four significant digits."""
     queries = sum(point.queries for point in points)
     charged = sum(point.charged.epsilon_nano for point in points)
     measured = queries > 0 and charged > 0
@@ -45,14 +45,14 @@ def habit(points: Sequence[Point], remaining: PrivacyLoss) -> Habit:
 
 
 def _rounded(nano: int) -> int:
-    """At four significant digits, rounded down, at least 1."""
+    """``nano`` rounded down to four significant digits; at least 1."""
     step: int = 10 ** max(0, len(str(nano)) - 4)
     return max(nano // step * step, 1)
 
 
 @dataclass(frozen=True)
 class Day:
-    """A day with charges, and what remained at its end."""
+    """One day with charges: their number, their sum, and the budget at the end of the day."""
 
     day: date
     queries: int
@@ -61,10 +61,10 @@ class Day:
 
 
 def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
-    """The allowance as it is now, less everything charged up to each day; oldest first.
+    """The days in ``points``, oldest first, with the budget that remained after each.
 
-    ``points`` are those of the history by day. They never exceed the allowance, because a limit is
-    never set below what is spent.
+    ``points``: the history by day. ``allowance``: the allowance of today. The charges never exceed
+    it, because a limit is never set below what is spent.
     """
     days = []
     remaining = allowance
@@ -75,7 +75,7 @@ def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
 
 
 def exhaustion(days: Sequence[Day], today: date) -> date | None:
-    """The day on which ε runs out at the pace of the last 30 days; None without a pace."""
+    """The day on which ε runs out at the pace of the last ``HABIT_DAYS`` days; None if unknown."""
     recent = [day for day in days if (today - day.day).days < HABIT_DAYS]
     charged = sum(day.charged.epsilon_nano for day in recent)
     if not recent or charged == 0:
@@ -86,13 +86,13 @@ def exhaustion(days: Sequence[Day], today: date) -> date | None:
 
 
 def percent(part: PrivacyLoss, whole: PrivacyLoss) -> int:
-    """ε of ``part`` in percent of that of ``whole``, rounded down; 0 of nothing."""
+    """ε of ``part`` in percent of ε of ``whole``, rounded down; 0 if ``whole`` has no ε."""
     return part.epsilon_nano * 100 // whole.epsilon_nano if whole.epsilon_nano else 0
 
 
 @dataclass(frozen=True)
 class AccountSpending:
-    """One account: ``share`` of its allowance remains, in percent, for answers by ``habit``."""
+    """One account, the ``share`` of its allowance that remains (percent), and the usual answer."""
 
     account: AnalystAccount
     share: int
@@ -109,7 +109,7 @@ class OwnSpending:
 
 @dataclass(frozen=True)
 class AccountHistory:
-    """How one account was spent, and the day on which it is projected to be exhausted."""
+    """The charges of one account by day and mechanism, and the day of projected exhaustion."""
 
     spending: AccountSpending
     days: list[Day]
@@ -119,13 +119,13 @@ class AccountHistory:
 
 
 def accounts(services: Services, caller: Caller) -> OwnSpending:
-    """The caller's accounts, and how usual queries use them."""
+    """The caller's accounts with the remaining share and the usual answer of each."""
     own = budgets.own(services, caller)
     return OwnSpending([_spending(services, caller, one) for one in own.items], own.overall)
 
 
 def account_history(services: Services, caller: Caller, dataset: str) -> AccountHistory:
-    """How the caller's account for one dataset was spent. Raises: NotFound."""
+    """The charges of the caller's account for one dataset. Raises: NotFound."""
     account = budgets.own_account(services, caller, dataset)
     by_day = budgets.history(services, caller, dataset, by="day").items
     days = burn_down(by_day, account.allowance)

@@ -15,7 +15,7 @@ from storage.errors import NotFound
 
 @dataclass(frozen=True)
 class UserDetails:
-    """A user with their keys and the limit over all datasets together, if there is one."""
+    """A user, the limit over all datasets together if there is one, and the ids of the keys."""
 
     user: UserOut
     may_query: bool
@@ -57,7 +57,7 @@ def describe(services: Services, caller: Caller, name: str) -> UserDetails:
 
 
 def change(services: Services, caller: Caller, name: str, body: UserChange) -> UserOut:
-    """Replace roles, disable or enable. Raises: NotFound, Conflict, ManagedElsewhere."""
+    """Replace roles, disable or enable a user. Raises: NotFound, Conflict, ManagedElsewhere."""
     require(caller, "admin")
     user = services.users.update(name, roles=body.roles, disabled=body.disabled, actor=caller.user)
     return UserOut.model_validate(user)
@@ -66,7 +66,7 @@ def change(services: Services, caller: Caller, name: str, body: UserChange) -> U
 def set_overall_budget(
     services: Services, caller: Caller, name: str, limit: PrivacyLoss
 ) -> OverallBudget:
-    """Set what one analyst may learn of all datasets together. Raises: NotFound, BelowSpent."""
+    """Set an analyst's limit over all datasets together. Raises: NotFound, BelowSpent."""
     require(caller, "admin")
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:

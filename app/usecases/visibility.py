@@ -1,6 +1,6 @@
-"""Who may use a use case, and which datasets and rows of lists a caller may see.
+"""The callers that a use case admits, and the datasets and rows of lists that they may see.
 
-What a caller may not see does not exist, as far as they can tell: both are NotFound.
+A dataset that the caller may not see is NotFound, so that nobody can learn which names exist.
 """
 
 from app.config.roles import Role
@@ -8,13 +8,13 @@ from app.contract.errors import Forbidden
 from app.identity.callers import Caller
 from app.usecases.services import Services
 from storage.catalogue.datasets import StoredDataset
-from storage.errors import NotFound
 
 
 def require(caller: Caller, *roles: Role) -> None:
     """Raises: Forbidden unless the caller has one of these roles.
 
-    Doors refuse earlier, before they read a body. This holds for every door there will be.
+    HTTP routes refuse earlier, before they read a body. This check also protects use cases that
+    are called in another way.
     """
     if caller.roles.isdisjoint(roles):
         raise Forbidden
@@ -23,22 +23,16 @@ def require(caller: Caller, *roles: Role) -> None:
 def visible(services: Services, caller: Caller, name: str) -> StoredDataset:
     """The dataset ``name``. Raises: NotFound if it is absent or the caller may not see it."""
     datasets = services.datasets
-    dataset = datasets.find(name, lambda row: datasets.visible_to(row, caller.user))
-    if dataset is None:
-        raise NotFound
-    return dataset
+    return datasets.find(name, lambda row: datasets.visible_to(row, caller.user))
 
 
 def owned(services: Services, caller: Caller, name: str) -> StoredDataset:
     """The caller's own dataset ``name``. Raises: NotFound if it is absent or somebody else's."""
-    dataset = services.datasets.find(name, lambda row: row.owner_id == caller.id)
-    if dataset is None:
-        raise NotFound
-    return dataset
+    return services.datasets.find(name, lambda row: row.owner_id == caller.id)
 
 
 def listing_scope(caller: Caller) -> dict[str, int]:
-    """The filters of lists: none for auditors, else own rows and rows of own datasets."""
+    """The filters of a list: none for auditors, else the caller's ids as analyst and as owner."""
     if "auditor" in caller.roles:
         return {}
     filters = {"analyst": "analyst_id", "owner": "owner_id"}

@@ -104,18 +104,18 @@ class Datasets:
             audit.record(connection, owner.id, "dataset.register", name, {"cap": cap.as_dict()})
 
         self._write_named(labels, work)
-        return self._existing(name)
+        return self.find(name)
 
-    def find(
-        self, name: str, seen: Callable[[Row[Any]], bool] = lambda _: True
-    ) -> StoredDataset | None:
-        """The dataset of that name, if its row is ``seen``.
+    def find(self, name: str, seen: Callable[[Row[Any]], bool] = lambda _: True) -> StoredDataset:
+        """The dataset of that name. Raises: NotFound if there is none or its row is not ``seen``.
 
         Danger: to open node lists takes time, which would reveal that the dataset exists. ``seen``
         is therefore called before.
         """
         rows = self._database.look_up(_BY_NAME, name=name)
-        return self._stored(rows[0]) if rows and seen(rows[0]) else None
+        if not rows or not seen(rows[0]):
+            raise NotFound
+        return self._stored(rows[0])
 
     def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
         """The datasets that ``viewer`` may see, newest first. An admin may see the names only."""
@@ -167,7 +167,7 @@ class Datasets:
             audit.record(connection, actor.id, "dataset.nodes", name, {"nodes": len(labels)})
 
         self._write_named(labels, work)
-        return self._existing(name)
+        return self.find(name)
 
     def _write_named(
         self, labels: Labels | None, work: Callable[[Connection, str | None], None]
@@ -317,11 +317,6 @@ class Datasets:
         if id is None:
             raise NotFound("there is no such dataset")
         return int(id)
-
-    def _existing(self, name: str) -> StoredDataset:
-        stored = self.find(name)
-        assert stored is not None, "datasets are never deleted"
-        return stored
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""

@@ -58,6 +58,11 @@ class QueryRow:
         return whole.as_running() if whole.status == "running" else whole
 
     @property
+    def stated_charge(self) -> dict[str, str]:
+        """The charge as decimal texts, with the neighbouring relation under which it holds."""
+        return {**self.charge.as_dict(), "neighbouring": self.neighbouring}
+
+    @property
     def is_settled(self) -> bool:
         """True if the query has a reply that may be seen."""
         return self.status in ("answered", "failed")

@@ -33,7 +33,6 @@ class Replica:
 
     def prepared(self, name: str, value: int) -> Path:
         stored = self.datasets.find(name)
-        assert stored is not None
         staging = self.files.staging_folder(stored.id)
         arrays = {"indptr": np.full(5, value), "indices": np.arange(3)}
         write_arrays(staging, "graph", arrays)
@@ -41,12 +40,10 @@ class Replica:
 
     def records(self, name: str) -> Any:
         stored = self.datasets.find(name)
-        assert stored is not None
         return self.datasets.records(stored.id, stored.version, DOMAIN)
 
     def names(self, name: str = "graph") -> list[Any]:
         dataset = self.datasets.find(name)
-        assert dataset is not None
         assert dataset.public is not None
         return list(dataset.public.domain.labels)  # type: ignore[union-attr, arg-type]
 

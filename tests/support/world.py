@@ -84,9 +84,7 @@ class World:
         staging = self.files.staging_folder(stored.id)
         staging.mkdir()
         self.datasets.publish(upload, staging, actor=self.owner, rows=rows)
-        version = self.datasets.find(stored.name)
-        assert version is not None
-        return version
+        return self.datasets.find(stored.name)
 
     def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss) -> None:
         self.ledger.grant(dataset.id, analyst.id, limit, actor_id=self.owner.id)

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from app.contract.audit import AuditLine
 from app.contract.ledger import VerificationOut
+from app.contract.times import moment
 from app.dashboard.exports import csv_file
 from app.dashboard.pages import pages
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
@@ -50,7 +51,8 @@ def refusals_page(visit: CurrentVisit, days: Days = 7) -> Response:
 def refusals_csv(visit: CurrentVisit, days: Days = 7) -> Response:
     """The same as a file."""
     counts = visit.run(refusals.latest, days)
-    rows = ({**asdict(one), "hour": one.hour.isoformat()} for one in counts)
+    members = (asdict(one) for one in counts)
+    rows = ({"hour": moment(row.pop("hour_us")).isoformat(), **row} for row in members)
     return csv_file("refusals", COLUMNS, rows)
 
 

@@ -244,7 +244,6 @@ def test_what_could_not_be_deleted_is_deleted_later(
     services = people.client.app.state.services  # type: ignore[attr-defined]
     name = people.dataset("olga")
     stored, owner = services.datasets.find(name), services.users.find("olga")
-    assert stored is not None
     assert owner is not None
     folder = services.files.version_folder(stored.id, 1)
     assert folder.is_dir()

@@ -65,7 +65,6 @@ class TestRegistering:
     def test_a_description_cannot_be_changed_through_what_was_read(self, world: World) -> None:
         register(world).description["name"] = "another"
         current = world.datasets.find("d")
-        assert current is not None
         assert current.description["name"] == "d"
 
     @pytest.mark.parametrize("labels", [["ada", "bob", "名"], [5, -1, 2**40]])
@@ -73,10 +72,8 @@ class TestRegistering:
         register(world, "apart", domain=GraphDomain(3, 2), labels=labels)
         register(world, domain=GraphDomain(3, 2, labels))
         apart = world.datasets.find("apart")
-        assert apart is not None
         assert [apart.public.domain.label(i) for i in range(3)] == labels  # type: ignore[union-attr]
         fresh = Datasets(world.database, world.files).find("d")
-        assert fresh is not None
         assert fresh.public is not None
         assert isinstance(fresh.public.domain, GraphDomain)
         assert [fresh.public.domain.label(i) for i in range(3)] == labels
@@ -88,8 +85,8 @@ class TestRegistering:
         assert contents(world.database) == before
 
     def test_what_is_absent(self, world: World) -> None:
-        assert world.datasets.find("nothing") is None
         for call in (
+            lambda: world.datasets.find("nothing"),
             lambda: world.datasets.begin_upload("nothing", actor=world.owner),
             lambda: world.datasets.withdraw("nothing", actor=world.owner),
             lambda: world.datasets.set_nodes("nothing", [1], max_degree=None, actor=world.owner),
@@ -147,7 +144,6 @@ class TestVersions:
         assert [world.publish(stored).version for _ in range(3)] == [1, 2, 3]
         world.datasets.withdraw("d", actor=world.owner)
         gone = world.datasets.find("d")
-        assert gone is not None
         assert (gone.version, gone.status) == (0, "empty")
         with pytest.raises(NoRecords):
             world.datasets.withdraw("d", actor=world.owner)
@@ -174,7 +170,6 @@ class TestVersions:
         with pytest.raises(NotFound):
             world.datasets.publish(upload, tmp_path, actor=world.owner)
         current = world.datasets.find("d")
-        assert current is not None
         assert current.upload is not None
         assert (current.upload.status, current.upload.detail) == ("refused", {"errors": ["first"]})
         assert current.version == 0
@@ -185,7 +180,6 @@ class TestVersions:
         world.datasets.keep_upload(upload, {"prepared": 0.5})
         world.datasets.keep_upload(upload)
         current = world.datasets.find("d")
-        assert current is not None
         assert current.upload is not None
         assert (current.upload.status, current.upload.detail) == ("preparing", {"prepared": 0.5})
 
@@ -196,7 +190,6 @@ class TestVersions:
         with pytest.raises(NotFound):
             world.datasets.publish(upload, tmp_path, actor=world.owner)
         current = world.datasets.find(dataset.name)
-        assert current is not None
         assert current.upload is not None
         assert (current.version, current.upload.status) == (0, "refused")
         assert current.upload.detail == versions.WITHDRAWN
@@ -211,7 +204,6 @@ class TestVersions:
         died = update(tables.upload).where(tables.upload.c.state == 0).values(lease_until=0)
         world.database.write(lambda connection: connection.execute(died))
         current = world.datasets.find(stored.name)
-        assert current is not None
         assert current.upload is not None
         assert (current.upload.status, current.upload.detail) == ("refused", versions.INTERRUPTED)
         assert (current.version, current.status) == (1, "ready")
@@ -276,7 +268,6 @@ class TestRows:
             (("rows",), "row_count", "the table must have exactly 5 rows")
         ]
         current = world.datasets.find("d")
-        assert current is not None
         assert (current.version, self.rows_of(current)) == (1, 5)
 
     def test_registered_rows_bind_the_first_upload(self, world: World) -> None:
@@ -285,7 +276,6 @@ class TestRows:
         with pytest.raises(InvalidRecords):
             world.publish(stored, rows=4)
         current = world.datasets.find("d")
-        assert current is not None
         assert current.upload is not None
         world.datasets.refuse_upload(current.upload.id, {})
         assert self.rows_of(world.publish(stored, rows=3)) == 3

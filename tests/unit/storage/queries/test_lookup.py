@@ -40,7 +40,6 @@ def test_what_fits_is_not_refused(world: World, asking: QueryLookup) -> None:
     dataset, analyst = world.ready(loss("0.5"))
     result = look_up(asking, dataset, analyst)
     existing = world.datasets.find(dataset.name)
-    assert existing is not None
     expected = existing.id, existing.name, existing.version, existing.public
     assert (result.id, result.name, result.version, result.public) == expected
     assert result.refusal(loss("0.5")) is None

@@ -31,7 +31,7 @@ def test_what_was_used_last_stays(world: World, replicas: list[Replica]) -> None
     del first
     taken = sum(path.stat().st_size for path in (two.files.root / "store").rglob("*.*"))
     two.store._limit = taken
-    ids = {name: two.datasets.find(name).id for name in "abc"}  # type: ignore[union-attr]
+    ids = {name: two.datasets.find(name).id for name in "abc"}
     two.records("c")
     # b was opened after a, and a was used after b.
     assert [two.datasets.is_open(ids[name], 1) for name in "abc"] == [True, False, True]

@@ -37,7 +37,6 @@ def test_a_list_that_cannot_be_had_hides_nothing_else(
     page = two.datasets.page(world.owner, 10)
     assert [stored.name for stored in page.items] == ["other", "graph"]
     for stored in (*page.items, two.datasets.find("graph")):
-        assert stored is not None
         assert stored.public is not None
         assert stored.public.domain == GraphDomain(4, 3)
         assert stored.names is not None
@@ -51,7 +50,6 @@ def test_a_list_that_cannot_be_had_hides_nothing_else(
     )
     assert two.names() == two.names() == ["a", "b", "c", "d"]
     dataset = two.datasets.find("graph")
-    assert dataset is not None
     assert dataset.names is not None
     assert dataset.names.at_hand
     assert len(requests) == len(set(requests)) == 3

@@ -146,7 +146,6 @@ def test_records_are_known_to_be_open(world: World, replicas: list[Replica]) -> 
     register(world, one)
     one.publish(world, "graph", 1)
     stored = one.datasets.find("graph")
-    assert stored is not None
     assert not one.datasets.is_open(stored.id, stored.version)
     one.records("graph")
     assert one.datasets.is_open(stored.id, stored.version)
