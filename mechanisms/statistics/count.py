@@ -15,7 +15,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Count(Part):
-    """GS = 1 under both relations: a replacement changes the truth value of at most one row."""
+    """The global sensitivity is 1 under both relations, because one change affects one row."""
 
     name = "count"
     title = "Count"

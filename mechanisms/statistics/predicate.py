@@ -1,4 +1,4 @@
-"""Conditions on one row: a closed grammar of total functions, checked before any record is read.
+"""Conditions on one row, in a closed grammar that is checked before any record is read.
 
     {"attribute": a, "in": [v, …]}       {"attribute": a, "from": x, "to": y}      from ≤ a < to
     {"all": [c, …]}    {"any": [c, …]}    {"not": c}
@@ -22,7 +22,7 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
 
 MAX_DEPTH = 8
-#: Values of all lists together; a condition itself counts as one.
+#: The most values of all lists of a condition together; each of its parts counts as one more.
 MAX_VALUES = 1000
 
 Truths = NDArray[np.bool_]
@@ -78,7 +78,7 @@ def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice
 
 
 def _check(body: Any) -> None:
-    """Check the form alone, level by level, so that no depth exhausts the stack."""
+    """Check the form of a condition level by level, so that no depth exhausts the stack."""
     level, values = [body], 0
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -96,7 +96,7 @@ def _check(body: Any) -> None:
 
 
 def _children(node: Any) -> tuple[list[Any], int]:
-    """The conditions inside one, and the number of values that it lists itself."""
+    """Return the conditions directly inside a condition, and the number of values that it lists."""
     if not isinstance(node, Mapping):
         raise ValueError("a condition is an object")
     keys = set(node)
