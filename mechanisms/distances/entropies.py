@@ -3,7 +3,8 @@
 Let h_b be the binary entropy and φ(n) = n·log₂n − (n − 1)·log₂(n − 1). Replacing one of N records
 moves an entropy by at most h_b(1/N) = φ(N)/N. This is attained: all records are equal, then one
 differs. Under add/remove the bound is h_b(1/(N₀ + 1)), which needs a public lower bound N₀ ≥ 1 on
-the rows. The same holds for joint entropies. The published bound (1/N)(1/ln 2 + log₂N) is valid but larger.
+the rows. The same holds for joint entropies. The published bound (1/N)(1/ln 2 + log₂N) is
+valid but larger.
 """
 
 from collections.abc import Sequence
