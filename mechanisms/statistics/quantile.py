@@ -17,9 +17,14 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
+from mechanisms.statistics.quantile_sensitivity import (
+    AddRemoveBound,
+    ReplaceBound,
+    SortedNumbers,
+    rank,
+)
 from mechanisms.statistics.statistic import Measurement, Part
-from mechanisms.statistics.tables import bounds, number_grid, numeric, on_grid, replaces
+from mechanisms.statistics.tables import bounds, number_grid, numeric, replaces
 
 #: The most decimal places of a quantile p, so that p is a fraction of small numbers.
 PLACES = 6
@@ -60,7 +65,7 @@ class Quantile(Part):
         numbers = records_of(TableRecords, records).ordered[self.attribute]
         low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
-        place = rank(self.quantile, len(numbers))
+        place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
         kind = ReplaceBound if replaces(dataset) else AddRemoveBound
         return Measurement(
             int(ordered.window(place, place + 1)[0]),
@@ -129,34 +134,6 @@ class Median(Quantile):
 
     quantile: Fraction = Fraction(1, 2)
     what = "median"
-
-
-@dataclass(frozen=True)
-class SortedNumbers:
-    """The numbers x_1 ≤ … ≤ x_n of the rows in grid steps, and the public bounds at other ranks."""
-
-    numbers: NDArray[np.float64]
-    exponent: int
-    low: int
-    high: int
-
-    @property
-    def count(self) -> int:
-        return len(self.numbers)
-
-    def window(self, first: int, stop: int) -> Integers:
-        """Return x_first … x_{stop − 1}; ranks below 1 and above n have the public bounds."""
-        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
-        before = max(min(stop, 1) - first, 0)
-        after = max(stop - max(first, self.count + 1), 0)
-        return np.concatenate(
-            (np.full(before, self.low), inside, np.full(after, self.high))
-        ).astype(np.int64)
-
-
-def rank(quantile: Fraction, count: int) -> int:
-    """Return max(1, ⌈p·n⌉), the rank of the quantile p among n = ``count`` rows."""
-    return max(1, -(-quantile.numerator * count // quantile.denominator))
 
 
 def exact_share(quantile: float) -> Fraction:

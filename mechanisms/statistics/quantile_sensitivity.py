@@ -14,24 +14,39 @@ enough to compute it for R insertions and for R deletions.
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log
-from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.noise.addition import Integers
+from mechanisms.statistics.tables import on_grid
 
 #: From this public distance on the bound is the global sensitivity, times a negligible e^{−βs}.
 FARTHEST = 4096
 
 
-class Window(Protocol):
-    """The sorted numbers, in steps of a grid."""
+@dataclass(frozen=True)
+class SortedNumbers:
+    """The numbers x_1 ≤ … ≤ x_n of the rows in grid steps, and the public bounds at other ranks."""
+
+    numbers: NDArray[np.float64]
+    exponent: int
+    low: int
+    high: int
 
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        return len(self.numbers)
 
-    def window(self, first: int, stop: int) -> Integers: ...
+    def window(self, first: int, stop: int) -> Integers:
+        """Return x_first … x_{stop − 1}; ranks below 1 and above n have the public bounds."""
+        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
+        before = max(min(stop, 1) - first, 0)
+        after = max(stop - max(first, self.count + 1), 0)
+        return np.concatenate(
+            (np.full(before, self.low), inside, np.full(after, self.high))
+        ).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -42,13 +57,13 @@ class ReplaceBound:
     global sensitivity. As the left end of a window moves right, its best right end does too.
     """
 
-    ordered: Window
+    ordered: SortedNumbers
     quantile: Fraction
     cap: int
 
     def smooth(self, beta: float) -> float:
         count = self.ordered.count
-        place = _rank(self.quantile.numerator, self.quantile.denominator, count)
+        place = rank(self.quantile.numerator, self.quantile.denominator, count)
         reach = ceil(log(max(self.cap, 2)) / beta) + 1
         left = self.ordered.window(max(place - reach, 0), place + 1)
         right = self.ordered.window(place, max(min(place + reach, count + 1), place) + 1)
@@ -63,7 +78,7 @@ class AddRemoveBound:
     than two rows would remain.
     """
 
-    ordered: Window
+    ordered: SortedNumbers
     quantile: Fraction
     cap: int
 
@@ -74,7 +89,7 @@ class AddRemoveBound:
         beyond = exp(-beta * horizon) * self.cap
         # Beyond this distance even the global sensitivity, times e^{−βs}, is below one step.
         horizon = min(horizon, ceil(log(max(self.cap, 2)) / beta) + 1)
-        place = _rank(share, whole, count)
+        place = rank(share, whole, count)
         first = max(place - 2 * horizon - 4, 0)
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
@@ -83,7 +98,8 @@ class AddRemoveBound:
 
 
 @compiled
-def _rank(share: int, whole: int, count: int) -> int:
+def rank(share: int, whole: int, count: int) -> int:
+    """Return max(1, ⌈p·n⌉), the rank of the quantile p = share / whole among n = ``count`` rows."""
     return max(1, -(-(share * count) // whole))
 
 
@@ -122,12 +138,12 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
         fewer = count + others - 2 * away - deleted
         high = max(
             high,
-            max(_rank(share, whole, fewer + 1) - 1, _rank(share, whole, fewer - 1)) + away,
+            max(rank(share, whole, fewer + 1) - 1, rank(share, whole, fewer - 1)) + away,
         )
         more = count + 2 * away - others - deleted
         low = min(
             low,
-            min(_rank(share, whole, more + 1) - 1, _rank(share, whole, more - 1)) - away,
+            min(rank(share, whole, more + 1) - 1, rank(share, whole, more - 1)) - away,
         )
     return max(low, 0), min(high, count)
 
@@ -148,7 +164,7 @@ def _widest_of_pairs(
     At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side. So once the
     windows with all deletions inside have set a maximum, most distances are skipped.
     """
-    place, far = _rank(share, whole, count), max(share, whole - share)
+    place, far = rank(share, whole, count), max(share, whole - share)
     best = 0.0
     for s in range(horizon):
         low, high = _reach(share, whole, count, s, 0)

@@ -37,19 +37,6 @@ from mechanisms.statistics.statistic import Measurement, Part
 
 
 @dataclass(frozen=True)
-class TriangleBound(SmoothMaximum):
-    """The most common neighbours of any pair after s changes of edges, as a ``DistanceBound``."""
-
-    shared: int
-    degrees: int
-    cap: int
-
-    def at(self, distances: Integers) -> Integers:
-        reached = np.minimum(self.shared + distances, (self.degrees + distances) // 2)
-        return np.minimum(reached, self.cap)
-
-
-@dataclass(frozen=True)
 class TriangleLevels(SmoothMaximum):
     """The bound of triangles for largest local sensitivities. Implements ``DistanceBound``.
 
@@ -62,6 +49,16 @@ class TriangleLevels(SmoothMaximum):
 
     def at(self, distances: Integers) -> Integers:
         return np.minimum(self.shared + distances, self.cap)
+
+
+@dataclass(frozen=True)
+class TriangleBound(TriangleLevels):
+    """The most common neighbours of any pair after s changes of edges, as a ``DistanceBound``."""
+
+    degrees: int
+
+    def at(self, distances: Integers) -> Integers:
+        return np.minimum(super().at(distances), (self.degrees + distances) // 2)
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def supports(records: Records, most: int) -> TriangleBound:
     totals = records_of(GraphRecords, records).totals
     shared = max(total(records, "edge_maximum"), total(records, "open_maximum"))
     degrees = int((totals["degree_pairs_high"] + totals["degree_pairs_low"]).max(initial=0))
-    return TriangleBound(shared, degrees, most)
+    return TriangleBound(shared, most, degrees)
 
 
 @dataclass(frozen=True)

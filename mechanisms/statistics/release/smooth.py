@@ -31,8 +31,8 @@ class SmoothNoise(DataDependentNoise):
     needs_delta = True
 
     @abstractmethod
-    def bound(self, measured: Measurement) -> SmoothBound:
-        """The private bound from which S is computed."""
+    def bound(self, measured: Measurement) -> SmoothBound | None:
+        """The private bound from which S is computed; None if the statistic has none."""
 
     def noise(
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
@@ -44,8 +44,10 @@ class SmoothNoise(DataDependentNoise):
         beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
         scale = Fraction(plan.cap)
         if beta is not None:
-            smooth = max(self.bound(measured).smooth(beta), LEAST)
-            scale = min(scale, Fraction(smooth) * _RAISE)
+            bound = self.bound(measured)
+            if bound is None:
+                raise TypeError("this statistic does not have the bound of this mechanism")
+            scale = min(scale, Fraction(max(bound.smooth(beta), LEAST)) * _RAISE)
         return rate_at_most(share(loss) / (2 * scale))
 
 
@@ -63,9 +65,7 @@ class SmoothSensitivity(SmoothNoise):
         "divergence of Laplace pairs"
     )
 
-    def bound(self, measured: Measurement) -> SmoothBound:
-        if measured.local is None:
-            raise TypeError("this statistic has no local sensitivity")
+    def bound(self, measured: Measurement) -> SmoothBound | None:
         return measured.local
 
 
@@ -83,7 +83,5 @@ class LargestLocalSensitivities(SmoothNoise):
     )
     source = "Canard, Olivier, Quertier 2017, corrected: distances run over all levels"
 
-    def bound(self, measured: Measurement) -> SmoothBound:
-        if measured.levels is None:
-            raise TypeError("the levels of this statistic are not known")
+    def bound(self, measured: Measurement) -> SmoothBound | None:
         return measured.levels
