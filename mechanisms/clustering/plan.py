@@ -70,9 +70,7 @@ class ClusteringPlan:
         """The loss of the metric, rounded down, and that of all iterations."""
         if self.metric is None:
             return PrivacyLoss(0), loss
-        share = self.distance_share
-        metric = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
-        return metric, loss - metric
+        return loss.divided(self.distance_share)
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""

@@ -71,11 +71,10 @@ class Plan:
         """The loss of contexts, rounded down, and that of tables, which takes the rest."""
         if self.baseline is not None:
             return PrivacyLoss(0), loss
-        share = self.options.context_share
-        contexts = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
+        contexts, tables = loss.divided(self.options.context_share)
         if contexts.epsilon_nano < len(self.targets):
             raise UnsupportedQuery("the share of one context is less than the smallest loss, 10⁻⁹")
-        return contexts, loss - contexts
+        return contexts, tables
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""

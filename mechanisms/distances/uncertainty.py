@@ -11,7 +11,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mechanisms.distances.metric import Floats
 
 
 def symmetric_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
