@@ -72,6 +72,11 @@ class PrivacyLoss:
         share = type(self)(self.epsilon_nano // parts, self.delta_atto // parts)
         return share, self - share * (parts - 1)
 
+    def divided(self, share: Fraction) -> tuple[Self, Self]:
+        """The part ``share`` of ε, rounded down, and the rest of the loss with all of δ."""
+        part = type(self)(self.epsilon_nano * share.numerator // share.denominator)
+        return part, self - part
+
     @property
     def amounts(self) -> tuple[int, ...]:
         """One whole number per measure (``accounting.measures``)."""

@@ -1,4 +1,4 @@
-"""Clusters privately: encoding, initial centres, Lloyd's iterations. The file to read first."""
+"""Clusters privately: encoding, initial centres, Lloyd's iterations. Read this file first."""
 
 from dataclasses import dataclass
 

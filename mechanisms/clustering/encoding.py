@@ -2,7 +2,7 @@
 
 Everything here is public: one-hot codes by definition, learned coordinates because they were
 released. So any origin may be chosen, and the best has the smallest reach R. The noise of Lloyd's
-iterations grows with R = Σ over attributes of the largest ‖e(value)‖₁.
+iterations grows with R = Σ over attributes of the largest L1 norm of a value's coordinates.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from mechanisms.model.sensitivity import Integers
 
 @dataclass(frozen=True)
 class Encoding:
-    """One array (levels, axes) of whole numbers of 2^−bits per attribute.
+    """The coordinates of all levels: per attribute an array (levels, axes) in steps of 2^−bits.
 
     A record is the concatenation of the coordinates of its values.
     """
@@ -35,7 +35,7 @@ class Encoding:
 
     @cached_property
     def points(self) -> tuple[Floats, ...]:
-        """The same vectors in units, exactly."""
+        """The coordinates of all levels as floats, in units instead of steps, without rounding."""
         return tuple(np.ldexp(each.astype(np.float64), -self.bits) for each in self.vectors)
 
     @cached_property
@@ -51,7 +51,7 @@ class Encoding:
 
 
 def one_hot(attributes: tuple[Attribute, ...], bits: int) -> Encoding:
-    """0/1 codes: R is the number of attributes."""
+    """Codes with one 1 per value; their reach R is the number of attributes."""
     vectors = tuple(np.eye(len(a.levels), dtype=np.int64) << bits for a in attributes)
     return Encoding(attributes, vectors, bits)
 
@@ -65,7 +65,7 @@ def learned(metrics: Sequence[TargetMetric], bits: int) -> Encoding:
 
 
 def compact(points: Floats) -> Floats:
-    """The same distances with a small largest L1 norm.
+    """Move points so that their largest L1 norm is small; their distances remain the same.
 
     The points are taken as they are, or rotated into the |Y| − 1 axes that the values span, with
     the best of some origins.
@@ -76,7 +76,7 @@ def compact(points: Floats) -> Floats:
 
 
 def _spanned(points: Floats) -> Floats:
-    """Coordinates in an orthonormal basis of the differences (no eigenvalues to cut off)."""
+    """Coordinates in an orthonormal basis of the differences between points."""
     differences = (points[1:] - points[0]).T
     # differences = basis @ coordinates, with an orthonormal basis.
     _, coordinates = np.linalg.qr(differences)

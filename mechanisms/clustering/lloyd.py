@@ -1,10 +1,10 @@
-"""Lloyd's iterations with noise: a public number of them, noise on every cluster.
+"""A public number of Lloyd's iterations, with noise on every cluster.
 
 Danger: never skip an empty cluster. It gets noise like any other, because otherwise the centre that
 moves would reveal one distant record. Each iteration assigns every record to its nearest centre and
 releases, for *every* cluster, a noisy count and noisy sums of coordinates. Adding or removing a
-record moves one count by 1 and one cluster's sums by R. Replacing one does both twice, in one
-cluster or two.
+record moves one count by 1 and one cluster's sums by R. Replacing one moves twice as much,
+in one cluster or in two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mechanisms.noise.rate import Rate
 
 @dataclass(frozen=True)
 class Rates:
-    """λ of counts, and of sums per grid step: ε = moves · (λ_counts + R · λ_sums) at most."""
+    """Noise rates λ of counts and of sums per grid step: moves·(λ_counts + R·λ_sums) ≤ ε."""
 
     counts: Rate
     sums: Rate
@@ -36,7 +36,7 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # A unit of counts is 2^bits steps. The quotient is rounded up, so the rate is rounded down.
+        # A count has a unit of 2^bits steps. Rounding the quotient up rounds the rate down.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),
@@ -87,7 +87,7 @@ def exact_sums(
 
 
 def partial_distances(encoding: Encoding, centres: Floats) -> Floats:
-    """Squared distances of each value to each centre on its own axes, (values, clusters)."""
+    """Squared distances (values, clusters) of values to centres, on the axes of the attribute."""
     parts, first = [], 0
     for points in encoding.points:
         here = centres[:, first : first + points.shape[1]]

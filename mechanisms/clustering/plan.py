@@ -14,13 +14,13 @@ from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.utilities.tables import row_bound
 
-#: Coordinates are rounded to 2^−20, or coarser if there are very many of them.
+#: Coordinates are rounded to 2^−20, or more coarsely, down to 2^−8, if there are very many.
 FINEST, COARSEST = 20, 8
 
 
 @dataclass(frozen=True)
 class ClusteringPlan:
-    """Public. ``metric`` learns the encoding; without it codes are one-hot and cost no loss."""
+    """The public plan. ``metric`` learns an encoding; without it codes are one-hot, at no loss."""
 
     dataset: Dataset
     attributes: tuple[Attribute, ...]
@@ -47,12 +47,12 @@ class ClusteringPlan:
 
     @property
     def moves(self) -> int:
-        """The number of places that one change of the records moves."""
+        """The number of records that one change adds or removes; a replacement does both."""
         return 2 if self.dataset.neighbouring is NeighbouringRelation.REPLACE else 1
 
     @property
     def most_reach(self) -> int:
-        """A bound on R in units: √Σ|X| per attribute when learned, 1 when one-hot."""
+        """A public bound, in units, on the reach R of the encoding, before it is learned."""
         if self.metric is None:
             return len(self.attributes)
         values = sum(self.metric.levels)
@@ -60,7 +60,7 @@ class ClusteringPlan:
 
     @property
     def bits(self) -> int:
-        """The finest grid on which the noise of sums stays in exact arithmetic."""
+        """The most bits of a coordinate for which the noise of sums stays in exact arithmetic."""
         for bits in range(FINEST, COARSEST - 1, -1):
             if self.moves * (1 + self.most_reach) << bits < 1 << 32:
                 return bits
@@ -70,9 +70,7 @@ class ClusteringPlan:
         """The loss of the metric, rounded down, and that of all iterations."""
         if self.metric is None:
             return PrivacyLoss(0), loss
-        share = self.distance_share
-        metric = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
-        return metric, loss - metric
+        return loss.divided(self.distance_share)
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""

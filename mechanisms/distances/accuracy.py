@@ -11,9 +11,10 @@ from mechanisms.utilities.information_gain import InformationGain
 
 
 def cell_noise_scale(plan: Plan, loss: PrivacyLoss) -> float:
-    """The scale of the Laplace noise on a cell, in records, at the bound on the number of tables.
+    """The largest scale of the Laplace noise on a cell of a table, in records.
 
-    Contexts that share tables have less noise.
+    It is that of the public bound on the number of tables. Contexts that share tables need fewer
+    tables, which get less noise.
     """
     return float(1 / plan.table_rate(plan.shares(loss)[1], plan.tables).exponent())
 
@@ -36,7 +37,7 @@ def score_below_best(plan: Plan, loss: PrivacyLoss, confidence: float) -> float:
 
 
 def information_unit(plan: Plan) -> float:
-    """How many bits of −H(Y | X) one unit of a score under ``global`` stands for: φ(N)/N.
+    """The bits of −H(Y | X) that one unit of a score under ``global`` stands for: φ(N)/N.
 
     N is the public bound on rows, φ(N) the most that N·H(Y | X) changes between neighbours.
     """

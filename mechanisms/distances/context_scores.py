@@ -1,13 +1,15 @@
 """Scores of context candidates: q = −N·H(Y | X) in whole numbers, scaled or dampened.
 
-``global``: ⌊2^b·q / φ(N)⌋. Replacing a record moves q by at most φ(N), in either direction. Adding
-one never raises the q of any candidate and lowers it by at most φ(N_max). Scores that all move in
-one direction need half the noise; ``contexts.ContextSampler`` spends that on a doubled rate.
+N is the number of records, Y the target and X a candidate for its context.
+
+``global``: ⌊2^b·q / φ(N)⌋ with b public bits. Replacing a record moves q by at most φ(N), in either
+direction. Adding one never raises the q of any candidate and lowers it by at most φ(N_max). Scores
+that all move in one direction need half the noise, so ``contexts.ContextSampler`` doubles the rate.
 
 ``local``: dampening of u = N·(log₂|Y| − H(Y | X)) by δ(t), the largest over all candidates, so that
-all share one sequence. With r = n_x − n_xy and Ψ of ``entropy_table``, in grid steps,
-    LS(t) = max over cells of Ψ[M + Q] − Ψ[Q] + 2t + 1, M and Q as in ``rarest_class``,
-bounds the change of q t changes away; 2t + 1 is the slack of rounding. Under replace that is δ.
+all share one sequence. With Ψ of ``entropy_table`` in grid steps, and M and Q of ``rarest_class``,
+    LS(t) = max over cells of Ψ[M + Q] − Ψ[Q] + 2t + 1
+bounds the change of q at distance t; 2t + 1 allows for rounding. Under replace LS(t) is δ(t).
 Under add/remove a record also raises N·log₂|Y|, so δ(t) = max(log₂|Y|, LS(t) − log₂|Y|).
 
 Source: Farias et al., Local Dampening, PVLDB 14(4), 2021, for the mechanism; δ is new here.
@@ -24,7 +26,7 @@ from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import increments
 from mechanisms.utilities.utility import Grid
 
-#: Widths computed at a time, in pairs times distances.
+#: The first and the largest number of values of δ that are computed at a time.
 _FIRST, _LARGEST = 1 << 6, 1 << 18
 
 
@@ -32,8 +34,9 @@ _FIRST, _LARGEST = 1 << 6, 1 << 18
 class ContextSensitivity:
     """δ(t) of all candidates together, in grid steps: admissible for u of every one of them.
 
-    ``levels`` are (m, β) of one merged candidate, ``sums`` Φ[0 … N]. ``unit`` is the whole number
-    of steps nearest to log₂|Y|, ``cap`` is Ψ[N − 1] and ``rows`` the public N.
+    ``levels`` are the pairs (m, β) of ``rarest_class`` for all candidates, ``sums`` is Φ[0 … N] of
+    ``entropy_table``, and ``unit`` is log₂|Y| in whole steps for a target Y. ``rows`` is the public
+    bound N on records, and ``cap`` the most that one of them moves a utility.
     """
 
     levels: RarestPairs
@@ -69,28 +72,27 @@ class ContextSensitivity:
 
 
 def unit_steps(classes: int, grid: Grid) -> int:
-    """A whole number of grid steps near log₂|Y|.
+    """log₂ of the number of classes, rounded to whole grid steps.
 
-    It is a public constant, whose last digits only move the origin of all utilities together.
+    It is public. Its rounding shifts the utilities of all candidates by the same amount.
     """
     return round(log2(classes) * (1 << grid.bits))
 
 
 def merged_purest(largest: Integers) -> RarestPairs:
-    """The pairs that determine δ, from the largest m of every β (``subsets.purest_levels``)."""
+    """The pairs (m, β) that determine δ, from the largest m of every β in ``purest_levels``."""
     rarest = np.flatnonzero(largest >= 0).astype(np.int64)
     offsets = np.array([0, rarest.size], dtype=np.int64)
     return RarestPairs(offsets, largest[rarest], rarest).merged()
 
 
 def largest_change(rows: int, grid: Grid) -> int:
-    """Ψ[N − 1]: the most that a record moves q, and at least one step."""
+    """The most grid steps, and at least one, that a record moves q = −N·H(Y | X)."""
     return max(1, int(increments(rows - 1, rows, grid.bits)[0]))
 
 
 def dampened(utilities: Integers, delta: ContextSensitivity, score_bits: int) -> Integers:
-    """⌊2^score_bits · D⌋ of each candidate: the number of steps δ(0), δ(1), … that cover |u|,
-    signed."""
+    """⌊2^score_bits · D⌋, where D is the signed number of steps δ(0), δ(1), … that cover |u|."""
     goals = np.abs(utilities)
     steps, rest = np.zeros_like(goals), np.zeros_like(goals)
     width = np.full_like(goals, delta.limit)

@@ -1,12 +1,13 @@
 """Drawn contexts: private selection of attributes, or of a set of them, for each target.
 
-The utility is q = −N·H(Y | X), X one attribute or a set taken as one. For a fixed target it ranks
-as mutual information does and is less sensitive. N times it moves by at most φ(N), which is
-attained; the paper prints more than twice that (docs/privacy.md).
+The utility is q = −N·H(Y | X) for N records, a target Y, and a context X of one attribute or a set
+of them. For a fixed target it ranks as mutual information does and is less sensitive. One change
+moves it by at most φ(N), which is attained; the paper prints more than twice that
+(docs/privacy.md).
 
 ``mean_su`` takes the attributes that explain one target best, by noisy entropies. Every entropy is
-noisy, including those in denominators; later steps read noisy values alone. The 2m − 1 entropies
-move together by 2m − 1 sensitivities, which is attained.
+noisy, including those in denominators; later steps read noisy values alone. One change can move all
+2m − 1 entropies of m attributes, each by its whole sensitivity.
 """
 
 from itertools import combinations
@@ -41,7 +42,7 @@ from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.utility import Grid
 
-#: Candidates for a context, and q of each; the second part is private.
+#: Candidates for a context, and the private utility or score of each.
 Listed = tuple[list[tuple[int, ...]], Integers]
 
 
@@ -68,9 +69,9 @@ def draw_contexts(
 
 
 def target_entropies(records: TableRecords, plan: Plan, executor: Executor) -> Integers:
-    """Private: H of the target, of every other attribute and of their pairs, (2m − 1,).
+    """The private entropies of the target, of the m − 1 others and of their pairs, (2m − 1,).
 
-    In steps of ``plan.entropy_grid()``.
+    They are in steps of ``plan.entropy_grid()``.
     """
     (target,) = plan.targets
     others = plan.others(target)
@@ -130,7 +131,7 @@ class ContextSampler:
         return self.choose(self.scored(target), loss, randomness)
 
     def scored(self, target: int) -> Listed:
-        """The candidates for the context of one target, or for a part of it, with scores."""
+        """The candidates for the context of one target, or one draw of it, with private scores."""
         candidates, _ = self.candidates(target)
         return candidates, self.scores(target, score_bits(self._plan.draws))
 
@@ -148,7 +149,7 @@ class ContextSampler:
         return tuple(x for index in chosen for x in candidates[index])
 
     def candidates(self, target: int) -> Listed:
-        """The candidates for the context of one target, or for a part of it, with their q."""
+        """The candidates for the context of one target, or for one draw of it, and utilities q."""
         if self._last is None or self._last[0] != target:
             relevance = self._plan.options.context is Context.MAX_RELEVANCE
             listed = self._single(target) if relevance else self._subsets(target)
@@ -163,7 +164,7 @@ class ContextSampler:
         return dampened(*self.measured(target), bits)
 
     def measured(self, target: int) -> tuple[Integers, ContextSensitivity]:
-        """Private: u of all candidates of one target and their common δ, in grid steps."""
+        """The private utilities of all candidates of one target and their δ, in grid steps."""
         plan, (candidates, utilities) = self._plan, self.candidates(target)
         unit = unit_steps(plan.levels[target], self.grid)
         delta = ContextSensitivity(
@@ -177,7 +178,7 @@ class ContextSampler:
         return utilities + self._rows * unit, delta
 
     def _single(self, target: int) -> Listed:
-        """Each other attribute and its q."""
+        """Each other attribute and its private utility q."""
         others = self._plan.others(target)
         tables = [self._pairs.of(x, target) for x in others]
         utilities = [self._q(table) for table in tables]
@@ -187,14 +188,14 @@ class ContextSampler:
         return int(self._sums[table].sum() - self._sums[table.sum(axis=1)].sum())
 
     def _subsets(self, target: int) -> Listed:
-        """Each set of k other attributes and its q: two entropies, shared between targets."""
+        """Each set of k other attributes and its private q, the difference of two entropies."""
         h = self._entropies
         candidates = list(combinations(self._plan.others(target), self._plan.size))
         utilities = [h[tuple(sorted((*s, target)))] - h[s] for s in candidates]
         return candidates, np.array(utilities, np.int64)
 
     def _all_subsets(self) -> dict[tuple[int, ...], int]:
-        """ΣΦ of every set of attributes that any target needs."""
+        """The private ΣΦ over all cells, of every set of attributes that a target needs."""
         plan = self._plan
         all_sums: dict[tuple[int, ...], int] = {}
         numbers = range(len(plan.attributes))

@@ -1,9 +1,10 @@
 """Entropies on a public grid with their exact sensitivity, for contexts by ``mean_su``.
 
-Replacing one of N records moves an entropy by at most h_b(1/N) = φ(N)/N, φ(n) = n·log₂n − (n −
-1)·log₂(n − 1). This is attained: all records are equal, then one differs. Under add/remove the
-bound is h_b(1/(N₀ + 1)), which needs a public lower bound N₀ ≥ 1 on the rows. The same holds for
-joint entropies. The printed (1/N)(1/ln 2 + log₂N) is safe but loose.
+Let h_b be the binary entropy and φ(n) = n·log₂n − (n − 1)·log₂(n − 1). Replacing one of N records
+moves an entropy by at most h_b(1/N) = φ(N)/N. This is attained: all records are equal, then one
+differs. Under add/remove the bound is h_b(1/(N₀ + 1)), which needs a public lower bound N₀ ≥ 1 on
+the rows. The same holds for joint entropies. The published bound (1/N)(1/ln 2 + log₂N) is
+valid but larger.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from mechanisms.model.table_candidates import table_domain
 from mechanisms.utilities.entropy_table import FINEST, entropy_sums, increments
 from mechanisms.utilities.tables import row_bound
 
-#: Steps of the grid are this many bits finer than one record's share of the table.
+#: A grid step is smaller than one record's share of the table by a factor of 2 to this power.
 FINER = 10
 
 
@@ -36,9 +37,10 @@ class EntropyGrid:
 def entropy_grid(dataset: Dataset) -> EntropyGrid:
     """The public grid. Raises: UnsupportedQuery under add/remove without a lower bound on the rows.
 
-    Proof. With Φ from rounded Ψ, Q = Φ[N] − ΣΦ[n] moves by at most Ψ[N − 1] when a record is
-    replaced. Rounding Q/N down to the grid rounds the bound up. Under add/remove N moves too: Q/N
-    is within 2^−g of the entropy, g the bits of Ψ, which is added on both sides.
+    Proof. With rounded Φ and Ψ of ``entropy_table`` and cell counts n, Q = Φ[N] − ΣΦ[n] moves by at
+    most Ψ[N − 1] when a record is replaced. Rounding Q/N down to the grid rounds the bound up.
+    Under add/remove N moves too: Q/N is within 2^−g of the entropy, where g is the bits of Ψ. So
+    2^−g is added on both sides.
     """
     rows = row_bound(dataset)
     if dataset.neighbouring is NeighbouringRelation.REPLACE:
@@ -59,9 +61,9 @@ def entropy_grid(dataset: Dataset) -> EntropyGrid:
 
 
 def entropy_steps(tables: Sequence[Integers], rows: int, grid: EntropyGrid) -> Integers:
-    """⌊H / 2^−bits⌋ of each table of counts, int64 (tables,); 0 where there is no record.
+    """The entropy of each table of counts in grid steps, int64 (tables,); 0 without any record.
 
-    ``rows`` is the public bound for which Φ is built. All tables count the same records.
+    ``rows`` is the public bound on their records. All tables count the same records.
     """
     sums = entropy_sums(rows, FINEST)
     steps = []

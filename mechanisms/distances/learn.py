@@ -1,4 +1,4 @@
-"""Learns a metric: contexts, noisy tables, distances. The file to read first."""
+"""Learns a metric from contexts and noisy tables. Read this file of the room first."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,6 +1,6 @@
 """Distances between the values of a target, from noisy tables: post-processing, at no loss.
 
-The distance of two values is the difference of their shares over the levels of the context:
+The distance of two values y, y' compares their shares at all levels x of context attributes X:
     d(y, y')² = Σ_X Σ_x (P(y | x) − P(y' | x))² / Σ_X |X|.
 Negative counts are taken as 0. A level without any count gives 0 to every value and still counts in
 |X|. So 0 ≤ d ≤ 1, d is symmetric and satisfies the triangle inequality. Values whose shares are

@@ -26,7 +26,7 @@ class Context(StrEnum):
 
 
 class Rule(StrEnum):
-    """How a context follows from noisy tables, at no further loss."""
+    """How a context is derived from noisy tables; this is post-processing, at no further loss."""
 
     MEAN_SU = "mean_su"
     NOT_REDUNDANT = "not_redundant"
@@ -40,7 +40,7 @@ USUAL_SIZE = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Public choices.
+    """The public choices of the analyst.
 
     ``rule`` and ``threshold`` (σ in [0, 1], for the rule ``mean_su``) apply to the baseline.
     ``context_size`` k applies to all rules and contexts that need a size. ``context_share`` h in

@@ -1,9 +1,10 @@
 """The plan and price of a metric, from public facts alone.
 
-There are two ways. *Contexts first* spends a share h of the loss on contexts and the rest on the
+There are two methods. *Contexts first* spends a share h of the loss on contexts and the rest on the
 tables that they need. The *baseline* releases tables of all pairs and derives contexts from them.
-For the whole metric the baseline is chosen whenever its noise is not above the other's public
-bound: (1 − h)·C(m, 2) ≤ P̄, with P̄ = min(mk, C(m, 2)), and P̄ = C(m, 2) for ``mean_su``.
+For the distances of all m attributes, the baseline is chosen whenever its noise is at most the
+public bound on that of contexts first: (1 − h)·C(m, 2) ≤ P̄, where P̄ bounds the number of tables:
+C(m, 2) for ``mean_su``, and min(mk, C(m, 2)) for contexts of k attributes.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """Public: the participating attributes, the way, and the most that is released.
+    """The public plan: the participating attributes, the method, and the most that is released.
 
     ``attributes`` participate in the order of the domain; ``targets`` are the numbers of those
     whose values get distances. ``size`` is k, or 0 where contexts need no size. ``baseline`` lists
@@ -70,11 +71,10 @@ class Plan:
         """The loss of contexts, rounded down, and that of tables, which takes the rest."""
         if self.baseline is not None:
             return PrivacyLoss(0), loss
-        share = self.options.context_share
-        contexts = PrivacyLoss(loss.epsilon_nano * share.numerator // share.denominator)
+        contexts, tables = loss.divided(self.options.context_share)
         if contexts.epsilon_nano < len(self.targets):
             raise UnsupportedQuery("the share of one context is less than the smallest loss, 10⁻⁹")
-        return contexts, loss - contexts
+        return contexts, tables
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""
@@ -145,7 +145,7 @@ def plan(
     if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Checked also where the baseline replaces it, so that a refusal does not depend on sizes.
+        # Checked even where the baseline replaces ``mean_su``, so that sizes decide no refusal.
         entropy_grid(dataset)
     targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
     routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))

@@ -3,7 +3,7 @@
 Sources: DILCA_M and DILCA_RR in Ienco, Pensa, Meo, From Context to Distance, TKDD 2012 (the latter
     by FCBF, Yu and Liu 2003); for dependency Peng, Long, Ding, TPAMI 2005, section 2.4. They show
     that, adding one attribute at a time, the most dependent set is that of most relevance and least
-    redundancy. Pairs suffice for it.
+    redundancy, which tables of pairs determine.
 """
 
 from collections.abc import Callable
@@ -25,15 +25,15 @@ def read_contexts(plan: Plan, noisy: PairTables) -> Contexts:
 
 
 def mean_su(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """SU(X, Y) ≥ σ times the mean; always includes the largest."""
+    """Attributes whose symmetric uncertainty reaches ``threshold`` times the mean, or is best."""
     scores = {x: table_uncertainty(noisy.of(x, target)) for x in plan.others(target)}
     return at_least_mean(scores, plan.options.threshold)
 
 
 def not_redundant(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """By falling SU with the target, ties in order.
+    """Attributes in falling order of their symmetric uncertainty (SU) with the target.
 
-    X is selected if it says more about the target than about any attribute selected before it.
+    One is selected if its SU with the target exceeds that with every attribute selected before it.
     """
     scores = {x: table_uncertainty(noisy.of(x, target)) for x in plan.others(target)}
     selected: list[int] = []
@@ -44,13 +44,13 @@ def not_redundant(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]
 
 
 def max_relevance(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """The k attributes of largest −H(Y | X), ties in order."""
+    """The k attributes X of largest −H(target | X); the first one wins a tie."""
     scores = {x: dependency(noisy.of(x, target)) for x in plan.others(target)}
     return tuple(sorted(scores, key=lambda x: (-scores[x], x))[: plan.size])
 
 
 def max_dependency(plan: Plan, noisy: PairTables, target: int) -> tuple[int, ...]:
-    """k attributes, each of most relevance less its mean redundancy with those before it."""
+    """k attributes; each next one has the most relevance minus mean redundancy with the others."""
     relevance = {x: _information(noisy, x, target) for x in plan.others(target)}
     redundancy = dict.fromkeys(relevance, 0.0)
     selected: list[int] = []

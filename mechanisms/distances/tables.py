@@ -1,7 +1,8 @@
 """Tables of pairs of attributes, private and noisy.
 
-Each table is counted or released once and serves both directions. One table moves by 1 in L1 when a
-record is added or removed and by 2 when one is replaced. Any P tables together move by P and by 2P.
+Each table is counted or released once and serves both directions. Adding or removing a record
+moves one cell of each table by 1, and replacing one moves two cells. So P tables together move by P
+or by 2P in the L1 norm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ class PairTables:
     tables: Mapping[Pair, Integers]
 
     def of(self, attribute: int, target: int) -> Integers:
-        """Levels of ``attribute`` by levels of ``target``."""
+        """The table of counts, levels of ``attribute`` by levels of ``target``."""
         if attribute < target:
             return self.tables[attribute, target]
         return self.tables[target, attribute].T

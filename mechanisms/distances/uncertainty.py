@@ -11,11 +11,11 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mechanisms.distances.metric import Floats
 
 
 def symmetric_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
-    """2·I / (H(X) + H(Y)) in [0, 1]; 0 where both are constant."""
+    """2·I(X; Y) / (H(X) + H(Y)) in [0, 1], from three entropies; 0 if X and Y are constant."""
     total = h_x + h_y
     if total <= 0:
         return 0.0
@@ -39,13 +39,13 @@ def entropies(counts: NDArray[np.int64]) -> tuple[float, float, float]:
 
 
 def entropy(shares: Floats) -> float:
-    """−Σ p·log₂p, with 0·log₂0 = 0."""
+    """The entropy −Σ p·log₂p of shares p, in bits, with 0·log₂0 = 0."""
     positive = shares[shares > 0]
     return max(0.0, float(-(positive * np.log2(positive)).sum()))
 
 
 def table_uncertainty(counts: NDArray[np.int64]) -> float:
-    """SU of the two attributes of a table of counts."""
+    """The symmetric uncertainty of the two attributes of a table of counts."""
     return symmetric_uncertainty(*entropies(counts))
 
 

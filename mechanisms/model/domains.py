@@ -12,7 +12,7 @@ from itertools import pairwise
 
 
 class NeighbouringRelation(StrEnum):
-    """What one change is, and therefore whose data a privacy loss protects."""
+    """Which change makes two datasets neighbours, and so whose data a privacy loss protects."""
 
     EDGE = "edge"
     ADD_REMOVE = "add_remove"

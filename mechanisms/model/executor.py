@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: The arrays of a kernel for ``spread``, by name; they never change while it runs.
+#: The arrays by name that a kernel of ``Executor.spread`` reads; they never change meanwhile.
 Arrays = Mapping[str, NDArray[Any]]
-#: The result of such a kernel on one part.
+#: The result of a kernel of ``Executor.spread`` on one part of the work.
 PartResult = tuple[NDArray[Any], ...]
 
 
 class Executor:
     """Runs parts one after another; the base of executors that run parts concurrently."""
 
-    #: The number of parts that run concurrently here; a hint for how many parts to cut.
+    #: The number of parts that run concurrently on this machine; callers cut their work by it.
     workers = 1
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:

@@ -34,5 +34,5 @@ class ObjectiveFacts:
     description: str
     source: str
     sensitivity: SensitivityFacts
-    #: The public rule for the direction of the shift.
+    #: The public rule for the direction in which ``Sensitivity.SHIFTED`` moves the objective.
     shift: str

@@ -2,7 +2,8 @@
 
 A *literal* is a yes-or-no question about a row: does an attribute have this level, or is its value
 at least this threshold? Every inner node tests one literal. Branches over k levels become a chain
-of k − 1 such nodes; the last level is what remains. Children follow their parents.
+of k − 1 such nodes, because a row with none of these levels has the last one. Children come after
+their parents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,7 +89,7 @@ def numbered(
     class_attribute: str,
     positive_code: int,
 ) -> Forest:
-    """The forest of these nodes: all levels of attributes tested by level, and thresholds in use.
+    """The forest of these nodes, with literals for all levels of tested attributes, or thresholds.
 
     ``literals`` are distinct; ``levels`` is the number of levels of each attribute.
     """
@@ -107,7 +108,7 @@ def numbered(
         numbers.update(zip(group, count(len(numbers)), strict=False))
     table = np.fromiter(chain.from_iterable(flat), np.int32, 3 * len(flat))
     place, yes, no = table.reshape(-1, 3).T.copy()
-    # The last one is the number −1 of leaves.
+    # Leaves have the number −1, which indexes the last element, −1 again.
     literal = np.array([*(numbers[one] for one in literals), -1], dtype=np.int32)[place]
     return Forest(
         columns=tuple(columns),

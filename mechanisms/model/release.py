@@ -7,6 +7,6 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Release:
-    """``answer`` is a JSON value, made of noise and public names only."""
+    """A public answer: a JSON value made of noisy or privately selected values and public names."""
 
     answer: Mapping[str, Any]

@@ -1,9 +1,9 @@
-"""The sensitivity function δ: how far a candidate's utility may still move t changes away.
+"""The sensitivity function δ: the most that one change moves a utility u at distance t.
 
 Its values are private, because they come from records; ``cap`` and ``horizon`` are public. δ is
 *admissible* for a neighbouring relation when, for all neighbours x, y, candidates r, t ≥ 0,
     (A1) δ(x, 0, r) ≥ |u(x, r) − u(y, r)|   and   (A2) δ(x, t + 1, r) ≥ δ(y, t, r).
-It lives on the integer grid of its utility, so whole numbers decide the guarantee.
+Its values are whole steps of the grid of its utility, so the guarantee is free of rounding errors.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class SensitivityFunction(Protocol):
 
 @runtime_checkable
 class WalkedSensitivity(SensitivityFunction, Protocol):
-    """δ that sums its own steps in compiled code, for horizons of very many steps.
+    """A δ that adds up its own values in compiled code, for horizons of very many steps.
 
     For each goal g ≥ 0 both methods return three rows. The first is the number of steps δ(0) + δ(1)
     + … that are passed in full. The others are the rest inside the final step, with 0 < rest ≤
@@ -85,17 +85,17 @@ class WalkedSensitivity(SensitivityFunction, Protocol):
     """
 
     def passed(self, goals: Integers) -> Integers:
-        """Goal i on the steps of candidate i, int64 (3, n)."""
+        """The three rows, int64 (3, n), where goal i is reached by the steps of candidate i."""
         ...
 
     def passed_by_largest(self, goals: Integers) -> Integers:
-        """All goals on the steps of the largest δ, int64 (3, n)."""
+        """The three rows, int64 (3, n), where all goals are reached by steps of the largest δ."""
         ...
 
 
 @dataclass(frozen=True)
 class ConstantSensitivity:
-    """δ ≡ Δ for ``count`` candidates: admissible for every utility.
+    """A δ that always equals Δ, for ``count`` candidates: admissible for every utility.
 
     Local dampening with it gives the scores of the global sensitivity.
     """

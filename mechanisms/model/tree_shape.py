@@ -14,7 +14,7 @@ from typing import Any
 
 MAX_DEPTH = 64
 MAX_NODES = 4096
-#: All trees of one request together.
+#: The most nodes of all trees of one request together.
 MAX_TOTAL_NODES = 65_536
 LARGEST = 1e308
 
@@ -61,7 +61,7 @@ def check_tree(tree: Node) -> int:
 
 
 def signature(tree: Node) -> tuple[object, ...]:
-    """A value that two trees share exactly if they differ in the counts of leaves alone."""
+    """A value that is equal for two trees exactly if they are equal apart from counts of leaves."""
     return tuple(_node_signature(node) for node, _ in nodes(tree))
 
 

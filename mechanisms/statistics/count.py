@@ -7,7 +7,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.predicate import Condition, condition, fits, holds
+from mechanisms.statistics.predicate import Condition, fits, holds
 from mechanisms.statistics.statistic import Measurement, Part
 
 _BLOCK = 1 << 20
@@ -15,14 +15,14 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Count(Part):
-    """GS = 1 under both relations: a replacement changes the truth value of at most one row."""
+    """The global sensitivity is 1 under both relations, because one change affects one row."""
 
     name = "count"
     title = "Count"
     description = "How many rows meet a condition; without one, how many there are."
     source = "One row changes the count by at most one."
 
-    where: Condition = field(default_factory=lambda: condition({"all": []}))
+    where: Condition = field(default_factory=lambda: {"all": []})
     what = "count"
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
@@ -35,7 +35,7 @@ class Count(Part):
     ) -> Measurement:
         table = records_of(TableRecords, records)
         rows = len(next(iter(table.codes.values())))
-        if not self.where.body.get("all", True):
+        if not self.where.get("all", True):
             # Every row meets an empty condition, so no row needs to be read.
             return Measurement(rows >> plan.exponent)
 

@@ -1,4 +1,4 @@
-"""The number of edges, and what statistics of graphs share: public bounds, and the totals."""
+"""The number of edges, and the public bounds and private totals that all graph statistics read."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from mechanisms.statistics.statistic import Measurement, Part
 
 @dataclass(frozen=True)
 class Edges(Part):
-    """LS ≡ GS = 1, and 0 where no edge is possible; data-dependent noise gains nothing."""
+    """One change moves the count by exactly 1, so data-dependent noise gains nothing."""
 
     name = "edges"
     title = "Edges"
@@ -35,19 +35,19 @@ class Edges(Part):
 
 
 def most_shared(dataset: Dataset) -> int:
-    """m = min(n − 2, D − 1) ≥ 0: the most neighbours that a pair may share.
+    """Return m = max(0, min(n − 2, D − 1)), the most neighbours that a pair of nodes may share.
 
-    Both nodes of a pair stay within n nodes and degree D when their edge is present.
+    n nodes and the largest degree D are public, and hold also when the pair has an edge.
     """
     domain = graph_domain(dataset)
     return max(min(domain.nodes - 2, domain.max_degree - 1), 0)
 
 
 def most_second_order(dataset: Dataset) -> int:
-    """4·(n − 2): no flip changes LS of two-triangles by more, in any graph."""
+    """The most that one edge moves the local sensitivity of two-triangles: 4·(nodes − 2)."""
     return max(4 * (graph_domain(dataset).nodes - 2), 1)
 
 
 def total(records: Records, name: str) -> int:
-    """One prepared private total (``mechanisms.kernels.totals``)."""
+    """Return one private total of the graph; ``mechanisms.kernels.totals`` lists them."""
     return int(records_of(GraphRecords, records).totals[name][0])

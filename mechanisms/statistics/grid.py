@@ -1,7 +1,7 @@
-"""The public grid of an answer, and noise rates that never exceed the rate they round.
+"""The public grid on which an answer is released, and noise rates rounded down to exact ones.
 
-Answers are whole numbers of steps γ = 2^exponent. γ follows from public bounds and ε alone. It is
-too fine to be visible beside the noise, and coarse enough that every scale stays in exact
+Answers are whole numbers of steps γ = 2^exponent. γ follows from public bounds and ε alone. A
+step is far smaller than the noise, and large enough that every noise scale stays in exact
 arithmetic.
 """
 
@@ -13,7 +13,7 @@ from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.rate import Rate
 
-#: 2·(GS / γ + 1) / ε never exceeds 2⁴⁰, and no value exceeds 2⁴⁰ steps.
+#: For a global sensitivity GS, 2·(GS / γ + 1) / ε is at most 2⁴⁰, and so is every value in steps.
 _SCALE_BITS = 40
 _LEAST_BITS, _STEEP_BITS = 61, 52
 _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
@@ -21,8 +21,10 @@ _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
 
 @dataclass(frozen=True)
 class Plan:
-    """Public: the step γ = 2^exponent and the global sensitivity ``cap`` in steps; 0 for a
-    constant."""
+    """The public grid of one answer, with steps of 2^exponent.
+
+    ``cap`` is the global sensitivity in steps, or 0 if the answer is equal for all records.
+    """
 
     exponent: int
     cap: int
@@ -34,7 +36,7 @@ class Plan:
 
 @lru_cache(maxsize=1024)
 def whole_plan(cap: int, epsilon_nano: int) -> Plan:
-    """The grid of a whole number of global sensitivity ``cap``: γ ≥ 1, usually 1."""
+    """Return the grid of whole numbers of global sensitivity ``cap``; its step is mostly 1."""
     exponent = 0
     while _too_fine(coarse(cap, exponent), epsilon_nano):
         exponent += 1
@@ -42,19 +44,19 @@ def whole_plan(cap: int, epsilon_nano: int) -> Plan:
 
 
 def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
-    """The smallest exponent for numbers of size ``largest`` > 0, which also bounds
-    sensitivities."""
+    """Return the exponent of the finest grid for numbers whose absolute value is at most
+    ``largest`` > 0."""
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
     while True:
         steps = int(-(-largest // Fraction(2) ** exponent))
-        # Bounds of opposite sign are at most twice as far apart.
+        # The sensitivity is at most the distance between bounds of opposite sign.
         if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
             return exponent
         exponent += 1
 
 
 def coarse(change: int, exponent: int) -> int:
-    """A bound on a whole number's change after it is floored to steps of 2^exponent ≥ 1."""
+    """Return the largest change in steps of 2^exponent ≥ 1, to which a number is rounded down."""
     return -(-change >> exponent)
 
 
@@ -64,9 +66,9 @@ def _too_fine(cap: int, epsilon_nano: int) -> bool:
 
 @lru_cache(maxsize=1024)
 def rate_at_most(rate: Fraction) -> Rate:
-    """A rate λ ≤ ``rate`` > 0, smaller by a factor of at most 1 + 2⁻²⁰ unless it is above 2⁹.
+    """Round a noise rate > 0 down, by a factor of at most 1 + 2⁻²⁰; rates above 2⁹ become 2⁹.
 
-    Raises: UnsupportedQuery below 2⁻⁴⁰, which public facts decide.
+    Raises: UnsupportedQuery for a rate below 2⁻⁴⁰. Public facts alone decide this.
     """
     if rate >= _STEEPEST:
         return Rate(1 << 61, 1 << _STEEP_BITS)

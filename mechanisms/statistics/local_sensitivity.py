@@ -1,8 +1,9 @@
-"""Bounds on the local sensitivity at a distance, and the smooth bound that they give.
+"""Bounds U on the local sensitivity at a distance, and the smooth bound S that they give.
 
-These values are private and never published. U bounds the local sensitivity: U(x, 0) ≥ LS(x) and
-U(x, s + 1) ≥ U(x', s) for neighbours. Then S(x) = max over s of e^{−βs}·min(U(x, s), GS) is at
-least LS(x) and changes by at most a factor of e^β between neighbours.
+Danger: these values are private and never published. U(x, s) bounds the local sensitivity LS of
+all datasets at distance s from x: U(x, 0) ≥ LS(x), and U(x, s + 1) ≥ U(x', s) for neighbours x'.
+Then S(x) = max over s of e^{−βs}·min(U(x, s), GS) is at least LS(x) and changes by at most a factor
+of e^β between neighbours. GS is the global sensitivity.
 
 Source: Nissim, Raskhodnikova, Smith 2007, section 3.
 """
@@ -17,37 +18,37 @@ from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import coarse
 
 _FIRST_BLOCK = 256
-#: S in steps is at least this public constant, which ends the search where U is 0 for long.
+#: The least S in grid steps. This public constant ends the search for S where U remains 0.
 LEAST = 2.0**-20
 
 
 class SmoothBound(Protocol):
-    """A smooth bound S, from which a noise scale is computed."""
+    """A smooth bound S on the local sensitivity, from which a noise scale is computed."""
 
     def smooth(self, beta: float) -> float:
-        """S for a β > 0, in steps of the grid, as a double that errs by less than 2⁻³⁰ of it."""
+        """Return S in grid steps, for the smoothness β > 0, with a relative error below 2⁻³⁰."""
         ...
 
 
 @runtime_checkable
 class DistanceBound(SmoothBound, Protocol):
-    """A bound U(s) that is available at every distance s."""
+    """A bound U(s) on the local sensitivity at every distance s."""
 
     @property
     def cap(self) -> int:
-        """GS: an upper bound on every U(s)."""
+        """The global sensitivity GS in grid steps, which bounds every U(s)."""
         ...
 
     def at(self, distances: Integers) -> Integers:
-        """min(U(s), GS) at each of the distances, int64, non-decreasing, 0 ≤ s < 2³¹."""
+        """Return min(U(s), GS) for each distance 0 ≤ s < 2³¹, as int64; it never falls with s."""
         ...
 
 
 class SmoothMaximum:
-    """Implements ``DistanceBound.smooth`` from ``at`` and ``cap``."""
+    """Computes ``DistanceBound.smooth`` from the methods ``at`` and ``cap`` of a subclass."""
 
     def smooth(self: DistanceBound, beta: float) -> float:
-        """max over s of e^{−βs}·U(s), in blocks, until e^{−βs}·GS cannot exceed the maximum."""
+        """Return max over s of e^{−βs}·U(s). No s beyond the searched ones can exceed it."""
         best, start, size = LEAST, 0, _FIRST_BLOCK
         while start == 0 or exp(-beta * start) * self.cap > best:
             distances = np.arange(start, start + size, dtype=np.int64)
@@ -58,7 +59,7 @@ class SmoothMaximum:
 
 @dataclass(frozen=True)
 class CoarseBound(SmoothMaximum):
-    """The same bound for a value floored to steps of 2^exponent. Implements ``DistanceBound``."""
+    """The ``DistanceBound`` ``fine`` for a value that is rounded down to steps of 2^exponent."""
 
     fine: DistanceBound
     exponent: int
@@ -74,7 +75,7 @@ class CoarseBound(SmoothMaximum):
 
 @dataclass(frozen=True)
 class ConstantBound:
-    """LS ≡ GS: nothing depends on the records. Implements ``DistanceBound``."""
+    """A ``DistanceBound`` that equals the global sensitivity, so it is the same for all records."""
 
     cap: int
 

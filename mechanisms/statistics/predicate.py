@@ -1,4 +1,4 @@
-"""Conditions on one row: a closed grammar of total functions, checked before any record is read.
+"""Conditions on one row, in a closed grammar that is checked before any record is read.
 
     {"attribute": a, "in": [v, …]}       {"attribute": a, "from": x, "to": y}      from ≤ a < to
     {"all": [c, …]}    {"any": [c, …]}    {"not": c}
@@ -9,7 +9,6 @@ Every condition has a truth value on every row, so no record can cause a failure
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -22,63 +21,23 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
 
 MAX_DEPTH = 8
-#: Values of all lists together; a condition itself counts as one.
+#: The most values of all lists of a condition together; each of its parts counts as one more.
 MAX_VALUES = 1000
 
 Truths = NDArray[np.bool_]
 _GROUPS = {"all", "any"}
 
 
-@dataclass(frozen=True)
-class Condition:
-    """A checked condition. Evaluate it with ``holds``."""
-
-    body: Mapping[str, Any]
+#: A checked condition. Evaluate it with ``holds``.
+Condition = Mapping[str, Any]
 
 
 def condition(body: Any) -> Condition:
     """The condition that a JSON value describes.
 
-    Raises: ValueError that names the violated rule, never the value.
+    It is checked level by level, so that no depth exhausts the stack. Raises: ValueError that names
+    the violated rule, never the value.
     """
-    _check(body)
-    return Condition(body)
-
-
-def fits(where: Condition, dataset: Dataset) -> None:
-    """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
-    pending = [where.body]
-    while pending:
-        body = pending.pop(0)
-        if "attribute" in body:
-            _check_leaf(body, attribute_named(dataset, body["attribute"]))
-        parts, _ = _children(body)
-        pending = parts + pending
-
-
-def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
-    """The truth value of the condition on each of these rows; the condition must fit."""
-    body = where.body
-    if "not" in body:
-        return ~holds(Condition(body["not"]), records, dataset, rows)
-    for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
-        if name in body:
-            met = np.full(_length(records, rows), empty)
-            for part in body[name]:
-                join(met, holds(Condition(part), records, dataset, rows), out=met)
-            return met
-    attribute = attribute_named(dataset, body["attribute"])
-    codes = records.codes[attribute.name][rows]
-    if isinstance(attribute, CategoricalAttribute):
-        listed = set(body["in"])
-        named = np.array([level in listed for level in attribute.levels])
-        listed_rows: Truths = named[codes]
-        return listed_rows
-    return _number_holds(body, attribute, codes, records.values[attribute.name][rows])
-
-
-def _check(body: Any) -> None:
-    """Check the form alone, level by level, so that no depth exhausts the stack."""
     level, values = [body], 0
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -90,13 +49,45 @@ def _check(body: Any) -> None:
         if values + len(below) > MAX_VALUES:
             raise ValueError(f"a condition has at most {MAX_VALUES} values and parts")
         if not below:
-            return
+            checked: Condition = body
+            return checked
         level = below
     raise ValueError(f"conditions are nested at most {MAX_DEPTH} deep")
 
 
+def fits(where: Condition, dataset: Dataset) -> None:
+    """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
+    pending = [where]
+    while pending:
+        body = pending.pop(0)
+        if "attribute" in body:
+            _check_leaf(body, attribute_named(dataset, body["attribute"]))
+        parts, _ = _children(body)
+        pending = parts + pending
+
+
+def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
+    """The truth value of the condition on each of these rows; the condition must fit."""
+    if "not" in where:
+        return ~holds(where["not"], records, dataset, rows)
+    for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
+        if name in where:
+            met = np.full(len(next(iter(records.codes.values()))[rows]), empty)
+            for part in where[name]:
+                join(met, holds(part, records, dataset, rows), out=met)
+            return met
+    attribute = attribute_named(dataset, where["attribute"])
+    codes = records.codes[attribute.name][rows]
+    if isinstance(attribute, CategoricalAttribute):
+        listed = set(where["in"])
+        named = np.array([level in listed for level in attribute.levels])
+        listed_rows: Truths = named[codes]
+        return listed_rows
+    return _number_holds(where, attribute, codes, records.values[attribute.name][rows])
+
+
 def _children(node: Any) -> tuple[list[Any], int]:
-    """The conditions inside one, and the number of values that it lists itself."""
+    """Return the conditions directly inside a condition, and the number of values that it lists."""
     if not isinstance(node, Mapping):
         raise ValueError("a condition is an object")
     keys = set(node)
@@ -170,7 +161,3 @@ def _number_holds(
         if "in" in body and attribute.missing in body["in"]:
             met |= missing
     return met
-
-
-def _length(records: TableRecords, rows: slice) -> int:
-    return len(next(iter(records.codes.values()))[rows])

@@ -23,7 +23,10 @@ from mechanisms.statistics.tables import on_grid
 
 @dataclass(frozen=True)
 class CutOffBound:
-    """S(k) = max over cut-offs j of LS(j)·e^{−β|j − k|}. Implements ``SmoothBound``."""
+    """The smooth bound max over cut-offs j of LS(j)·e^{−β|j − k|} at the private cut-off k.
+
+    ``changes`` lists LS(j), the local sensitivity at each cut-off. Implements ``SmoothBound``.
+    """
 
     changes: Integers
     cutoff: int
@@ -35,10 +38,10 @@ class CutOffBound:
 
 @dataclass(frozen=True)
 class CutOffLevels:
-    """Largest local sensitivities. Implements ``SmoothBound``.
+    """The bound for the mechanism of largest local sensitivities. Implements ``SmoothBound``.
 
-    Cut-offs of equal LS form one level, wherever they are. Distances of levels are in the graph of
-    neighbouring levels.
+    All cut-offs of equal local sensitivity form one level. Levels of neighbouring cut-offs have
+    distance 1, and other distances are lengths of shortest paths.
     """
 
     changes: Integers
@@ -51,7 +54,10 @@ class CutOffLevels:
 
 @dataclass(frozen=True)
 class SmallestSum(Part):
-    """LS(k) = max(|s_k|, |s_{k + 1}|); GS is the largest of them, a public number."""
+    """The sum of the public values s_1 … s_k up to the private cut-off k.
+
+    Its local sensitivity is max(|s_k|, |s_{k + 1}|). The global one is the largest |s_i|, public.
+    """
 
     name = "smallest_sum"
     title = "Sum of the smallest"
@@ -86,7 +92,7 @@ class SmallestSum(Part):
 
 
 def local_changes(values: Integers) -> Integers:
-    """LS at each cut-off 0, …, n: the larger of the values that one step may add or drop."""
+    """Return the local sensitivity at each cut-off: the larger value that a step adds or drops."""
     sizes = np.concatenate(([0], np.abs(values), [0]))
     changes: Integers = np.maximum(sizes[:-1], sizes[1:])
     return changes
@@ -95,12 +101,12 @@ def local_changes(values: Integers) -> Integers:
 def level_bound(
     changes: Integers, ones: Integers, others: Integers, growth: float, member: int
 ) -> float:
-    """max over levels l of LS_l·growth^{−d(l, level of the member)}.
+    """Return max over levels l of LS_l·growth^{−d(l, level of ``member``)}.
 
-    A multiplicative Dijkstra from all levels that ends at the requested one. ``changes`` is LS of
-    every dataset; ``ones[i]`` and ``others[i]`` are neighbours. Paths may lead through lower
-    levels: the path to a sensitive level may cross a less sensitive one, which the published
-    algorithm omits.
+    ``changes`` is the local sensitivity LS of every dataset; ``ones[i]`` and ``others[i]`` are
+    neighbours. Dijkstra's algorithm with products runs from all levels to the one of the member.
+    A path to a sensitive level may cross a less sensitive one. The published algorithm omits such
+    paths.
     """
     sizes, level = np.unique(changes, return_inverse=True)
     beside: list[set[int]] = [set() for _ in sizes]

@@ -1,4 +1,4 @@
-"""Quantiles and the median of a numeric attribute: the value of rank max(1, ⌈p·n⌉).
+"""Quantiles and the median of a numeric attribute: the value of rank max(1, ⌈p·n⌉) of n rows.
 
 p is an exact decimal, because in doubles ⌈0.07·100⌉ would be 8. The quantile of an empty table is
 the upper bound. The ranks for the exponential mechanism are whole numbers as well.
@@ -17,14 +17,19 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, ReplaceBound
+from mechanisms.statistics.quantile_sensitivity import (
+    AddRemoveBound,
+    ReplaceBound,
+    SortedNumbers,
+    rank,
+)
 from mechanisms.statistics.statistic import Measurement, Part
-from mechanisms.statistics.tables import bounds, number_grid, numeric, on_grid, replaces
+from mechanisms.statistics.tables import bounds, number_grid, numeric, replaces
 
-#: Decimal places of p: scores are multiples of its denominator.
+#: The most decimal places of a quantile p, so that p is a fraction of small numbers.
 PLACES = 6
-#: Cells of the public grid from which the exponential mechanism selects. If the bounds are whole
-#: numbers at most 2²⁰ apart, every whole number is a cell instead.
+#: The number of cells of the public grid from which the exponential mechanism selects. If the
+#: bounds are whole numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
 _BLOCK = 1 << 16
@@ -32,7 +37,10 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Quantile(Part):
-    """GS is the width of the bounds; LS(s) is the widest run of s + 1 gaps around the rank."""
+    """A quantile, whose global sensitivity is the width of the public bounds.
+
+    Its local sensitivity at distance s is the widest run of s + 1 gaps of numbers around its rank.
+    """
 
     name = "quantile"
     title = "Quantile"
@@ -57,7 +65,7 @@ class Quantile(Part):
         numbers = records_of(TableRecords, records).ordered[self.attribute]
         low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
-        place = rank(self.quantile, len(numbers))
+        place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
         kind = ReplaceBound if replaces(dataset) else AddRemoveBound
         return Measurement(
             int(ordered.window(place, place + 1)[0]),
@@ -71,7 +79,7 @@ class Quantile(Part):
         return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The public candidates v_i = lower + i·(upper − lower) / G, ascending.
+        """Return the public candidates lower + i·(upper − lower) / G for i = 0 … G, ascending.
 
         The first and the last are exactly the bounds.
         """
@@ -93,9 +101,10 @@ class Quantile(Part):
     def rank_scores(
         self, records: Records, cells: NDArray[np.float64], executor: Executor
     ) -> Integers:
-        """−max(0, b·L − a·n, a·n − b·R) of each cell: how far p = a/b is from its ranks; private.
+        """Return the private score −max(0, b·L − a·n, a·n − b·R) of each cell, for p = a/b, n rows.
 
-        L numbers lie below the cell and R in it or below. A tied number is as wide as its cell.
+        L numbers lie below the cell and R in it or below, so the score is 0 where p·n is a rank of
+        the cell. A number that occurs several times covers its whole cell.
         """
         numbers = records_of(TableRecords, records).ordered[self.attribute]
         share, whole = self.quantile.numerator, self.quantile.denominator
@@ -104,7 +113,7 @@ class Quantile(Part):
 
         def part(start: int) -> None:
             block = slice(start, min(start + _BLOCK, len(cells)))
-            # One cell more: the numbers in a cell or below are those below the next one.
+            # One more cell is searched, because R of a cell is L of the next cell.
             below = np.searchsorted(numbers, cells[start : start + _BLOCK + 1], side="left")
             if block.stop == len(cells):
                 below = np.append(below, len(numbers))
@@ -127,36 +136,8 @@ class Median(Quantile):
     what = "median"
 
 
-@dataclass(frozen=True)
-class SortedNumbers:
-    """x_1 ≤ … ≤ x_n in steps of the grid; the bounds replace all numbers beyond."""
-
-    numbers: NDArray[np.float64]
-    exponent: int
-    low: int
-    high: int
-
-    @property
-    def count(self) -> int:
-        return len(self.numbers)
-
-    def window(self, first: int, stop: int) -> Integers:
-        """x_first, …, x_{stop − 1}; ranks below one and above n are the bounds."""
-        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
-        before = max(min(stop, 1) - first, 0)
-        after = max(stop - max(first, self.count + 1), 0)
-        return np.concatenate(
-            (np.full(before, self.low), inside, np.full(after, self.high))
-        ).astype(np.int64)
-
-
-def rank(quantile: Fraction, count: int) -> int:
-    """max(1, ⌈p·n⌉)."""
-    return max(1, -(-quantile.numerator * count // quantile.denominator))
-
-
 def exact_share(quantile: float) -> Fraction:
-    """p as the decimal that it is written as.
+    """Return the quantile p as the exact decimal number that its text shows.
 
     Raises: ValueError beyond ``PLACES`` places or outside [0, 1].
     """

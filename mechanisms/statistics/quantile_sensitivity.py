@@ -1,53 +1,69 @@
 """Smooth bounds on the local sensitivity of a quantile, for both relations of tables.
 
-With x_1 ≤ … ≤ x_n, bounds beyond, and rank m, a table after s + 1 replacements has its quantile
-anywhere in a window of s + 1 gaps around m:
+Let x_1 ≤ … ≤ x_n be the numbers, with the public bounds at all other ranks, and m the rank of the
+quantile. After s + 1 replacements the quantile lies anywhere in a window of s + 1 gaps around m:
 
     LS(s) = max over 0 ≤ k ≤ s + 1 of x_{m + k} − x_{m + k − s − 1}.
 
-Under add/remove the rank moves as well. w deletions inside a window and R = s − w changes elsewhere
-bring the window x_i … x_{i + w + 1} under the rank for i_min ≤ i ≤ i_max. Both ends are extremes of
-a function that is monotone in the split of R into insertions and deletions. So two splits suffice.
+Under add/remove the rank moves as well. With w deletions inside a window and R = s − w changes
+elsewhere, the rank reaches every window x_i … x_{i + w + 1} for i_min ≤ i ≤ i_max. Both limits are
+extremes of a function that is monotone in the number of insertions among the R changes. So it is
+enough to compute it for R insertions and for R deletions.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log
-from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.noise.addition import Integers
+from mechanisms.statistics.tables import on_grid
 
-#: From this public distance on the bound is GS; e^{−β·4096} is negligible beside the noise.
+#: From this public distance on the bound is the global sensitivity, times a negligible e^{−βs}.
 FARTHEST = 4096
 
 
-class Window(Protocol):
-    """The sorted numbers, in steps of a grid."""
+@dataclass(frozen=True)
+class SortedNumbers:
+    """The numbers x_1 ≤ … ≤ x_n of the rows in grid steps, and the public bounds at other ranks."""
+
+    numbers: NDArray[np.float64]
+    exponent: int
+    low: int
+    high: int
 
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        return len(self.numbers)
 
-    def window(self, first: int, stop: int) -> Integers: ...
+    def window(self, first: int, stop: int) -> Integers:
+        """Return x_first … x_{stop − 1}; ranks below 1 and above n have the public bounds."""
+        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
+        before = max(min(stop, 1) - first, 0)
+        after = max(stop - max(first, self.count + 1), 0)
+        return np.concatenate(
+            (np.full(before, self.low), inside, np.full(after, self.high))
+        ).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class ReplaceBound:
-    """LS(s) under replace at every s, in O(R log R) for the R distances that can matter.
+    """The smooth bound S of a quantile under replace. Implements ``SmoothBound``.
 
-    The best right end of a window moves only right as its left end does. S is at least one step, a
-    public constant: beyond ln(GS)/β distances nothing can exceed it. Implements ``SmoothBound``.
+    S is at least one step, a public constant, so only distances up to ln(GS)/β matter, with GS the
+    global sensitivity. As the left end of a window moves right, its best right end does too.
     """
 
-    ordered: Window
+    ordered: SortedNumbers
     quantile: Fraction
     cap: int
 
     def smooth(self, beta: float) -> float:
         count = self.ordered.count
-        place = _rank(self.quantile.numerator, self.quantile.denominator, count)
+        place = rank(self.quantile.numerator, self.quantile.denominator, count)
         reach = ceil(log(max(self.cap, 2)) / beta) + 1
         left = self.ordered.window(max(place - reach, 0), place + 1)
         right = self.ordered.window(place, max(min(place + reach, count + 1), place) + 1)
@@ -56,13 +72,13 @@ class ReplaceBound:
 
 @dataclass(frozen=True)
 class AddRemoveBound:
-    """LS(s) under add/remove for s < ``FARTHEST``, and GS from there on. Implements
-    ``SmoothBound``.
+    """The smooth bound of a quantile under add/remove. Implements ``SmoothBound``.
 
-    The bound is GS also where fewer than two rows would remain.
+    The global sensitivity replaces the local one from distance ``FARTHEST`` on, and where fewer
+    than two rows would remain.
     """
 
-    ordered: Window
+    ordered: SortedNumbers
     quantile: Fraction
     cap: int
 
@@ -71,9 +87,9 @@ class AddRemoveBound:
         share, whole = self.quantile.numerator, self.quantile.denominator
         horizon = min(FARTHEST, max(count - 1, 0))
         beyond = exp(-beta * horizon) * self.cap
-        # Distances at which even GS no longer counts are skipped.
+        # Beyond this distance even the global sensitivity, times e^{−βs}, is below one step.
         horizon = min(horizon, ceil(log(max(self.cap, 2)) / beta) + 1)
-        place = _rank(share, whole, count)
+        place = rank(share, whole, count)
         first = max(place - 2 * horizon - 4, 0)
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
@@ -82,13 +98,14 @@ class AddRemoveBound:
 
 
 @compiled
-def _rank(share: int, whole: int, count: int) -> int:
+def rank(share: int, whole: int, count: int) -> int:
+    """Return max(1, ⌈p·n⌉), the rank of the quantile p = share / whole among n = ``count`` rows."""
     return max(1, -(-(share * count) // whole))
 
 
 @compiled
 def _widest(left: Integers, right: Integers, beta: float) -> float:
-    """max of (right_b − left_a)·e^{−β(steps between − 1)}, by divide and conquer over a.
+    """Return max over a, b of (right[b] − left[a])·e^{−β(d − 1)}, where d ranks lie from a to b.
 
     ``left`` ends and ``right`` begins with the number of the rank itself.
     """
@@ -114,19 +131,19 @@ def _widest(left: Integers, right: Integers, beta: float) -> float:
 
 @compiled
 def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tuple[int, int]:
-    """i_min and i_max for w = ``deleted`` and R = ``others``."""
+    """Return i_min and i_max of the module docstring for w = ``deleted``, R = ``others``."""
     low, high = count + 1, -1
     for away in (0, others):
         # R changes elsewhere, ``away`` of them deletions below the window or insertions above it.
         fewer = count + others - 2 * away - deleted
         high = max(
             high,
-            max(_rank(share, whole, fewer + 1) - 1, _rank(share, whole, fewer - 1)) + away,
+            max(rank(share, whole, fewer + 1) - 1, rank(share, whole, fewer - 1)) + away,
         )
         more = count + 2 * away - others - deleted
         low = min(
             low,
-            min(_rank(share, whole, more + 1) - 1, _rank(share, whole, more - 1)) - away,
+            min(rank(share, whole, more + 1) - 1, rank(share, whole, more - 1)) - away,
         )
     return max(low, 0), min(high, count)
 
@@ -142,12 +159,12 @@ def _widest_of_pairs(
     cap: int,
     beta: float,
 ) -> float:
-    """max over s < horizon of e^{−βs}·LS(s); each window is examined once, at its first distance.
+    """Return max over s < horizon of e^{−βs}·LS(s); each window counts at its first distance only.
 
     At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side. So once the
     windows with all deletions inside have set a maximum, most distances are skipped.
     """
-    place, far = _rank(share, whole, count), max(share, whole - share)
+    place, far = rank(share, whole, count), max(share, whole - share)
     best = 0.0
     for s in range(horizon):
         low, high = _reach(share, whole, count, s, 0)

@@ -1,12 +1,12 @@
-"""β*: how fast a noise scale may change between neighbours, exactly.
+"""β*: the largest rate at which a noise scale may change between neighbours.
 
 Let Laplace noise of scale S / (ε/2) be added to a value that moves by at most S, with S(x) ≤
-e^β·S(x'). This is (ε, δ)-DP, for every ε > 0, as long as
+e^β·S(x') for neighbours x, x'. This is (ε, δ)-DP, for every ε > 0, as long as
 
     ½(1 − e^−β)·[ e^{−(ε/2 + β)/(e^β − 1)} + e^{−(3ε/2 + β)/(e^β − 1)} ] ≤ δ
 
 and β + (ε/2)·e^−β ≤ ε. The left side is the exact hockey-stick divergence of the worst pair, so no
-larger β suffices. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6 of it.
+larger β suffices. Nissim, Raskhodnikova and Smith 2007 have β = ε / (2·ln(2/δ)), about 0.6·β*.
 """
 
 from fractions import Fraction
@@ -15,14 +15,14 @@ from typing import Any
 
 from accounting.privacy_loss import ATTO, NANO
 
-#: Steps of the bisection on [0, min(ε, 64)]; a β that is too small is valid.
+#: The steps of the bisection on [0, min(ε, 64)]. Every β below β* is valid too.
 _STEPS = 60
 _LARGEST = 64.0
 _PRECISION = 200
 
-#: A scale is rounded up by up to 1 + 2⁻²⁰ and computed to 2⁻²⁹: e^{2⁻¹⁹} covers both.
+#: Subtracted from β: scales are rounded up by up to 1 + 2⁻²⁰ and computed with errors of 2⁻²⁹.
 SLACK = 2.0**-19
-#: Below this β the scale is that of the global sensitivity alone, by a public rule.
+#: For a smaller β the noise scale is that of the global sensitivity; this rule is public.
 LEAST = 2.0**-17
 
 
@@ -53,7 +53,7 @@ def smooth_beta(epsilon_nano: int, delta_atto: int) -> float | None:
 
 
 def _holds(iv: Any, epsilon: Fraction, delta: Fraction, beta: float) -> bool:
-    """True if δ*(ε, ½, β) ≤ δ and the side condition hold for certain, in intervals of ``iv``."""
+    """True if both conditions in the module docstring hold for β, in the intervals of ``iv``."""
     if beta <= 0:
         return False
     loss = iv.mpf(epsilon.numerator) / epsilon.denominator

@@ -1,11 +1,12 @@
-"""The number of k-stars: a centre with k of its neighbours, Σ over nodes of C(d, k).
+"""The number of k-stars: a centre with k of its neighbours, Σ over nodes of C(degree, k).
 
-One flip of {i, j} moves it by C(d̄_i, k − 1) + C(d̄_j, k − 1), d̄ = d − A_ij. At distance s the
-largest change gives s further edges to the node of larger d̄ until it is full, then to the other:
+A change of the edge {i, j} moves it by C(d̄_i, k − 1) + C(d̄_j, k − 1), where d̄ is the degree
+without that edge. At distance s the largest change gives u of s further edges to the node of larger
+d̄, until it has the most neighbours, and the other v to the second node:
 
     LS(s) = max over pairs of C(d̄_i + u, k − 1) + C(d̄_j + v, k − 1).
 
-Only pairs that no other pair exceeds in both parts matter: a few, which are prepared.
+Only pairs that no other pair exceeds in both degrees matter. These few are prepared.
 """
 
 from dataclasses import dataclass
@@ -23,13 +24,14 @@ from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
 from mechanisms.statistics.statistic import Measurement, Part
 
-#: 2·C(m, 3) stays far inside 64 bits for every m up to this.
+#: The largest m, the most further neighbours of a node, for which 2·C(m, 3) is far below 2⁶³.
 LARGEST_SHARED = 1 << 20
 
 
 @dataclass(frozen=True)
 class StarBound(SmoothMaximum):
-    """LS(s) from the Pareto pairs of degrees. Implements ``DistanceBound``."""
+    """The local sensitivity at every distance, from prepared pairs of degrees, as a
+    ``DistanceBound``."""
 
     high: tuple[int, ...]
     low: tuple[int, ...]
@@ -43,7 +45,7 @@ class StarBound(SmoothMaximum):
     def at(self, distances: Integers) -> Integers:
         best = np.zeros(distances.shape, dtype=np.int64)
         for high, low in zip(self.high, self.low, strict=True):
-            # A node above the bound cannot be flipped; the bound may count it as full.
+            # A node with more neighbours than ``most`` gains no edge, so it counts as full.
             x, y = min(high, self.most), min(low, self.most)
             first = np.minimum(distances, self.most - x)
             second = np.minimum(distances - first, self.most - y)
@@ -51,7 +53,7 @@ class StarBound(SmoothMaximum):
         return best
 
     def _around(self, degrees: Integers) -> Integers:
-        """C(d, k − 1) of each degree."""
+        """Return C(d, k − 1) for each degree d and stars of k leaves."""
         around: Integers = degrees
         for j in range(1, self.leaves - 1):
             around = around * (degrees - j) // (j + 1)
@@ -60,7 +62,10 @@ class StarBound(SmoothMaximum):
 
 @dataclass(frozen=True)
 class Stars(Part):
-    """GS = 2·C(m, k − 1), m the most further neighbours of a node that gains an edge."""
+    """The number of k-stars, whose global sensitivity is 2·C(m, k − 1).
+
+    m is the most further neighbours of a node that gains an edge.
+    """
 
     name = "stars"
     title = "Stars"

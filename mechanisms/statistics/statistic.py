@@ -18,11 +18,12 @@ from mechanisms.statistics.local_sensitivity import SmoothBound
 
 @dataclass(frozen=True)
 class Measurement:
-    """Private: the value in steps of the grid, and bounds on what one change moves it.
+    """A private value in grid steps, with private bounds on how far one change moves it.
 
-    ``local`` is a bound at every distance, ``levels`` the bound by largest local sensitivities.
-    ``support`` is a_max over all pairs, LS(0) and the public bound on what one change moves LS, for
-    noisy local sensitivity. A bound that no mechanism needs may be None.
+    ``local`` is the bound for smooth sensitivity and the ladder, ``levels`` the one for largest
+    local sensitivities. ``support`` serves noisy local sensitivity: the most common neighbours of a
+    pair, the local sensitivity, and a public bound on how far one change moves the latter. A bound
+    that no mechanism needs may be None.
     """
 
     value: int
@@ -32,7 +33,7 @@ class Measurement:
 
 
 class Statistic(ABC):
-    """A question with its parameters; its class builds it from the body of a query."""
+    """A statistic with its parameters, such as the mean of one attribute."""
 
     #: The name in queries; title, description and source for the catalogue.
     name: ClassVar[str]
@@ -42,24 +43,24 @@ class Statistic(ABC):
 
     @abstractmethod
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        """The parts to release, at equal shares. Raises: UnsupportedQuery if they do not fit."""
+        """The parts, released at equal shares. Raises: UnsupportedQuery if the dataset has none."""
 
     @abstractmethod
     def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
         """The value, computed from released parts and public facts alone."""
 
     def factor(self, dataset: Dataset) -> Fraction:
-        """The factor between the only part and the answer."""
+        """The public factor by which the only part is multiplied to give the answer."""
         return Fraction(1)
 
 
 class Part(Statistic):
-    """One number that neighbours move by at most ``cap`` steps of its plan.
+    """One number that one change of the records moves by at most ``cap`` steps of its plan.
 
     As a statistic it is its own only part, and the answer is the released number.
     """
 
-    #: Its name in the steps of a price.
+    #: The name of this number in the steps of a price.
     what: str
 
     @abstractmethod
@@ -73,7 +74,7 @@ class Part(Statistic):
     def measure(
         self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
     ) -> Measurement:
-        """Private: the number, from prepared records that satisfy the domain of ``dataset``."""
+        """Return the private number, from prepared records that satisfy the domain."""
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
         self.plan(dataset, NANO)

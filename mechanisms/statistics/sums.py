@@ -1,7 +1,7 @@
 """The sum and the mean of a numeric attribute; the mean is a sum over a public or noisy count.
 
-Numbers are floored to the public grid one by one. So a sum is a whole number of steps, and moves
-exactly by the steps of one row.
+Numbers are floored to the public grid one by one. So a sum is a whole number of steps, and one
+row moves it by exactly the steps of its own number.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,10 @@ from mechanisms.statistics.tables import (
 
 @dataclass(frozen=True)
 class Sum(Part):
-    """GS: the width of the bounds under replace, the larger |bound| under add/remove.
+    """A sum, whose global sensitivity is the width of the bounds under replace.
 
-    LS is the same almost everywhere, so data-dependent noise gains nothing.
+    Under add/remove it is the larger absolute bound. The local sensitivity is the same almost
+    everywhere, so data-dependent noise gains nothing.
     """
 
     name = "sum"
@@ -41,7 +42,7 @@ class Sum(Part):
     what = "sum"
 
     def origin(self, low: int, high: int) -> int:
-        """The public number from which numbers are counted, in steps, from the bounds."""
+        """Return the public number, in grid steps, that is subtracted from every number."""
         return 0
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
@@ -60,8 +61,10 @@ class Sum(Part):
 
 @dataclass(frozen=True)
 class CentredSum(Sum):
-    """Σ (x − middle of the bounds): GS is half the width under add/remove, the width under
-    replace."""
+    """The sum of x − middle of the bounds, over the numbers x of all rows.
+
+    Its global sensitivity is the width of the bounds under replace, half of it under add/remove.
+    """
 
     what = "sum around the middle of the bounds"
 
@@ -71,9 +74,9 @@ class CentredSum(Sum):
 
 @dataclass(frozen=True)
 class Mean(Statistic):
-    """A noisy sum over the number of rows, which is private too under add/remove.
+    """A noisy sum divided by the number of rows, which is private too under add/remove.
 
-    Then there are two releases, each with half of the loss. The mean of no rows is the middle of
+    Then sum and count are released at half of the loss each. The mean of no rows is the middle of
     the bounds.
     """
 

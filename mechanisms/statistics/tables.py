@@ -1,5 +1,4 @@
-"""The common part of statistics of tables: an attribute, its public bounds, its numbers in
-steps."""
+"""What all statistics of tables read: an attribute, its public bounds, its numbers on a grid."""
 
 from fractions import Fraction
 from typing import Any
@@ -24,7 +23,7 @@ def replaces(dataset: Dataset) -> bool:
 
 
 def public_rows(dataset: Dataset) -> int:
-    """The number of rows of a ``replace`` table."""
+    """The number of rows of a table whose relation is ``replace``; it is public."""
     rows = table_domain(dataset).rows
     if rows is None:
         raise UnsupportedQuery("rows is not fixed yet")

@@ -1,22 +1,24 @@
-"""The number of triangles, and of two-triangles: pairs of triangles on a common edge, Σ C(a_e, 2).
+"""The number of triangles, and of two-triangles: pairs of triangles on a common edge.
 
-One flip of {i, j} moves the triangles by the common neighbours a_ij. At distance s,
+Adding or removing the edge {i, j} moves the number of triangles by the number a_ij of common
+neighbours of i and j. After s such changes of edges, no pair has more common neighbours than
 
-    U(s) = min(m, a_max + s, ⌊(s + σ) / 2⌋),
+    U(s) = min(m, a_max + s, ⌊(s + σ) / 2⌋).
 
-with a_max and σ = max d_i + d_j − 2·A_ij over all pairs, adjacent or not. A flip moves each of
-a_max and σ by at most one, which proves U(s + 1) ≥ U'(s). U(s) is the exact LS(s) whenever one pair
+Here m is a public bound, a_max the largest a_ij, and σ the largest d_i + d_j − 2·A_ij of all pairs,
+with degrees d and A_ij = 1 for an edge. One change moves a_max and σ by at most one each, which
+proves U(s + 1) ≥ U'(s) for neighbours. U(s) is the exact local sensitivity LS(s) whenever one pair
 attains both. The last term matters only at large distances.
 
 LS(0) of two-triangles is prepared. At distance s ≥ 1 the bound is the smallest of three, each
 admissible:
 
-* LS(0) + Σ_{r < s} 4·(a_max + r): one flip changes the local sensitivity by at most 4·a_max;
-* C(Λ, 2) + 2Λ·Λₑ: no pair shares more than Λ(s) neighbours, and no edge more than Λₑ(s);
-* GS = C(m, 2) + 2m(m − 1).
+* LS(0) + Σ_{r < s} 4·(a_max + r): one change moves the local sensitivity by at most 4·a_max;
+* C(Λ, 2) + 2Λ·Λₑ: no pair shares more than Λ(s) neighbours, no pair with an edge more than Λₑ(s);
+* C(m, 2) + 2m(m − 1), the global sensitivity.
 
-The often printed (5/2)·a_H is no bound: the complete graph of five nodes without an edge has LS 15,
-where it gives 7.5.
+The often printed (5/2)·a_H is no bound, where a_H is the most triangles on one edge after an edge
+is added. The complete graph of five nodes without an edge has LS 15, where (5/2)·a_H is 7.5.
 """
 
 from dataclasses import dataclass
@@ -35,24 +37,11 @@ from mechanisms.statistics.statistic import Measurement, Part
 
 
 @dataclass(frozen=True)
-class TriangleBound(SmoothMaximum):
-    """The most common neighbours of any pair after ``s`` flips. Implements ``DistanceBound``."""
-
-    shared: int
-    degrees: int
-    cap: int
-
-    def at(self, distances: Integers) -> Integers:
-        reached = np.minimum(self.shared + distances, (self.degrees + distances) // 2)
-        return np.minimum(reached, self.cap)
-
-
-@dataclass(frozen=True)
 class TriangleLevels(SmoothMaximum):
-    """Largest local sensitivities. Implements ``DistanceBound``.
+    """The bound of triangles for largest local sensitivities. Implements ``DistanceBound``.
 
-    The level is a_max, and neighbours' levels differ by at most one, so S = max over j ≥ 0 of
-    min(m, a_max + j)·e^{−βj}.
+    The level of a graph is a_max, the most common neighbours of a pair. Levels of neighbours differ
+    by at most one, so S = max over j ≥ 0 of min(m, a_max + j)·e^{−βj}, with m the public bound.
     """
 
     shared: int
@@ -63,8 +52,18 @@ class TriangleLevels(SmoothMaximum):
 
 
 @dataclass(frozen=True)
+class TriangleBound(TriangleLevels):
+    """The most common neighbours of any pair after s changes of edges, as a ``DistanceBound``."""
+
+    degrees: int
+
+    def at(self, distances: Integers) -> Integers:
+        return np.minimum(super().at(distances), (self.degrees + distances) // 2)
+
+
+@dataclass(frozen=True)
 class Triangles(Part):
-    """GS = m, the most neighbours that two nodes may share."""
+    """The number of triangles; its sensitivity is the most neighbours that two nodes may share."""
 
     name = "triangles"
     title = "Triangles"
@@ -89,16 +88,19 @@ class Triangles(Part):
 
 
 def supports(records: Records, most: int) -> TriangleBound:
-    """U of triangles from prepared totals."""
+    """Return the bound on common neighbours, from the prepared private totals."""
     totals = records_of(GraphRecords, records).totals
     shared = max(total(records, "edge_maximum"), total(records, "open_maximum"))
     degrees = int((totals["degree_pairs_high"] + totals["degree_pairs_low"]).max(initial=0))
-    return TriangleBound(shared, degrees, most)
+    return TriangleBound(shared, most, degrees)
 
 
 @dataclass(frozen=True)
 class TwoTriangleBound(SmoothMaximum):
-    """U(s) as above; ``nodes`` − 2 bounds a_max in every graph. Implements ``DistanceBound``."""
+    """The bound on the local sensitivity of two-triangles, as a ``DistanceBound``.
+
+    The module docstring derives it. No pair has more than ``nodes`` − 2 common neighbours.
+    """
 
     flip: int
     nodes: int
@@ -120,7 +122,7 @@ class TwoTriangleBound(SmoothMaximum):
         return bound
 
     def _sums(self, distances: Integers) -> Integers:
-        """Σ_{r < s} min(a_max + r, n − 2)."""
+        """Return Σ_{r < s} min(a_max + r, n − 2), with a_max of the module docstring, n nodes."""
         shared, most = self.supports.shared, max(self.nodes - 2, 0)
         rising = np.minimum(distances, max(most - shared, 0))
         below: Integers = rising * shared + rising * (rising - 1) // 2
@@ -129,10 +131,10 @@ class TwoTriangleBound(SmoothMaximum):
 
 @dataclass(frozen=True)
 class TwoTriangleLevels(SmoothMaximum):
-    """Largest local sensitivities by the level a_H. Implements ``DistanceBound``.
+    """The bound of two-triangles for largest local sensitivities. Implements ``DistanceBound``.
 
-    a_H is the most triangles on one edge once the best single edge is added. LS ≤ (5/2)·a_H·(a_H −
-    1), and neighbours' levels differ by at most one.
+    The level a_H is the most triangles on one edge once the best single edge is added. The local
+    sensitivity is at most (5/2)·a_H·(a_H − 1), and levels of neighbours differ by at most one.
     """
 
     harvest: int
@@ -146,7 +148,7 @@ class TwoTriangleLevels(SmoothMaximum):
 
 @dataclass(frozen=True)
 class TwoTriangles(Part):
-    """GS = C(m, 2) + 2m(m − 1), m the most neighbours that two nodes may share."""
+    """The global sensitivity is C(m, 2) + 2m(m − 1), m the most neighbours that two nodes share."""
 
     name = "two_triangles"
     title = "Two-triangles"
@@ -175,5 +177,5 @@ class TwoTriangles(Part):
 
 
 def global_sensitivity(shared: int) -> int:
-    """C(m, 2) + 2m(m − 1)."""
+    """Return C(m, 2) + 2m(m − 1), the one of two-triangles, for m = ``shared`` neighbours."""
     return 5 * shared * max(shared - 1, 0) // 2

@@ -1,6 +1,6 @@
 """The mechanisms that may release each statistic, by relation, for ε alone or (ε, δ).
 
-This is the single source: queries are checked against it, the catalogue and the documents show it.
+Queries are checked against this table, and the catalogue and the documents show it.
 For each statistic and relation exactly one mechanism is recommended and is the default.
 """
 
@@ -18,7 +18,7 @@ _PREFIXES = (Relation.PREFIX,)
 
 @dataclass(frozen=True)
 class ValidCombination:
-    """One combination; ``delta`` is True if it takes (ε, δ) with δ > 0 instead of ε alone."""
+    """One valid combination; ``delta`` is True if it needs a δ above 0 beside ε."""
 
     statistic: str
     mechanism: str

@@ -12,7 +12,7 @@ from mechanisms.model.tree_shape import MAX_NODES
 
 #: A node with one child per level must fit into one tree, including the root.
 MAX_LEVELS = MAX_NODES - 1
-#: Counters of one node: levels of all attributes times classes.
+#: The most counters of one node: the levels of all attributes times the classes.
 MAX_CELLS = 1 << 20
 
 

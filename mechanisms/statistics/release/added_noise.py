@@ -1,5 +1,5 @@
-"""Noise added to the parts of a statistic, and what three mechanisms whose noise depends on the
-records have in common.
+"""Noise added to the parts of a statistic, and the base of mechanisms whose noise depends on the
+records.
 
 Danger: the scale of data-dependent noise and its run time are private. Neither is published, and no
 target of accuracy is accepted.
@@ -37,14 +37,14 @@ Plans = list[tuple[Part, PrivacyLoss, Plan]]
 class AddedNoise(Mechanism):
     """Releases the value of each part plus ``noise``, at an equal share of the loss."""
 
-    #: The name of the noise in the steps of a price; the title, unless it has one of its own.
+    #: The name of the noise in the steps of a price; if empty, the title of the mechanism.
     noun = ""
 
     @abstractmethod
     def noise(
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
-        """The noise of the value, in steps of the plan, whose ``cap`` is above 0."""
+        """Draw the noise of the value in grid steps; ``plan.cap`` is above 0."""
 
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         noun = self.noun or self.title
@@ -68,11 +68,11 @@ class AddedNoise(Mechanism):
         return statistic.answer(dataset, released)
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
-        """The parts to release, from public facts; raises as ``Mechanism.steps``."""
+        """The parts to release, from public facts alone. Raises: as ``Mechanism.steps``."""
         parts = statistic.parts(dataset)
         plans = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
-            share(spent)  # refuses what is less than the smallest loss
+            share(spent)  # refuses a share below the smallest loss
             plans.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
         return plans
 
@@ -80,7 +80,7 @@ class AddedNoise(Mechanism):
 class DataDependentNoise(AddedNoise):
     """Releases the value of one part; the noise depends on the records."""
 
-    #: The largest scale of the noise is this many times GS / ε.
+    #: The scale of the noise is at most this many times the global sensitivity divided by ε.
     widest = 1
 
     def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
@@ -89,7 +89,7 @@ class DataDependentNoise(AddedNoise):
         return depends(scale * WIDTHS + float(plan.step))
 
     def single(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plan:
-        """The grid of the only part."""
+        """The grid of a statistic of one part."""
         ((_, _, plan),) = self.plans(statistic, dataset, loss)
         return plan
 
@@ -103,12 +103,12 @@ class DataDependentNoise(AddedNoise):
 
 
 def single_noise(kernel: Kernel, rate: Rate, randomness: Randomness) -> int:
-    """One value of the noise that ``kernel`` adds."""
+    """Draw one value of the noise that ``kernel`` adds."""
     return int(add_noise(kernel, np.zeros(1, dtype=np.int64), rate, randomness, Inline())[0])
 
 
 def depends(most: float) -> Accuracy:
-    """The accuracy of noise that depends on the records."""
+    """The accuracy of noise that depends on the records; ``most`` bounds the error."""
     return {
         "confidence": CONFIDENCE,
         "error_at_most": significant(most),

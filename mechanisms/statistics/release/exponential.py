@@ -1,4 +1,4 @@
-"""The exponential mechanism over the cells of a public grid, scored by the error of their ranks."""
+"""The exponential mechanism over cells of a public grid, scored by the error of their ranks."""
 
 from fractions import Fraction
 from math import ceil, log
@@ -24,9 +24,9 @@ from mechanisms.statistics.statistic import Statistic
 
 
 class ExponentialQuantile(Mechanism):
-    """Pure ε. The candidates are the cells of the grid to which numbers are floored.
+    """Selects a quantile by ε-DP alone; the candidates are the cells of a public grid.
 
-    A tied number is as wide as its own cell.
+    Numbers are rounded down to cells, so equal numbers cover a whole cell.
     """
 
     name = "exponential"
@@ -84,8 +84,7 @@ class ExponentialQuantile(Mechanism):
         return Rate(loss.epsilon_nano, 2 * NANO * question.rank_sensitivity(dataset))
 
     def _misses(self, question: Quantile, dataset: Dataset) -> float:
-        """The number of cells over the chance of a larger error; the error of the best cell is
-        0."""
+        """The number of cells divided by the probability of an error beyond the bound."""
         return len(question.cells(dataset)) / (1 - CONFIDENCE)
 
 

@@ -1,9 +1,9 @@
 """The ladder: whole numbers around the true value, on rungs as wide as the local sensitivity.
 
-Rung 0 is the value alone; rung s ≥ 1 is the next U(s − 1) integers on either side. An answer on
-rung s is drawn with probability ∝ e^{−εs/2}. This is pure ε, because one change moves an answer by
-at most one rung. All rungs until U reaches GS take part, and one tail represents all that follow.
-To omit the least likely would cost δ.
+Rung 0 is the value alone. Rung s ≥ 1 is the next U(s − 1) integers on either side; U(s) bounds
+the local sensitivity at distance s. An answer on rung s is drawn with probability ∝ e^{−εs/2}. This
+is ε-DP, because one change moves an answer by at most one rung. Every rung counts until U reaches
+the global sensitivity; one tail stands for all further rungs. To omit them would cost a δ.
 """
 
 from math import exp, expm1, log
@@ -29,7 +29,7 @@ _HALF = (1 << 32) - 1
 
 
 class Ladder(DataDependentNoise):
-    """Pure ε."""
+    """The ladder for statistics of whole numbers; ε-DP without a δ."""
 
     name = "ladder"
     title = "Ladder"
@@ -44,7 +44,7 @@ class Ladder(DataDependentNoise):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # At most 2·GS·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight lies beyond rung r, λ = ε/2.
+        # With λ = ε/2, at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight lies beyond rung r.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
@@ -57,14 +57,14 @@ class Ladder(DataDependentNoise):
 
 
 def ladder_rate(loss: PrivacyLoss) -> Rate:
-    """λ = ε/2 per rung."""
+    """Return λ = ε/2: an answer is less likely by the factor e^−λ per rung."""
     return Rate(loss.epsilon_nano, 2 * NANO)
 
 
 def rungs(local: DistanceBound) -> Integers:
-    """The widths U(0), …, U(M) of rungs 1 … M + 1; private.
+    """Return the private widths U(0), …, U(M) of rungs 1, …, M + 1 on either side of the value.
 
-    The last is the first to equal GS, which is the width of all further rungs.
+    U(M) is the first to equal the global sensitivity, which is the width of all further rungs.
     """
     blocks, start, size = [], 0, 256
     while True:
@@ -78,16 +78,16 @@ def rungs(local: DistanceBound) -> Integers:
 
 
 def weights(widths: Integers) -> Integers:
-    """The number of integers on rungs 0, 1, …, M, and on each rung of the tail."""
+    """Return the number of integers on rungs 0, …, M and, as the last, on each further rung."""
     return np.concatenate(([1], 2 * widths))
 
 
 def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
-    """The answer less the true value."""
+    """Draw the answer minus the true value."""
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
     if rung == 0:
         return 0
-    # The race returns the first rung of the tail for all of them: add a geometric number of rungs.
+    # The race returns the first rung of the tail for all its rungs, so a geometric number is added.
     further = single_noise(add_geometric, rate, randomness) if rung == widths.size else 0
     width = int(widths[rung - 1])
     inner = widths[: rung - 1]
@@ -116,5 +116,5 @@ def ladder_probability(difference: int, widths: Integers, epsilon: float) -> flo
     while reached < abs(difference):
         reached += int(widths[min(rung, len(widths) - 1)])
         rung += 1
-    # Rung 0 is one number.
+    # Rung 0 has one integer, so its probability is that of each integer before the decay.
     return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)

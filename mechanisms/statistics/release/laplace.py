@@ -1,5 +1,4 @@
-"""Laplace noise of the global sensitivity: it is the same for all records, so its scale is
-public."""
+"""Laplace noise by the global sensitivity; its scale is equal for all records, so it is public."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +16,7 @@ from mechanisms.statistics.statistic import Measurement, Statistic
 
 
 class Laplace(AddedNoise):
-    """Pure ε. Discrete Laplace noise on the grid of each part, at an equal share of the loss."""
+    """ε-DP by discrete Laplace noise on the grid of each part, at an equal share of the loss."""
 
     name = "laplace"
     title = "Laplace"
@@ -60,7 +59,7 @@ class Laplace(AddedNoise):
         if len(parts) != 1:
             return None
         ((_, spent, plan),) = parts
-        # The answer's factor scales the noise too, and two answers would reveal it.
+        # The public factor between the part and the answer scales the noise too.
         return _scale(spent, plan) * statistic.factor(dataset)
 
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
@@ -91,5 +90,5 @@ def _rate(loss: PrivacyLoss, cap: int) -> Rate:
 
 @lru_cache(maxsize=1024)
 def _scale(loss: PrivacyLoss, plan: Plan) -> Fraction:
-    """The scale of the noise of a part; a constant part has none."""
+    """The scale of the noise of a part; a part that never changes gets no noise."""
     return plan.step / _rate(loss, plan.cap).exponent() if plan.cap else Fraction(0)

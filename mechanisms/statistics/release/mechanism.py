@@ -1,4 +1,4 @@
-"""The base of mechanisms: a statistic and a loss in, one released number out."""
+"""The base of mechanisms, each of which releases one number for a statistic and a loss."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from mechanisms.statistics.statistic import Statistic
 
 #: The probability with which bounds on the accuracy hold.
 CONFIDENCE = 0.95
-#: |Laplace| exceeds this many of its scales with probability 1 − CONFIDENCE.
+#: Laplace noise is farther than this many scales from 0 with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
 #: Public bounds on the error of a release, with an explanation, as prices show them.
@@ -47,7 +47,7 @@ class Mechanism(ABC):
     def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         """An error bound that holds with probability ``CONFIDENCE``.
 
-        If the bound depends on the records, the largest value that it may take.
+        If the error depends on the records, this is the largest bound that it may have.
         """
 
     def noise_scale(
@@ -82,12 +82,12 @@ class Mechanism(ABC):
 
 @lru_cache(maxsize=1024)
 def share(loss: PrivacyLoss) -> Fraction:
-    """ε as a rational number. Raises: UnsupportedQuery below one nano."""
+    """Return ε as a rational number. Raises: UnsupportedQuery if it is below 10⁻⁹."""
     if loss.epsilon_nano < 1:
         raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
     return loss.epsilon()
 
 
 def significant(value: float) -> float:
-    """Four significant digits, because predictions are bounds, not measurements."""
+    """Round to four significant digits, because predicted errors are bounds, not measurements."""
     return float(f"{value:.4g}")

@@ -1,13 +1,14 @@
 """Noisy local sensitivity of two-triangles: a bound on LS is released under noise, then used.
 
-Three releases at ε/3 each, τ = ln(1/δ). On whole numbers every Laplace variable is floored and
-every τ-term is rounded up, so all events stay the same:
+Let f be the value, LS its local sensitivity, a_max the most common neighbours of a pair of nodes,
+τ = ln(1/δ) and Lap(b) Laplace noise of scale b. There are three releases at ε/3 each. Laplace noise
+is rounded down and terms with τ are rounded up to whole numbers, which changes no event:
 
     ã = a_max + Lap(3/ε) + 3τ/ε         B = max(1, 4·⌊max(ã, 0)⌋)
     L̃ = max(1, LS + Lap(3B/ε) + 3τB/ε)  answer = f + Lap(3·L̃/ε)
 
 Except where ã < a_max or L̃ < LS, each of probability at most δ/2, all three density ratios between
-neighbours are at most e^{ε/3}. This is (ε, δ) for every ε, where the literature stops at ε ≈ 0.6.
+neighbours are at most e^{ε/3}. This is (ε, δ)-DP for every ε; published proofs end at ε ≈ 0.6.
 """
 
 from math import ceil
@@ -28,7 +29,7 @@ from mechanisms.statistics.statistic import Measurement, Statistic
 
 
 class NoisyLocalSensitivity(DataDependentNoise):
-    """(ε, δ). Only the answer is published."""
+    """(ε, δ)-DP for two-triangles. The answer is published, and the noisy bounds are not."""
 
     name = "noisy_local_sensitivity"
     title = "Noisy local sensitivity"
@@ -44,7 +45,7 @@ class NoisyLocalSensitivity(DataDependentNoise):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
-        # The guarantee is for the three together: δ belongs to the two bounds.
+        # (ε, δ) holds for all three releases together; the two bounds are charged δ.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
         return (
             Step(f"{self.title}: two noisy bounds", bounds),
@@ -67,25 +68,25 @@ class NoisyLocalSensitivity(DataDependentNoise):
         above = shared + noise + margin(rate, loss.delta_atto)
         noise, rate = laplace(second_order(above, most))
         changed = flip + noise + margin(rate, loss.delta_atto)
-        # GS is a public bound on LS, and a coarser grid moves by at most its own steps.
+        # The public global sensitivity bounds LS too; both are rounded up to grid steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         third = PrivacyLoss(loss.epsilon_nano // 3, loss.delta_atto)
         ((part, _, plan),) = super().plans(statistic, dataset, third)
-        # The largest possible scales are public: an excess is refused before any charge.
+        # The largest possible scale is public, so a scale too large is refused before any charge.
         rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
         return [(part, loss, plan)]
 
 
 def second_order(above: int, most: int) -> int:
-    """B = max(1, 4·max(ã, 0)), at most the public bound."""
+    """Return B = max(1, 4·max(ã, 0)), at most the public bound ``most``; ``above`` is ã."""
     return min(max(1, 4 * max(above, 0)), most)
 
 
 def margin(rate: Rate, delta_atto: int) -> int:
-    """⌈ln(1/δ) / rate⌉: ⌊Laplace⌋ of this rate falls below its negative with probability δ/2."""
+    """Return t = ⌈ln(1/δ) / rate⌉: rounded Laplace noise is below −t with probability ≤ δ/2."""
     from mpmath.ctx_iv import MPIntervalContext
 
     iv: Any = MPIntervalContext()

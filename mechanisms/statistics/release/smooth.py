@@ -1,8 +1,9 @@
-"""Laplace noise whose scale follows the records as slowly as β* requires.
+"""Laplace noise whose scale depends on the records, but changes little between neighbours.
 
-The scale, S and the run time are private. One class serves smooth sensitivity and largest local
-sensitivities, which differ in the bound S. Either way S ≥ LS and S changes by at most e^β between
-neighbours, so Theorem A of ``mechanisms.statistics.smoothness`` holds.
+Danger: the scale, the smooth bound S and the run time are private. One class serves smooth
+sensitivity and largest local sensitivities, which differ in S. Either way S is at least the local
+sensitivity and changes by at most a factor of e^β between neighbours. For such a scale
+``mechanisms.statistics.smoothness`` proves (ε, δ)-DP.
 """
 
 from abc import abstractmethod
@@ -19,19 +20,19 @@ from mechanisms.statistics.release.mechanism import share
 from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.statistic import Measurement
 
-#: S is computed in doubles and raised by this factor, so it stays above LS; β allows for it.
+#: Raises S above its rounding errors, so it bounds the local sensitivity; β allows for it.
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
 class SmoothNoise(DataDependentNoise):
-    """(ε, δ). ⌊Laplace of scale 2S / ε⌋ on the grid."""
+    """(ε, δ)-DP by Laplace noise of scale 2S / ε, rounded down to the grid; S is the bound."""
 
     widest = 2
     needs_delta = True
 
     @abstractmethod
-    def bound(self, measured: Measurement) -> SmoothBound:
-        """The private bound from which S is computed."""
+    def bound(self, measured: Measurement) -> SmoothBound | None:
+        """The private bound from which S is computed; None if the statistic has none."""
 
     def noise(
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
@@ -39,17 +40,19 @@ class SmoothNoise(DataDependentNoise):
         return single_noise(add_rounded_laplace, self.rate(measured, plan, loss), randomness)
 
     def rate(self, measured: Measurement, plan: Plan, loss: PrivacyLoss) -> Rate:
-        """1 / scale, private: ε / 2S, or from the public GS where β* is too small."""
+        """The private rate ε / 2S. If β is too small, the global sensitivity is in place of S."""
         beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
         scale = Fraction(plan.cap)
         if beta is not None:
-            smooth = max(self.bound(measured).smooth(beta), LEAST)
-            scale = min(scale, Fraction(smooth) * _RAISE)
+            bound = self.bound(measured)
+            if bound is None:
+                raise TypeError("this statistic does not have the bound of this mechanism")
+            scale = min(scale, Fraction(max(bound.smooth(beta), LEAST)) * _RAISE)
         return rate_at_most(share(loss) / (2 * scale))
 
 
 class SmoothSensitivity(SmoothNoise):
-    """S(x) = max over distances s of e^{−βs}·U(x, s)."""
+    """Takes S as the largest e^{−βs}·U(s); U(s) bounds the local sensitivity at distance s."""
 
     name = "smooth_sensitivity"
     title = "Smooth sensitivity"
@@ -62,14 +65,15 @@ class SmoothSensitivity(SmoothNoise):
         "divergence of Laplace pairs"
     )
 
-    def bound(self, measured: Measurement) -> SmoothBound:
-        if measured.local is None:
-            raise TypeError("this statistic has no local sensitivity")
+    def bound(self, measured: Measurement) -> SmoothBound | None:
         return measured.local
 
 
 class LargestLocalSensitivities(SmoothNoise):
-    """S(k) = max over levels l of LS_l·e^{−β·d(k, l)}, d over *all* levels."""
+    """Takes S as the largest LS_l·e^{−βd} of *all* levels l at distance d from that of the records.
+
+    A level holds all datasets of equal local sensitivity LS_l.
+    """
 
     name = "largest_local_sensitivities"
     title = "Largest local sensitivities"
@@ -79,7 +83,5 @@ class LargestLocalSensitivities(SmoothNoise):
     )
     source = "Canard, Olivier, Quertier 2017, corrected: distances run over all levels"
 
-    def bound(self, measured: Measurement) -> SmoothBound:
-        if measured.levels is None:
-            raise TypeError("the levels of this statistic are not known")
+    def bound(self, measured: Measurement) -> SmoothBound | None:
         return measured.levels

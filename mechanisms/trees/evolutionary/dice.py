@@ -1,4 +1,4 @@
-"""Uniform choices from random words, for proposals. They need no privacy, but no seed either."""
+"""Uniform choices from random words, by which the evolutionary search proposes trees."""
 
 from mechanisms.model.randomness import Randomness
 

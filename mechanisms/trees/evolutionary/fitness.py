@@ -26,10 +26,10 @@ SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
 
 @dataclass(frozen=True)
 class Fitness:
-    """``pareto``: few trees are better in both rates; ``weighted_sum``: with ``weights``.
+    """How trees are scored: ``pareto`` by how few are better in both rates, or by a weighted sum.
 
-    Under ``local``, δ is that of the rates. Under add/remove it is that of the larger term only,
-    because a record has one class.
+    Under the ``local`` sensitivity, the sensitivity function δ is that of the two rates. Under
+    add/remove it is that of the larger term only, because a record has one class.
     """
 
     objective: Literal["pareto", "weighted_sum"]
@@ -49,7 +49,7 @@ class Fitness:
         return grid
 
     def unit(self, dataset: Dataset, pool: int) -> tuple[Grid, float]:
-        """The grid, and how many of its units one unit of the objective is; public."""
+        """The public grid, and the number of its units that make one unit of the objective."""
         objective = self._objective()
         if isinstance(objective, WeightedSum):
             weighting = objective.weighing(dataset, CountedTrees(pool), self.sensitivity)
@@ -65,7 +65,7 @@ class Fitness:
         objective = self._objective()
         if isinstance(objective, Pareto):
             objective = objective.on(executor)
-        nothing = PrefixRecords(0)  # not read: the counts are complete
+        nothing = PrefixRecords(0)  # never read, because the counts are complete
         trees = CountedTrees(pool, counts)
         measured = objective.measure(nothing, dataset, trees, self.sensitivity, grid)
         return scores(measured, grid, self.sensitivity, score_bits, objective.direction)

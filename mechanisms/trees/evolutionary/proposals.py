@@ -1,8 +1,8 @@
 """Proposals of the search: random trees and variations of trees, from random bits and the schema.
 
-A proposal never reads records, so better proposals cost no loss. Random trees repeat no test on a
-path, because no branch is dead. Where both answers would lead to equal trees, one of them gets the
-opposite labels. Variations are simplified. A test with one possible answer is replaced by the
+A proposal never reads records, so better proposals cost no loss. A random tree has no test that
+earlier answers on its path decide. Where both answers would lead to equal trees, one of them gets
+the opposite labels. Variations are simplified. A test with one possible answer is replaced by the
 subtree of that answer, and a test whose answers lead to equal trees by that tree. Such trees are
 called tidy.
 
@@ -23,7 +23,7 @@ Position = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Proposals:
-    """``initial_depth`` is the depth of the first population; no tree exceeds ``max_depth``."""
+    """Draws and varies trees: first of ``initial_depth``, and never deeper than ``max_depth``."""
 
     questions: Questions
     initial_depth: int
@@ -31,11 +31,11 @@ class Proposals:
     dice: Dice
 
     def random(self) -> Tree:
-        """A full tree of the initial depth, or as deep as live tests reach."""
+        """A full tree of the initial depth, or less deep where no undecided test remains."""
         return self._full(ANYTHING, self.initial_depth)
 
     def child(self, parents: list[Tree]) -> Tree:
-        """Crossover of two uniform parents, then possibly mutation and pruning."""
+        """Cross two uniformly drawn parents; with some probability mutate or prune the result."""
         dice = self.dice
         first, second = (parents[dice.below(len(parents))] for _ in range(2))
         tree = self.crossed(first, second)
@@ -46,7 +46,7 @@ class Proposals:
         return tree
 
     def crossed(self, first: Tree, second: Tree) -> Tree:
-        """The first tree with the subtree of the second at a uniform position of both."""
+        """Replace a subtree of the first tree by that of the second at the same position."""
         other = set(positions(second))
         common = [position for position in positions(first) if position in other]
         at = common[self.dice.below(len(common))]
@@ -62,7 +62,7 @@ class Proposals:
         return grafted(tree, at, fresh)
 
     def pruned(self, tree: Tree) -> Tree:
-        """Turn a uniform inner node into a leaf; a tree that is a leaf stays."""
+        """Turn a uniformly drawn inner node into a leaf; a tree of one leaf stays as it is."""
         inner = [at for at in positions(tree) if not isinstance(subtree(tree, at), bool)]
         if not inner:
             return tree
@@ -133,7 +133,7 @@ def flipped(tree: Tree) -> Tree:
 
 
 def grafted(tree: Tree, at: Position, by: Tree) -> Tree:
-    """A tidy tree with another subtree at one of its positions; tidy if ``by`` is tidy there."""
+    """Replace the subtree at a position of a tidy tree; tidy if ``by`` is tidy at that position."""
     if not at:
         return by
     test, yes, no = cast("tuple[Test, Tree, Tree]", tree)

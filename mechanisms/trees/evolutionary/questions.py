@@ -1,8 +1,8 @@
 """All tests that a proposed tree may make, from the public schema alone, and which are live.
 
-A test asks a categorical attribute for one of its levels, and a numeric one whether it reaches an
-inner edge of its public bins. So an attribute has cells: its levels or bins. The answers on a path
-leave some cells possible. A test is live while both of its answers are possible.
+A test compares a categorical attribute with one of its levels, or a numeric one with an inner edge
+of its public bins. So an attribute has cells: its levels or bins. The answers on a path leave some
+cells possible. A test is live while both of its answers are possible.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from mechanisms.model.forest import Literal
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.task import Task
 
-#: (attribute, place): a level of a categorical attribute, or an inner edge of a numeric one.
+#: The number of an attribute, and that of its level or, if it is numeric, of its inner edge.
 Test = tuple[int, int]
-#: The possible cells of attributes tested on a path, as bits; of other attributes all are possible.
+#: The possible cells, as bits, of each attribute tested on a path; others keep all their cells.
 Cells = Mapping[int, int]
 ANYTHING: Cells = {}
 
@@ -41,7 +41,7 @@ class Questions:
 
     @cached_property
     def every(self) -> tuple[int, ...]:
-        """Bits of all cells, by attribute."""
+        """For each attribute, a number with one bit set per cell."""
         return tuple(
             (1 << (len(a.edges) - 1 if isinstance(a, NumericAttribute) else len(a.levels))) - 1
             for a in self.task.attributes
@@ -59,7 +59,7 @@ class Questions:
         return attribute.edges[test[1] + 1]
 
     def literal(self, test: Test) -> Literal:
-        """The test as a flattened tree has it."""
+        """The test in the form that flattened trees have."""
         number, place = test
         name = self.task.attributes[number].name
         return (name, -1, self.threshold(test)) if self.numeric[number] else (name, place, None)
@@ -69,8 +69,7 @@ class Questions:
         none."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
-            # This is still uniform: the direct chances are equal, and so are the shares of the
-            # rest.
+            # The choice remains uniform: both draws give every live attribute the same probability.
             live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
             if not live:
                 return None

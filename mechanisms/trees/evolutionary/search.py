@@ -1,4 +1,4 @@
-"""The private evolutionary search: public proposals, private selections, one loss for all draws."""
+"""The private evolutionary search, which proposes trees publicly and selects them privately."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,10 +80,9 @@ class Search:
         return [self.selected] * self.generations + [self.outputs]
 
     def losses(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
-        """ε of each selection in equal shares, the last with the remaining nanos; its draws share
-        it.
+        """The loss of each selection in equal shares; the last one also has the remainder.
 
-        The answer, few draws among many trees, is worth a whole share.
+        All draws of a selection share its loss. The last selection draws the answer.
         """
         return loss.split(self.generations + 1)
 
@@ -150,7 +149,7 @@ def search(
 
 @dataclass
 class _Evaluation:
-    """Counts of trees; each distinct tree is evaluated once in the whole search."""
+    """Counts the rows that trees classify correctly; each distinct tree is evaluated once."""
 
     records: TableRecords
     questions: Questions
@@ -161,7 +160,7 @@ class _Evaluation:
     classes: tuple[int, int] = (0, 0)
 
     def of(self, pool: list[Tree]) -> Confusion:
-        """The counts of a pool, in one pass over the rows for all trees that are new in it."""
+        """The private counts of all trees of a pool, after one pass over the rows for new trees."""
         new = list(dict.fromkeys(tree for tree in pool if tree not in self.counts))
         if new:
             forest = flattened(new, self.questions, self.positive)

@@ -33,7 +33,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.share < 1:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
-        # Both kinds of noise, at the smallest and the largest share.
+        # Both kinds of noise must be exact at the smallest and at the largest share.
         Rate.of(self.share, score_bits(1))
         for depth in range(self.splits + 1):
             Rate.of_counts(self.leaf(depth))
@@ -41,11 +41,11 @@ class Budget:
 
     @property
     def share(self) -> int:
-        """Nanos of a record count, and of the choice of a split."""
+        """The loss of one record count, or of the choice of one split, in nano-epsilons."""
         return self.loss.epsilon_nano // (2 * self.splits + 1)
 
     def leaf(self, depth: int) -> int:
-        """Nanos of the class counts of a leaf at ``depth``: the rest of its path."""
+        """The rest of the loss of a path, in nano-epsilons, for the class counts of its leaf."""
         counts = depth if depth == self.splits else depth + 1
         return self.loss.epsilon_nano - (counts + depth) * self.share
 
@@ -73,7 +73,8 @@ class Budget:
 
 
 def most_nodes(levels: Sequence[int], depth: int) -> int:
-    """A bound on the nodes at ``depth``: the product of the largest level counts, or the limit."""
+    """A bound on the nodes at ``depth``: the product of the largest level counts, or the limit on
+    nodes."""
     nodes = 1
     for count in sorted(levels, reverse=True)[:depth]:
         nodes = min(nodes * count, MAX_NODES)
@@ -91,7 +92,7 @@ def count_error(epsilon_nano: int, confidence: float) -> int:
 
 
 def share_for_count_error(error: float, confidence: float) -> int:
-    """The fewest nanos for which a count errs by at most ``error`` > 0."""
+    """The least loss, in nano-epsilons, at which ``count_error`` is at most ``error`` > 0."""
     low, high = 1, NANO
     while count_error(high, confidence) > error:
         low, high = high, 2 * high

@@ -1,4 +1,4 @@
-"""Grows a private decision tree level by level: count, stop or split, and noisy leaves."""
+"""Grows a private decision tree level by level, from noisy counts and selected splits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Id3:
 
     @property
     def splits(self) -> int:
-        """L: the most splits of a path."""
+        """L, the most splits on a path from the root to a leaf."""
         return min(self.max_depth, len(self.task.attributes))
 
     def budget(self, loss: PrivacyLoss) -> Budget:
@@ -72,7 +72,7 @@ def grow(
 
     Args:
         records: private; they satisfy the domain of ``dataset`` (add/remove, ``max_rows``).
-        loss: ε, all of it spent on every path; see ``id3.budget``.
+        loss: ε. Every path spends all of it, in the shares that ``id3.budget`` lists.
         randomness: ``SystemRandomness()`` when answering analysts.
 
     Raises: UnsupportedQuery as ``Id3.budget`` and ``Id3.splitting``, before anything private is
@@ -85,7 +85,7 @@ def grow(
     """
     budget, splitting = request.budget(loss), request.splitting(dataset)
     growth = _TreeGrowth(records, dataset, request, budget, splitting, randomness, executor)
-    # The reference holds the public tables in the cache until all splits are chosen.
+    # This reference keeps the public tables in their cache until all splits are chosen.
     tables = splitting.prepared(dataset)
     root = growth.tree()
     del tables
@@ -105,7 +105,7 @@ class _TreeGrowth:
     executor: Executor
     #: The number of nodes of the tree so far.
     nodes: int = 1
-    #: The node of each row, among those that are split now.
+    #: The number of the node of each row, among the nodes that are split at this depth.
     where: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class _TreeGrowth:
         )
 
     def _descend(self, parents: Sequence[Node], chosen: Sequence[int]) -> None:
-        """Move the rows of ``parents`` to those of their children that are split."""
+        """Assign the rows of ``parents`` to the children, as far as these are split too."""
         children = [len(node.children) for node in parents]
         numbers = np.full(sum(children), -1, dtype=np.int32)
         numbers[list(chosen)] = np.arange(len(chosen), dtype=np.int32)

@@ -1,8 +1,8 @@
 """The exact law of a whole private tree of depth one, in rationals, for certification.
 
-The root spends one of three shares on its noisy count and one on the split, and each child one on
-its class counts. A root that stops has two shares for its own class counts. There are two classes;
-r = e^−ε of one share.
+The root spends one of three equal shares of the loss on its noisy count and one on the split. Each
+child spends one on its class counts. A root that stops has two shares for its own class counts.
+There are two classes, and r = e^−ε for the ε of one share.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Counts = Sequence[Sequence[int]]
 def depth_one_probabilities(
     tables: Sequence[Counts], selection: Sequence[Fraction], least: int, r: Fraction
 ) -> dict[Outcome, Fraction]:
-    """P of every outcome, labels 0 and 1.
+    """Return the probability of every outcome; labels are 0 and 1.
 
     Args:
         tables: level × class counts of each attribute, all of the same records.
@@ -41,20 +41,20 @@ def depth_one_probabilities(
 
 
 def at_least_probability(noise: int, p: Fraction) -> Fraction:
-    """P(X ≥ noise) for discrete Laplace X of base p."""
+    """P(X ≥ noise) for discrete Laplace noise X with P(X = k) ∝ p^|k|."""
     if noise <= 0:
         return 1 - p ** (1 - noise) / (1 + p)
     return p**noise / (1 + p)
 
 
 def label_probabilities(counts: Sequence[int], p: Fraction) -> tuple[Fraction, Fraction]:
-    """The law of the larger of two noisy counts; the first one wins a tie."""
+    """The probabilities that either of two noisy counts is the larger; the first wins a tie."""
     first = difference_at_least(counts[1] - counts[0], p)
     return first, 1 - first
 
 
 def difference_at_least(difference: int, p: Fraction) -> Fraction:
-    """P(X − Y ≥ difference) for independent discrete Laplace X and Y of base p.
+    """P(X − Y ≥ difference) for independent X and Y with P(X = k) = P(Y = k) ∝ p^|k|.
 
     P(X − Y = k) = ((1 − p)/(1 + p))² · p^|k| · (|k| + (1 + p²)/(1 − p²)), summed.
     """

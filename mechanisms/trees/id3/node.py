@@ -23,7 +23,7 @@ from mechanisms.trees.task import Task
 
 @dataclass
 class Node:
-    """``remaining``: the attributes not used on the path; ``counts``: private, one per class.
+    """A node with its attributes that are not yet used on the path, and private class ``counts``.
 
     A leaf has ``released`` counts; an inner node has an ``attribute`` and one child per level.
     """

@@ -1,4 +1,4 @@
-"""The choice of a split at every node of one depth, each with the share of a level."""
+"""Selects the attribute that splits each node of one depth; nodes hold disjoint records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ CRITERIA: dict[str, Criterion] = {
 
 @dataclass(frozen=True)
 class SplitRule:
-    """How splits are chosen; ``grid`` is that of the public bound on all rows, at every node."""
+    """How splits are chosen. Every node uses ``grid``, from the public bound on all rows."""
 
     criterion: Criterion
     sensitivity: Sensitivity
@@ -38,7 +38,7 @@ class SplitRule:
     grid: Grid
 
     def prepared(self, dataset: Dataset) -> object:
-        """Public tables that all choices of a tree read. The caller holds them meanwhile."""
+        """Public tables that all choices of a tree read; the caller keeps them until the end."""
         return self.criterion.prepared(dataset, self.grid)
 
     def choose(
@@ -60,7 +60,7 @@ class SplitRule:
         chosen = []
         for values in self._scores(nodes, dataset, executor):
             if values.size == 1:
-                chosen.append(0)  # the share is spent nevertheless
+                chosen.append(0)  # the only attribute; its share of the loss is spent nevertheless
                 continue
             (place,) = self.selector.top(values, BITS, share, 1, "peeled", randomness, Inline())
             chosen.append(int(place))
@@ -78,8 +78,7 @@ class SplitRule:
             # records.
             return executor.map(score, nodes)
         every = [table for tables in nodes for table in tables]
-        # Interleaved, because consecutive tables are of one node and cost the same. Every part has
-        # at least one table.
+        # Tables are interleaved, so that parts cost the same. Every part has at least one table.
         parts = [every[i :: executor.workers] for i in range(min(executor.workers, len(every)))]
         results = np.empty(len(every), dtype=np.int64)
         for i, part in enumerate(executor.map(score, parts)):

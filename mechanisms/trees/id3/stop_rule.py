@@ -12,7 +12,7 @@ from math import isqrt
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
 
-#: The most counters of all nodes that are split at one level of the tree, 128 MB of them.
+#: The most counters of all nodes that are split at one level of the tree; they take 128 MB.
 MAX_COUNTERS = 1 << 24
 
 
