@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 #: Rows per part, and rows of one pass over all pairs inside it.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first cache.
+#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first-level cache.
 WORDS = 1 << 8
 
 

@@ -25,7 +25,7 @@ def support_work(graph: RankedGraph) -> Offsets:
 
 
 def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST) -> Supports:
-    """a_ij of every edge, int32 (edges,), ordered by the end of higher rank, then by the other end.
+    """The support of every edge, int32 (edges,), by its end of higher rank, then by the other end.
 
     Each of at most ``most_parts`` parts holds a full array until it is merged.
     """
