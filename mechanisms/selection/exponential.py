@@ -32,6 +32,6 @@ class Exponential(Selector):
         return one_release("exponential mechanism", loss, k)
 
     def misses(self, n: int, k: int) -> Fraction:
-        """Each of k draws takes each of n − 1 candidates x below the best with e^(−λx) at most."""
+        """k(n − 1): a draw takes a candidate that scores x below the best with e^(−λx) at most."""
         enough(k, n)
         return Fraction(k * (n - 1))
