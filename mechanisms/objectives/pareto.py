@@ -15,7 +15,7 @@ from mechanisms.objectives.objective import Term, common_candidates, common_rela
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: T. D needs few steps on real graphs; their number depends on records, so this bounds the time.
+#: The horizon T. Dampening takes few steps on real graphs, but how many is private: T bounds them.
 HORIZON = 64
 
 
@@ -118,7 +118,7 @@ class Pareto:
 
 
 def _inner(sensitivity: Sensitivity) -> Sensitivity:
-    """The sensitivity of members: the smaller their own δ, the better."""
+    """The way in which members are measured: δ of the score is smallest if theirs are local."""
     return Sensitivity.GLOBAL if sensitivity is Sensitivity.GLOBAL else Sensitivity.LOCAL
 
 

@@ -48,7 +48,9 @@ class Weighting:
 
 
 class WeightedSum:
-    """u = Σ W·u; Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ), T the largest. Implements ``Objective``.
+    """The sum of utilities times whole weights W. Implements ``Objective``.
+
+    Each sum is over the members: u = Σ W·u, Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ); T is the largest T.
 
     A negative weight prefers candidates with a low utility. Among utilities that one change cannot
     move together (``ExclusiveUtility``) the maximum replaces the sum.
@@ -133,7 +135,7 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # A member with a coarser grid is put on the common grid exactly.
+            # The power of two converts a member exactly from its coarser grid to the common one.
             factor = weight << (grid.bits - own.bits)
             measured = member.measure(records, dataset, candidates, sensitivity, own)
             utilities += factor * measured.utilities
@@ -187,7 +189,7 @@ def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
 def _finest_bits(
     own: Sequence[Grid], weights: Sequence[int], sensitivity: Sensitivity
 ) -> int | None:
-    """The largest g at which all sums stay below 2⁶², at most the finest grid of the members."""
+    """The most bits of a grid on which all sums stay below 2⁶²; at most those of any member."""
     finest = max(grid.bits for grid in own)
     horizon = max(grid.horizon for grid in own) if sensitivity is Sensitivity.SHIFTED else 1
     for bits in range(finest, min(finest, 1) - 1, -1):
