@@ -24,7 +24,11 @@ RULE = (
 
 def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
     """+1 if δ of the sum Σ w·u grows with the sum, −1 if it falls. Some weight is not zero."""
-    trends = [(trend_of(member), weight) for member, weight in terms if weight]
+    trends = [
+        (m.trend if isinstance(m, TrendingUtility) else Trend(1, m.direction), weight)
+        for m, weight in terms
+        if weight
+    ]
     value = leading([(trend.growth, trend.value * weight) for trend, weight in trends])
     varying = [
         (trend.growth, trend.sensitivity * abs(weight))
@@ -32,10 +36,6 @@ def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
         if trend.sensitivity
     ]
     return 1 if value * leading(varying) >= 0 else -1
-
-
-def trend_of(member: Objective) -> Trend:
-    return member.trend if isinstance(member, TrendingUtility) else Trend(1, member.direction)
 
 
 def leading(terms: Sequence[tuple[int, Fraction]]) -> Fraction:

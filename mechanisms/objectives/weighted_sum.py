@@ -102,20 +102,17 @@ class WeightedSum:
         finest."""
         own = [member.grid(dataset, candidates, sensitivity) for member, _ in self._terms]
         requested = [weight for _, weight in self._terms]
-        best: tuple[tuple[int, int, int], tuple[int, ...], int] | None = None
-        for fineness, weights in whole_weights(requested):
-            bits = _finest_bits(own, weights, sensitivity)
-            if bits is None:
-                continue
-            rank = (min(fineness, bits), fineness, bits)
-            if best is None or rank > best[0]:
-                best = rank, weights, bits
-        if best is None:
+        fitting = [
+            ((min(fineness, bits), fineness, bits), weights)
+            for fineness, weights in whole_weights(requested)
+            if (bits := _finest_bits(own, weights, sensitivity)) is not None
+        ]
+        if not fitting:
             raise UnsupportedQuery(
                 "the public bounds of this dataset are too large for an exact weighted sum of "
                 "these utilities; another sensitivity may fit"
             )
-        _, weights, bits = best
+        (_, _, bits), weights = max(fitting, key=lambda pair: pair[0])
         scale = Fraction(max(map(abs, weights))) / max(map(abs, requested))
         return self._weighing(dataset, own, weights, scale, bits)
 

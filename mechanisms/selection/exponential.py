@@ -5,7 +5,7 @@ from fractions import Fraction
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.noise.race import race
-from mechanisms.selection.checks import enough, one_release
+from mechanisms.selection.checks import one_release
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.selection.selector import Draws, Selector
 
@@ -33,5 +33,4 @@ class Exponential(Selector):
 
     def misses(self, n: int, k: int) -> Fraction:
         """k(n − 1): a draw takes a candidate that scores x below the best with e^(−λx) at most."""
-        enough(k, n)
         return Fraction(k * (n - 1))

@@ -120,6 +120,7 @@ class Selector(ABC):
 
     def _units(self, n: int, k: int, confidence: float) -> float:
         """λ·x for x of ``accuracy``, or zero if m of ``misses`` is already below 1 − confidence."""
+        enough(k, n)
         misses = self.misses(n, k)
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence lies between 0 and 1, got {confidence}")
