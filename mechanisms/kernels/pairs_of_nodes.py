@@ -86,21 +86,16 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
         if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
             # Every later pair is at most as large in both parts.
             break
-    front = 0
-    for i in range(count):
-        dominated = False
-        for k in range(front):
-            dominated = dominated or (high[k] >= high[i] and low[k] >= low[i])
-        if not dominated:
-            retained = 0
-            for k in range(front):
-                if not (high[i] >= high[k] and low[i] >= low[k]):
-                    high[retained], low[retained] = high[k], low[k]
-                    retained += 1
-            high[retained], low[retained] = high[i], low[i]
-            front = retained + 1
-    order = np.argsort(-high[:front])
-    return high[:front][order], low[:front][order]
+    # By falling first part and, among equals, falling second part. Then exactly those pairs whose
+    # second part exceeds all earlier ones are not dominated.
+    order = np.argsort(-(high[:count] * (indptr[1] + 1) + low[:count]))
+    front, largest = 0, -1
+    for i in order:
+        if low[i] > largest:
+            largest = low[i]
+            order[front] = i
+            front += 1
+    return high[order[:front]], low[order[:front]]
 
 
 @compiled
