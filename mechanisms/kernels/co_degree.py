@@ -1,7 +1,8 @@
 """Co-degrees: the largest number of neighbours that a node shares with another node.
 
-κ(v) = max over w ≠ v of |N(v) ∩ N(w)|, w adjacent or not. Every pair of nodes is counted once, from
-its node of higher rank, and raises the maxima of both.
+For a node v with the set of neighbours N(v), κ(v) is the maximum of |N(v) ∩ N(w)| over all other
+nodes w, adjacent to v or not. The kernel counts every pair of nodes once, from its node of higher
+rank, and raises the maxima of both.
 """
 
 import numpy as np
@@ -36,10 +37,11 @@ def co_degree_work(graph: RankedGraph) -> Offsets:
 
 @compiled
 def co_degree_block(graph: RankedGraph, first: int, last: int) -> Nodes:
-    """Maxima over the pairs of ranks first ≤ v < last and w < v, for ranks 0 … last − 1, int32.
+    """For each rank below ``last``, the most neighbours that it shares in a block of pairs; int32.
 
-    ``co_degree_floor`` covers pairs with a node of degree one: they share at most one neighbour,
-    and a hub has very many of them.
+    The block has the pairs of ranks v and w with first ≤ v < last and w < v, both of degree two or
+    more. ``co_degree_floor`` covers the other pairs: they share at most one neighbour, and a hub
+    has very many of them.
     """
     indptr, indices = graph.indptr, graph.indices
     shared = np.zeros(last, np.int32)

@@ -46,11 +46,11 @@ def fingerprint(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-# The compiler's cache notices a change in the file of a kernel, but not in the files of kernels
-# that it calls: after an upgrade, old coins would run under new noise. So each state of the sources
-# has its own cache folder.
+# Danger: the compiler's cache notices a change in the file of a kernel, but not in the files of
+# kernels that it calls. After an upgrade, a new noise kernel would run old code for its coins. So
+# each state of the sources has its own cache folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
-#: The state of the kernel sources of this process.
+#: The hash of the kernel sources that this process runs.
 KERNELS = fingerprint(_PACKAGE)
 _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")

@@ -1,6 +1,6 @@
 """Counts of levels, and of attribute levels by class, which utilities of tables are made of.
 
-Consecutive increments of one counter wait for each other, and real columns repeat their levels.
+A processor cannot overlap consecutive increments of one counter, and real columns repeat levels.
 Four interleaved sets of counters, summed at the end, make the work independent of the row order.
 """
 

@@ -2,8 +2,9 @@
 
 Coordinates become ranks first, so later steps compare positions in sorted lists and ties never
 count. With two coordinates one sweep counts all points in O(n log n). Points enter by falling first
-coordinate, and a bitmap under a Fenwick tree counts those above in the second. With three or more,
-sets of points are bitmaps: n²·m bits in all, processed in blocks of counted points.
+coordinate, and a Fenwick tree over a bitmap counts the entered points that are larger in the second
+coordinate. With m ≥ 3 coordinates, bitmaps hold the points that are larger in each: n²·m bits in
+all, processed in blocks of counted points.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ Places = NDArray[np.int32]
 
 #: Limit on n²·m for three or more coordinates: about one second of one core for both counts.
 LARGEST_WORK = 2 * 10**10
-#: Points between two stored suffixes of a sorted coordinate.
+#: A bitmap of all later points is stored at every 512th position of a sorted coordinate.
 _STRIDE = 512
 
 
@@ -45,7 +46,9 @@ def dominators(values: Integers, executor: Executor) -> Places:
 def interval_dominators(
     lower: Integers, upper: Integers, executor: Executor
 ) -> tuple[Places, Places]:
-    """How many points *may* and how many *must* dominate, when each point lies in a known box.
+    """How many points *may* and how many *must* dominate each point, if only boxes are known.
+
+    Each point lies strictly between its ``lower`` and ``upper`` end in every coordinate.
 
     Args:
         lower, upper: shape (coordinates, n), lower < upper everywhere.
@@ -66,7 +69,7 @@ def interval_dominators(
 
 @dataclass(frozen=True)
 class _Rank:
-    """One coordinate. r' is above r if its position in ``points`` is at least ``below[r]``."""
+    """One coordinate: r' exceeds query r if its position in ``points`` is ``below[r]`` or more."""
 
     #: The points, by rising value.
     points: Integers

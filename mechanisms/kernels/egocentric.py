@@ -1,12 +1,13 @@
 """Edges and two-paths inside the neighbourhood of every node, counted exactly.
 
 For a node v with degree d, E edges among its neighbours and c(a, b) common neighbours of a and b
-inside the neighbourhood,
+inside the neighbourhood, the egocentric betweenness EBC in steps of 2^−g is
 
     2^g · EBC(v) = (d(d − 1)/2 − E) · 2^g − Σ (2^g − τ(c(a, b))),   τ(c) = ⌊2^g / (1 + c) + ½⌋,
 
-the sum over non-adjacent pairs with c ≥ 1. So the kernels visit two-paths, never all d² pairs of a
-sparse neighbourhood. Integer sums do not depend on their order or on the number of threads.
+where the sum runs over the non-adjacent pairs with c ≥ 1. So the kernels visit two-paths, never all
+d² pairs of a sparse neighbourhood. An ego is a node whose neighbourhood is counted. Integer sums do
+not depend on their order or on the number of threads.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ from mechanisms.kernels.ranks import RankedGraph, Ranks
 #: The prepared betweenness counts steps of 2⁻²⁶; a query shifts it right to its own grid.
 GRID_BITS = 26
 
-#: Half of D² · 2²⁶ stays below 2⁶³ up to this degree.
+#: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
 LARGEST_DEGREE = 2**19 - 1
 
 #: Neighbours of one node that a bit matrix may hold: 8 MiB per thread.
@@ -28,7 +29,10 @@ LARGEST_MATRIX = 8192
 
 @compiled
 def savings(largest_degree: int) -> Offsets:
-    """2^g − τ(c) for c = 0 … largest_degree: the part of a pair that c common neighbours remove."""
+    """The steps 2^g − τ(c) that c = 0 … largest_degree common neighbours take from a pair's share.
+
+    The docstring of the module defines g and τ.
+    """
     c = np.arange(largest_degree + 1, dtype=np.int64)
     tau = ((1 << (GRID_BITS + 1)) + 1 + c) // (2 * (1 + c))
     return (1 << GRID_BITS) - tau
@@ -75,7 +79,7 @@ def _inner_degrees(down: Ranks, starts: Offsets) -> Offsets:
 
 @compiled
 def _costs(degrees: Offsets, edges: int) -> tuple[int, int]:
-    """Approximate nanoseconds of counting by two-paths and by a bit matrix.
+    """Approximate nanoseconds of counting inside one ego by two-paths, and by a bit matrix.
 
     Both are zero where there is nothing to count: without two-paths, or without open pairs.
     """
@@ -95,7 +99,7 @@ def _costs(degrees: Offsets, edges: int) -> tuple[int, int]:
 
 @compiled
 def _inner_rows(down: Ranks, starts: Offsets, degrees: Offsets) -> tuple[Offsets, Ranks]:
-    """Compressed rows of the inner edges over the neighbours that have any, ascending."""
+    """Compressed rows of the edges among an ego's neighbours, for the neighbours that have any."""
     renamed = np.empty(len(degrees), np.int64)
     indptr = np.zeros(len(degrees) + 1, np.int64)
     active = 0
@@ -118,7 +122,7 @@ def _inner_rows(down: Ranks, starts: Offsets, degrees: Offsets) -> tuple[Offsets
 
 @compiled
 def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -> int:
-    """Σ 2^g − τ(c) over non-adjacent pairs b < a, by visiting every two-path a – x – b.
+    """The sum of 2^g − τ(c) over non-adjacent pairs b < a, by visiting every two-path a – x – b.
 
     ``count`` is zero before and after the call.
     """
@@ -153,7 +157,7 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
 
 @compiled
 def _saved_by_matrix(indptr: Offsets, rows: Ranks, saving: Offsets) -> int:
-    """The same sum, by intersecting the bit rows of every non-adjacent pair."""
+    """The sum of ``_saved_by_paths``, by intersecting the bit rows of every non-adjacent pair."""
     active = len(indptr) - 1
     bits = np.zeros((active, (active + 63) // 64), np.uint64)
     for a in range(active):
@@ -172,7 +176,10 @@ def _saved_by_matrix(indptr: Offsets, rows: Ranks, saving: Offsets) -> int:
 
 @compiled
 def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets, Offsets]:
-    """Inner edges and 2²⁶ · EBC of the ranks ``first`` … ``last`` − 1, int64 each."""
+    """Two counts for each rank from ``first`` to ``last`` − 1, int64 each.
+
+    These are the edges among its neighbours, and its egocentric betweenness in steps of 2⁻²⁶.
+    """
     indptr = graph.indptr
     saving = savings(indptr[1])
     gain = np.zeros(2 * len(saving), np.int64)
@@ -204,7 +211,7 @@ def egocentric_block(graph: RankedGraph, first: int, last: int) -> tuple[Offsets
 
 @compiled
 def egocentric_work(graph: RankedGraph) -> int:
-    """Approximate nanoseconds to count inside all egos once their inner edges are listed."""
+    """Approximate nanoseconds to count inside all egos after listing the edges among neighbours."""
     place = np.zeros(len(graph.order), np.int32)
     down = np.empty(1024, np.uint32)
     total = 0

@@ -1,8 +1,9 @@
 """Counts the rows that each of many trees classifies correctly, in one pass over the rows.
 
-Rows are bits. A block of rows gives one row of words per literal; every node of a tree is (literal
-∧ yes) ∨ (¬literal ∧ no) of its children's words; the words of the root are counted. So each
-attribute is read once for all trees, and the work depends on public facts alone.
+Each row of the table is one bit, and a literal is one test of an attribute. A block of rows gives
+one array of words per literal. The words of a node are (literal ∧ yes) ∨ (¬literal ∧ no), where yes
+and no are the words of its children. The set bits of the root are counted. So each attribute is
+read once for all trees, and the work depends on public facts alone.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ CLASSES = "classes"
 
 @dataclass(frozen=True)
 class Confusion:
-    """Private counts: TP and TN of each tree, int64 (trees,); P and N, the rows of each class."""
+    """Private counts: correct rows per tree and class, int64 (trees,); the rows of each class."""
 
     true_positives: Counts
     true_negatives: Counts
@@ -82,7 +83,8 @@ def _name(column: Column) -> str:
 
 def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> PartResult:
     forest, start, stop = part
-    # Row 0 counts rows labelled positive, row 1 the correct ones; the last entry counts the class.
+    # Row 0 counts the rows that a tree labels positive, and row 1 those that also are positive. The
+    # last entry of row 1 counts all positive rows.
     counts = np.zeros((2, forest.trees + 1), np.int64)
     for first in range(start, stop, BLOCK):
         rows = slice(first, min(first + BLOCK, stop))
@@ -109,7 +111,7 @@ def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> W
             _mark(arrays[_name(column)][rows], here)
         else:
             values = arrays[_name(column)][rows]
-            # The number of thresholds that are at most the value: the literals that hold.
+            # The number of literals that hold: those whose threshold is at most the value.
             ranks = np.searchsorted(column.thresholds, values, side="right")
             _mark_up_to(ranks, here)
     return bits
@@ -150,8 +152,8 @@ def _evaluate(
     rows: int,
     counts: Counts,
 ) -> None:
-    """Add to ``counts`` (2, trees + 1), per tree, the rows labelled positive and those correctly
-    so."""
+    """Add to ``counts`` (2, trees + 1) the rows that each tree labels positive, and of these the
+    rows that are positive."""
     size = len(actual)
     largest = 0
     for tree in range(len(starts) - 1):

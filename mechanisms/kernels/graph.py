@@ -61,7 +61,7 @@ def windowed_rows(
         sources, targets: as in ``compressed_rows``.
         indptr: int64 (nodes + 1,), the start of each row, by the degrees of this same list.
         indices: int32 (2 · edges,), the output.
-        window: the number of neighbours in memory at a time; at least one row is.
+        window: the most neighbours in memory at a time; a longer row is in memory alone.
 
     Raises: ValueError when the arrays are not of this form.
     """

@@ -1,10 +1,12 @@
 """δ of information gain and of Gini at every distance, its sums, and the dampened utility.
 
-Both are min(Δ, max over pairs (m, β) of c(M(t), Q(t))), see ``rarest_class``. In steps, c is
-    information gain   Ψ[M + Q] − Ψ[Q] + 2t + 1   (the slack of rounding Ψ), arguments up to N − 1;
-    Gini               ⌈2^{g+1}·M² / ((M + Q)(M + Q + 1))⌉.
-Beyond the largest β, the pair with the largest M alone decides and Q = 0. Then the rest of a sum
-over t is a difference of Φ, or a sum of ⌊2^{g+1}/k⌋ over runs of equal terms.
+Both are min(Δ, max over a candidate's pairs (m, β) of c(M(t), Q(t))). ``rarest_class`` defines the
+pairs, M and Q; ``utilities.entropy_table`` defines Ψ and Φ. In steps of 2^−g, c is
+    information gain   Ψ[M + Q] − Ψ[Q] + 2t + 1, where 2t + 1 covers the rounding of Ψ
+    Gini               ⌈2^{g+1}·M² / ((M + Q)(M + Q + 1))⌉
+Arguments of Ψ stop at N − 1, N the public bound on rows. For t beyond the largest β, Q = 0 and the
+pair with the largest M alone determines δ. The remaining sum over t is then a difference of Φ, or a
+sum of ⌊2^{g+1}/k⌋ over runs of equal terms.
 """
 
 from typing import NamedTuple
@@ -16,7 +18,7 @@ from mechanisms.model.sensitivity import Integers
 
 
 class Curve(NamedTuple):
-    """δ of all candidates: min(Δ, max over a candidate's pairs of c); Δ is ``cap``, T ``horizon``.
+    """δ of all candidates, as the module defines it; Δ is ``cap`` and T is ``horizon``.
 
     ``sums`` is Φ[0 … N] for information gain and empty for Gini. ``bits`` is for Gini alone.
     ``replace`` is True for that relation. Kernels take it apart before their loops, because
@@ -129,10 +131,10 @@ def shortfalls(curve: Curve) -> Integers:
 def add_harmonic_sums(
     unit: int, starts: Integers, ends: Integers, cap: int, short: Integers
 ) -> None:
-    """Add ``harmonic_sum`` to every candidate whose start is not 0.
+    """Add to ``short`` the ``harmonic_sum`` of each candidate from its start to its end.
 
-    Terms vanish before any candidate ends, so the sums differ in their starts alone. In falling
-    order of the starts, each sum therefore extends the one before it.
+    A start of 0 means no sum. If the terms vanish before the end, sums differ in their starts
+    alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
     for r in np.argsort(-starts):
@@ -148,7 +150,10 @@ def add_harmonic_sums(
 
 @compiled
 def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int) -> int:
-    """Σ over start ≤ t < T of max(0, cap − Ψ[widest + t] − 2t − 1)."""
+    """Σ over start ≤ t < T of max(0, cap − Ψ[widest + t] − 2t − 1), with T = ``horizon``.
+
+    This is the part of the shortfall of information gain at which M(t) = widest + t and Q = 0.
+    """
     top = len(phi) - 2
     low, high = start, horizon
     # The first t with δ at the cap: δ grows with t, and reaches the cap at widest + t = N − 1.
@@ -170,8 +175,8 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
 def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
     """Σ over first ≤ k ≤ last of max(0, cap − (unit − ⌊unit/k⌋)), by runs of equal terms.
 
-    With k = M + 1 and Q = 0 the term of Gini is unit − ⌊unit/k⌋, which takes fewer than 2·√unit
-    different values.
+    For Q = 0, the step of Gini at k = M + 1 is unit − ⌊unit/k⌋ with unit = 2^{g+1}. It takes fewer
+    than 2·√unit different values.
     """
     total = 0
     k = first
@@ -188,7 +193,7 @@ def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
 
 @compiled
 def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
-    """The rows of ``WalkedSensitivity`` (3, goals): goal i on the steps of candidate i.
+    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
 
     For a single candidate, all goals use its steps: in ``order`` they ascend, and each continues
     where the previous one stopped.
@@ -208,7 +213,7 @@ def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
                 break
             passed, rest = passed + width, rest - width
             t += 1
-        # After the cap is reached, every step has its width.
+        # From the first step that reaches the cap, all steps are equal.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
     return result

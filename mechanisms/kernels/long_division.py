@@ -1,4 +1,4 @@
-"""⌊2^q · a / b⌋ of many pairs, exactly, where the product 2^q · a would leave 64 bits.
+"""⌊2^q · a / b⌋ of many pairs (a, b), exactly, where the product 2^q · a would leave 64 bits.
 
 The whole part comes first. The q fractional bits follow by long division, one doubling each, so no
 intermediate value exceeds 2b: 2^q · (a div b) + ⌊2^q · (a mod b) / b⌋.

@@ -1,9 +1,9 @@
 """Memory for preparing a graph beside its mapped files, and the number of parts that fits into it.
 
-Upper bounds in bytes on arrays that exist at the same time. A node has its rows, counts, work and
-bounds, 4 bytes in every thread that counts egos, and up to 20 in every part that is merged. An edge
-is stored twice in ranked rows (8). Then it is stored once in the supports of every part (4), or
-once in all parts together and twice beside the rows (12).
+The constants are upper bounds in bytes on arrays that exist at the same time. A node takes 128 for
+rows, counts, work and bounds, 4 in every counting thread, and up to 20 in every merged part.
+An edge takes 8 in ranked rows. Its supports take 4 in every part, or 12 when the merged supports
+and their copy beside the rows exist together.
 """
 
 NODE, NODE_THREAD, NODE_PART = 128, 4, 20

@@ -6,7 +6,7 @@ level of both, 64 rows per instruction.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 #: Rows per part, and rows of one pass over all pairs inside it.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first cache.
+#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first-level cache.
 WORDS = 1 << 8
 
 
@@ -39,8 +39,8 @@ def pair_tables(
     binary = [number for number, pair in enumerate(pairs) if _binary(columns, pair)]
     others = [number for number, pair in enumerate(pairs) if not _binary(columns, pair)]
     tables: list[Counts] = [np.zeros(0, np.int64)] * len(pairs)
-    _count(columns, pairs, binary, _packed_part, executor or Inline(), tables)
-    _count(columns, pairs, others, _counted_part, executor or Inline(), tables)
+    _count(columns, pairs, binary, True, executor or Inline(), tables)
+    _count(columns, pairs, others, False, executor or Inline(), tables)
     return tables
 
 
@@ -52,11 +52,11 @@ def _count(
     columns: Sequence[Column],
     pairs: Sequence[Pair],
     chosen: list[int],
-    part: Any,
+    binary: bool,
     executor: Executor,
     tables: list[Counts],
 ) -> None:
-    """Fill in the tables of the ``chosen`` pairs; ``part`` counts one block of rows."""
+    """Fill in the tables of the ``chosen`` pairs, which are all ``binary`` or all not."""
     if not chosen:
         return
     used = sorted({number for index in chosen for number in pairs[index]})
@@ -70,7 +70,9 @@ def _count(
 
     def count(start: int) -> Counts:
         rows = slice(start, start + BLOCK)
-        return cast("Counts", part(here, rows, firsts, seconds, levels, offsets))
+        if binary:
+            return _packed_counts(here, rows, firsts, seconds)
+        return _pair_counts(stacked(here, rows), firsts, seconds, levels, offsets)
 
     starts = range(0, len(here[0][0]), BLOCK)
     counts = sum(executor.map(count, starts), np.zeros(offsets[-1], np.int64))
@@ -79,24 +81,8 @@ def _count(
         tables[index] = counts[offsets[i] : offsets[i + 1]].reshape(shape)
 
 
-def _counted_part(
-    columns: Sequence[Column],
-    rows: slice,
-    firsts: Counts,
-    seconds: Counts,
-    levels: Counts,
-    offsets: Counts,
-) -> Counts:
-    return _pair_counts(stacked(columns, rows), firsts, seconds, levels, offsets)
-
-
-def _packed_part(
-    columns: Sequence[Column],
-    rows: slice,
-    firsts: Counts,
-    seconds: Counts,
-    levels: Counts,  # noqa: ARG001 - two each
-    offsets: Counts,  # noqa: ARG001 - four cells each
+def _packed_counts(
+    columns: Sequence[Column], rows: slice, firsts: Counts, seconds: Counts
 ) -> Counts:
     words = packed(columns, rows)
     ones, both = _ones(words), _both_counts(words, firsts, seconds)

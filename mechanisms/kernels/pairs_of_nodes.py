@@ -1,7 +1,7 @@
 """Extremes over all pairs of nodes, adjacent or not, that skip most of the pairs.
 
 Nodes are ordered by a bound on the value of their pairs. The search ends when the best pair so far
-reaches that bound. The end affects the run time, never the result.
+reaches the bound of the next node. This early end changes the run time, never the result.
 """
 
 import numpy as np
@@ -58,11 +58,11 @@ def open_maximum(graph: RankedGraph, pruned: bool = True) -> int:
 
 @compiled
 def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
-    """The Pareto pairs of degrees (d_i − A_ij ≥ d_j − A_ij) over all pairs of nodes, two int64
-    arrays.
+    """The Pareto pairs of degrees without the pair's own edge, as two int64 arrays.
 
-    No pair of nodes exceeds any listed pair in both parts. Pairs are ordered by falling first part;
-    there are none for fewer than two nodes.
+    Nodes i and j have the pair (d_i − A_ij, d_j − A_ij), the larger part first: d is the degree,
+    and A_ij is 1 if they are adjacent, else 0. No pair of nodes exceeds a listed pair in both
+    parts. Pairs are ordered by falling first part; fewer than two nodes have none.
     """
     indptr, indices = graph.indptr, graph.indices
     nodes = len(indptr) - 1
@@ -84,31 +84,27 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
             high[count], low[count] = indptr[x + 1] - indptr[x] - 1, degree - 1
             count += 1
         if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
-            # No later node has a larger part on either side.
+            # Every later pair is at most as large in both parts.
             break
-    front = 0
-    for i in range(count):
-        dominated = False
-        for k in range(front):
-            dominated = dominated or (high[k] >= high[i] and low[k] >= low[i])
-        if not dominated:
-            retained = 0
-            for k in range(front):
-                if not (high[i] >= high[k] and low[i] >= low[k]):
-                    high[retained], low[retained] = high[k], low[k]
-                    retained += 1
-            high[retained], low[retained] = high[i], low[i]
-            front = retained + 1
-    order = np.argsort(-high[:front])
-    return high[:front][order], low[:front][order]
+    # By falling first part and, among equals, falling second part. Then exactly those pairs whose
+    # second part exceeds all earlier ones are not dominated.
+    order = np.argsort(-(high[:count] * (indptr[1] + 1) + low[:count]))
+    front, largest = 0, -1
+    for i in order:
+        if low[i] > largest:
+            largest = low[i]
+            order[front] = i
+            front += 1
+    return high[order[:front]], low[order[:front]]
 
 
 @compiled
 def flip_maximum(graph: RankedGraph, supports: Supports, bound: Offsets, order: Offsets) -> int:
-    """LS(0) of two-triangles: the most that adding or removing one edge changes Σ C(a_e, 2).
+    """The local sensitivity of two-triangles: the most that one edge more or less changes the sum.
 
-    For a pair with a common neighbours the change is C(a, 2) plus, for each of them, the supports
-    of its two sides without the pair's own edge.
+    The sum is Σ C(a, 2) over the edges, where a is the support of an edge. For a pair with a common
+    neighbours the change is C(a, 2) plus, for each of them, the supports of its two sides without
+    the pair's own edge.
 
     Args:
         supports: beside ``graph.indices``, as ``supports.by_row`` returns them.

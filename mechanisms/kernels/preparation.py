@@ -6,7 +6,7 @@ Danger: all are private and leave only through a mechanism whose loss was charge
 |---|---|---|
 | ``degree`` | int32 | d(v), the number of neighbours |
 | ``inner_edges`` | int64 | edges among the neighbours of v |
-| ``egocentric_betweenness`` | int64 | EBC(v) in steps of 2⁻²⁶, as ``egocentric`` defines them |
+| ``egocentric_betweenness`` | int64 | betweenness of v in steps of 2⁻²⁶, see ``egocentric`` |
 | ``co_degree`` | int32 | κ(v), the most neighbours that v shares with any other node |
 
 ``mechanisms.kernels.totals`` has the totals of a graph.
@@ -33,7 +33,7 @@ GRAPH_COLUMNS = ("degree", "inner_edges", "egocentric_betweenness", "co_degree")
 def check_degree_bound(max_degree: int) -> None:
     """Refuse a public degree bound beyond which betweenness could leave 64 bits.
 
-    Raises: ValueError when D²/2 · 2²⁶ ≥ 2⁶³, that is from D = 2¹⁹ = 524,288 on.
+    Raises: ValueError when D²/2 · 2²⁶ ≥ 2⁶³ for D = max_degree, so from D = 2¹⁹ = 524,288 on.
     """
     if max_degree > LARGEST_DEGREE:
         raise ValueError(f"egocentric betweenness is exact up to max_degree {LARGEST_DEGREE}")
@@ -94,8 +94,9 @@ def prepare_graph(
 
         return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
 
-    # Search work does not predict the two-paths inside an ego, so there are many small blocks, hubs
-    # first. The work of pairs is known exactly, and its partial maxima take memory.
+    # The work of the search does not predict the number of two-paths inside a neighbourhood, so its
+    # blocks are many and small, hubs first. The work of pairs is exact. Its blocks are few, because
+    # each returns maxima that take memory.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets, read_only
 
-#: Unsigned: an index that cannot count from the end saves the kernels a test at every step.
+#: Unsigned: for a signed index, compiled code would test at every step whether it is negative.
 Ranks = NDArray[np.uint32]
 
 
@@ -96,13 +96,13 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
 
 def search_work(graph: RankedGraph) -> Offsets:
     """Approximate nanoseconds to list the edges inside each neighbourhood, int64 (nodes,)."""
-    # To open an ego and each of its neighbours costs more than a step inside them.
+    # 25 and 4 are the costs of starting a node and a neighbour, in steps over one neighbour.
     return 4 * (25 + row_sums(graph, graph.indptr[1:], 4 + graph.lower))
 
 
 @compiled
 def row_sums(graph: RankedGraph, ends: Offsets, values: Offsets) -> Offsets:
-    """Σ of the ``values`` of the neighbours at indptr[v] … ``ends``[v] − 1, int64 (nodes,)."""
+    """The sum of ``values`` over each node's neighbours at positions before ``ends[v]``, int64."""
     indptr, indices = graph.indptr, graph.indices
     sums = np.zeros(len(ends), np.int64)
     for v in range(len(ends)):

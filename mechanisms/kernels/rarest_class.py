@@ -6,9 +6,9 @@ One record moves m or β by one; a replacement moves both by at most one. δ is 
 the levels of a function that grows with m and falls with β. So levels that another one exceeds in
 both never decide and are dropped.
 
-After ``t`` changes the worst case is M(t), Q(t). Under add/remove the first min(t, β) changes
-remove records of the rarest class and the others add to the rest. Under replace each change does
-both.
+M(t) and Q(t) are m and β after ``t`` changes in the worst case for δ. Under add/remove the first
+min(t, β) changes remove records of the rarest class and the others add to the rest. Under replace
+each change does both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mechanisms.model.sensitivity import Integers
 
 
 class RarestPairs(NamedTuple):
-    """Pairs (m, β) of all candidates in one list, all int64.
+    """Pairs (m, β) of all candidates in one list: ``others`` is m, ``rarest`` is β; all int64.
 
     The pairs of candidate r have the numbers ``offsets[r]`` … ``offsets[r + 1] − 1``, by falling m.
     """
@@ -44,7 +44,7 @@ class RarestPairs(NamedTuple):
         return cls._undominated(len(tables), which, others, np.concatenate([b for _, b in pairs]))
 
     def merged(self) -> RarestPairs:
-        """All candidates as one: the pairs that determine the largest δ."""
+        """The pairs of all candidates as those of one candidate, whose δ is the largest of all."""
         alone = np.zeros(self.others.size, dtype=np.int64)
         return self._undominated(1, alone, self.others, self.rarest)
 
@@ -52,9 +52,10 @@ class RarestPairs(NamedTuple):
     def _undominated(
         cls, candidates: int, which: Integers, others: Integers, rarest: Integers
     ) -> RarestPairs:
-        """The pairs that no other pair of their candidate dominates by m at least and β at most.
+        """The pairs without those that another pair of the same candidate makes superfluous.
 
-        ``which`` is the candidate of each pair.
+        ``which`` is the candidate of each pair. Another pair suffices if its m is at least as large
+        and its β at most as large.
         """
         order = np.lexsort((rarest, -others, which))
         which, others, rarest = which[order], others[order], rarest[order]

@@ -1,8 +1,8 @@
 """δ of one rate, or of a weighted sum of rates, walked and summed by runs of equal steps.
 
-A rate over ten million records has as many steps. Each step is a whole number over a falling
-divisor, so it stays equal for long runs of t. There are a few times 2^{g/2} runs for any number of
-records.
+δ(t) of a rate over ten million records varies up to t of that size. Each value is a whole number
+over a divisor that falls with t, rounded up to steps of 2^−g. So it stays equal for long runs of t:
+there are a few times 2^{g/2} runs for any number of records.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: The end of a run that never ends.
+#: The last t of a run of equal δ(t) that never ends.
 FOREVER = 1 << 62
 
 
@@ -35,7 +35,7 @@ class Rates(NamedTuple):
 
 @compiled
 def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> int:
-    """δ(t) of one rate, in [1, cap]."""
+    """δ(t) of one rate in steps of 2^−bits, in [1, cap]."""
     unit = 1 << bits
     if replace:
         below = max(total - t, 1)
@@ -147,8 +147,9 @@ def missing(
 def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate.
 
-    From its turn on, δ of a candidate depends on its kind alone. ``order`` lists one kind after
-    another, each by falling turns, so that each sum extends the previous one.
+    Here T is the horizon. From t = ``turns[r]`` on, δ of candidate r depends on ``kinds[r]`` alone.
+    ``order`` lists one kind after another, each by falling turns, so each sum extends the previous
+    one.
     """
     hits, totals, members, replace, cap, horizon = rates
     short = np.zeros(len(order), np.int64)
@@ -165,10 +166,10 @@ def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) 
 
 @compiled
 def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -> Integers:
-    """Compute ``WalkedSensitivity`` of ``goals``, ascending in ``order``, each on its own steps.
+    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
 
-    If ``largest_of`` names candidates, all goals use the largest of their δ, and each continues
-    where the previous one stopped.
+    ``order`` lists the goals in ascending order. If ``largest_of`` names candidates, all goals use
+    the largest of their δ, and each continues where the previous one stopped.
     """
     hits, totals, members, replace, cap, horizon = rates
     result = np.zeros((3, len(goals)), np.int64)

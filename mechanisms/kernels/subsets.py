@@ -1,8 +1,9 @@
 """Entropies of many subsets of attributes, and the facts about their tables that dampening needs.
 
-A subset counts as one attribute whose levels are combinations. Only combinations that occur are
-visited, so the rows determine the work, however large the product of the domains is. Subsets are in
-lexicographic order, so the codes of all but the last attribute can be reused.
+A subset counts as one attribute, whose levels are the combinations of its members' levels. Only
+combinations that occur are visited, so the rows determine the work, however large the product of
+the domains is. Subsets are in lexicographic order, so the codes of all but the last attribute can
+be reused.
 """
 
 from functools import partial

@@ -5,6 +5,7 @@ neighbours in each other's rows. Each part counts into its own array, and the ar
 """
 
 from functools import reduce
+from operator import iadd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ def support_work(graph: RankedGraph) -> Offsets:
 
 
 def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST) -> Supports:
-    """a_ij of every edge, int32 (edges,), ordered by the end of higher rank, then by the other end.
+    """The support of every edge, int32 (edges,), by its end of higher rank, then by the other end.
 
     Each of at most ``most_parts`` parts holds a full array until it is merged.
     """
@@ -37,17 +38,12 @@ def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST
         return equal_blocks(work, min(workers, most_parts))
 
     parts = executor.spread(_block, arrays, cut, work=int(work.sum()))
-    return reduce(_added, (part for (part,) in parts))
+    return reduce(iadd, (part for (part,) in parts))
 
 
 def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
     graph = RankedGraph(*(arrays[name] for name in RankedGraph._fields))
     return (_supports(graph, arrays["starts"], *block),)
-
-
-def _added(total: Supports, part: Supports) -> Supports:
-    total += part
-    return total
 
 
 @compiled

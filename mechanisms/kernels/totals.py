@@ -5,7 +5,7 @@ array, of length one except for the pairs.
 
 | total | is |
 |---|---|
-| ``triangles`` | Σ over edges of their support, by three |
+| ``triangles`` | the number of triangles |
 | ``two_triangles`` | Σ over edges of C(support, 2) |
 | ``edge_maximum`` | the most common neighbours of two adjacent nodes |
 | ``open_maximum`` | the most common neighbours of two nodes without an edge |
@@ -54,7 +54,7 @@ def graph_totals(
     most = int(supports.max(initial=0))
     triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
     rows = by_row(graph, supports)
-    del supports  # Both are in memory only while the rows are built.
+    del supports  # Supports and rows are in memory together only while the rows are built.
     high, low = degree_pairs(graph)
     totals = {
         "triangles": triangles,
@@ -102,8 +102,8 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # For a pair with a ≤ κ common neighbours: C(a, 2), the sides at v, and the sides at the other
-    # end.
+    # The bound for a pair of v with a ≤ κ common neighbours is C(a, 2), plus the supports of the
+    # sides at v, plus those of the sides at the other end.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

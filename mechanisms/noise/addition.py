@@ -17,7 +17,7 @@ from mechanisms.noise.rate import Rate
 
 Integers = NDArray[np.int64]
 #: (values, start, a, b, mask, words) → (next, position): adds noise to values[start:next] in place.
-#: ``position`` is the first word of the draw that the block could not finish.
+#: ``position`` is the first word of the draw that the words do not suffice for, or OVERFLOW.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
 
 #: Vectors of at least this length are split among the workers.

@@ -16,7 +16,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.randomness import Words
 
-#: Instead of a position: the block ended, or the noise left its range.
+#: Returned instead of a position: the block of words ended, or the noise left its range.
 EXHAUSTED = -1
 OVERFLOW = -2
 
@@ -32,7 +32,7 @@ def mask(n: int) -> int:
 
 @compiled
 def below(n: np.uint64, mask: np.uint64, words: Words, at: int) -> tuple[np.uint64, int]:
-    """Uniform on 0, …, n − 1; n = 1 takes no word."""
+    """A uniform draw from 0, …, n − 1, and the position of the next word; n = 1 reads no word."""
     if n == ONE:
         return ZERO, at
     while at < words.size:

@@ -32,7 +32,7 @@ def discrete_laplace(
 def add_discrete_laplace(
     values: Integers, start: int, a: np.uint64, b: np.uint64, mask: np.uint64, words: Words
 ) -> tuple[int, int]:
-    """Add ±G to values[start:] until the words end; see ``addition.Kernel``."""
+    """Add a geometric G with a random sign to values[start:]; an ``addition.Kernel``."""
     first = 0
     for i in range(start, values.size):
         at = first
@@ -44,7 +44,7 @@ def add_discrete_laplace(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # Zero has one sign: its other name, −0, is drawn again.
+            # A draw of −0 is repeated, because zero would otherwise be twice as likely.
             if noise != ZERO or not negative:
                 break
         values[i] += -np.int64(noise) if negative else np.int64(noise)

@@ -14,7 +14,7 @@ from mechanisms.noise.coins import OVERFLOW, geometric
 def add_geometric(
     values: Integers, start: int, a: np.uint64, b: np.uint64, mask: np.uint64, words: Words
 ) -> tuple[int, int]:
-    """Add G to values[start:] until the words end; see ``addition.Kernel``."""
+    """Add a geometric G to values[start:] until the words end; an ``addition.Kernel``."""
     first = 0
     for i in range(start, values.size):
         noise, at = geometric(a, b, mask, words, first)

@@ -1,4 +1,4 @@
-"""The exact ends of an interval of mpmath, which its public names round or wrap again."""
+"""The exact ends of an interval of mpmath; its public attributes would round or wrap them."""
 
 from fractions import Fraction
 from typing import Any

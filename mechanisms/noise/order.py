@@ -11,7 +11,7 @@ from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import EXHAUSTED, ONE, below
 
-#: Maps int64 to uint64 in the same order.
+#: Exclusive or with this bit maps int64 to uint64 in the same order.
 _SIGN = np.uint64(1 << 63)
 
 

@@ -33,7 +33,7 @@ _HALF = np.uint64(1 << 63)
 _EXTREME = np.uint64(4096)
 _UNIT = 2.0**-64
 _GRID, _LOGARITHM = 2.0**-63, 2.0**-48
-#: The relative error of a product, quotient, sum or logarithm that is added to a start.
+#: A bound on the relative error of each product, quotient, sum or logarithm in an arrival.
 _SHIFT = 2.0**-50
 _BLOCK = 1 << 14
 _PAYLOAD = (1 << 63) - 1
@@ -90,12 +90,12 @@ def weighted_race(
 ) -> int:
     """The distance of the winning group: d is drawn ∝ weights[d]·e^{−λ·d}.
 
-    Group i, of w equal candidates at distance g, arrives as one, with ln w taken off its arrival.
+    A group of w equal candidates at distance g arrives as one candidate, earlier by ln w.
 
     Args:
         weights: private whole numbers ≥ 0, shape (n,), n ≥ 1, one per distance; not all zero.
         rate: λ per step of distance.
-        tail: True if the last weight is that of each distance from n − 1 on, without end.
+        tail: True if every distance from n − 1 on, without end, has the last weight.
         widen: as in ``race``.
     """
     gaps = np.flatnonzero(weights)
@@ -107,7 +107,7 @@ def weighted_race(
     if tail and gaps[-1] == last:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # Its own error, of e^−λ beside one, counts as the error of a number of size one.
+        # 1 − e^−λ may err as much as a number of size one, so one is added to the magnitude.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     low, high = np.empty(gaps.size), np.empty(gaps.size)
@@ -162,7 +162,7 @@ def _turned(bits: Integers) -> Integers:
 def arrivals(
     shift: Floats, magnitude: Floats, widen: float, words: Words, low: Floats, high: Floats
 ) -> None:
-    """Brackets low ≤ tᵢ ≤ high of the arrivals for the bits in ``words``; infinite at the ends.
+    """Brackets low ≤ tᵢ ≤ high of the arrivals for the bits uᵢ in ``words``; may be infinite.
 
     ``shift`` is added to every start; ``magnitude`` bounds the sum of its terms' absolute values.
     """
@@ -175,7 +175,7 @@ def arrivals(
 
 @compiled
 def start(word: np.uint64) -> tuple[float, float]:
-    """ln(−ln(1 − u)) for the 64 bits of u in ``word``, and its error; infinite at the ends."""
+    """ln(−ln(1 − u)) for the 64 bits of u in ``word``, and its error: infinite for u near 0, 1."""
     if word < _HALF:
         tail = word
         v = (np.float64(word) + 0.5) * _UNIT

@@ -11,7 +11,7 @@ from typing import Self
 from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The largest whole part of u/b + v that a coin may reach; beyond it NoiseOverflow is raised.
+#: One geometric draw counts at most this many successes; at this count NoiseOverflow is raised.
 LARGEST_RUN = 1024
 #: Noise stays below this in absolute value and scores below 2⁶², so their sum fits.
 NOISE_LIMIT = 1 << 61

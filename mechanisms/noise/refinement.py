@@ -19,12 +19,11 @@ _WORD = 64
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Candidate ``index``, ``gap`` = max s − s below the best; u lies in [bits, bits + 1] /
-    2^length.
+    """The arrival time t of candidate ``index``, whose score is ``gap`` below the best.
 
-    t lies in [low, high], whose ends may be infinite. ``weight`` ≥ 1 equal candidates that arrive
-    as one take ln(weight) off t. With ``tail``, as many candidates follow at every further gap,
-    which takes −ln(1 − e^−λ) off t.
+    t follows from a uniform u in [bits, bits + 1] / 2^length and lies in [low, high], whose ends
+    may be infinite. ``weight`` ≥ 1 equal candidates that arrive as one take ln(weight) off t. With
+    ``tail``, as many candidates follow at every further gap: −ln(1 − e^−λ) is taken off t.
     """
 
     index: int
@@ -78,7 +77,7 @@ def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
 def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
     """An interval that contains t for u = numerator / 2^length, including ``weight`` and ``tail``.
 
-    t = ln(−ln(1 − u)) + λ·gap, less the terms of these two; it rises in u.
+    t = ln(−ln(1 − u)) + λ·gap, less the terms of ``weight`` and ``tail``; it rises with u.
     """
     from mpmath.ctx_iv import MPIntervalContext
 

@@ -26,9 +26,10 @@ def rounded_laplace(
 
     Args:
         values: private whole numbers of grid steps; |value| < 2⁶² by public bounds.
-        rate: ``Rate.of_scale(scale)``. A private scale must lie on a public ladder: the rate admits
-            its every step, and the scale is still smooth over it. It is not rounded here. The
-            number of words depends on the scale, so the release instant must hide it.
+        rate: ``Rate.of_scale(scale)``. A private scale must lie on a public ladder of scales
+            that ``Rate`` all accepts, and must still be smooth after the rounding to the ladder,
+            which callers do. The number of words depends on the scale, so the release instant must
+            hide it.
 
     Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values.
     Privacy: as continuous Laplace noise of this scale.
@@ -41,7 +42,7 @@ def rounded_laplace(
 def add_rounded_laplace(
     values: Integers, start: int, a: np.uint64, b: np.uint64, mask: np.uint64, words: Words
 ) -> tuple[int, int]:
-    """Add G or −1 − G, evenly, to values[start:] until the words end; ``addition.Kernel``."""
+    """Add a geometric G or −1 − G, equally likely, to values[start:]; an ``addition.Kernel``."""
     first = 0
     for i in range(start, values.size):
         noise, at = geometric(a, b, mask, words, first)

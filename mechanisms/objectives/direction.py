@@ -1,13 +1,12 @@
 """The public direction of the shift of a weighted sum: a rule on utilities and weights alone.
 
-The shifted score needs to know whether δ grows or falls with u
-(``mechanisms.selection.dampening``). The terms of the highest power of the candidates' size lead
-both. All of these lead u, each with the sign of its weight; those of them whose δ varies lead δ.
-The direction is the product of the two signs. A constant δ ranks equally either way and gets +1. So
-it is −1 for degree + c·density with c > 0, whose δ falls with the degree, and +1 for degree +
-c·betweenness.
+The shifted score (``mechanisms.selection.dampening``) depends on whether δ grows or falls with u.
+For large candidates, the terms with the highest power of the candidates' size determine u. Among
+the terms whose δ varies, those with the highest power determine δ. The direction is the product of
+the signs of the two sums. A constant δ ranks equally either way and gets +1. So the direction is −1
+for degree + c·density with c > 0, whose δ falls with the degree, and +1 for degree + c·betweenness.
 
-A wrong direction would cost accuracy, never privacy: either has sensitivity one.
+A wrong direction would cost accuracy, never privacy: both scores have sensitivity one.
 """
 
 from collections.abc import Sequence
@@ -24,8 +23,12 @@ RULE = (
 
 
 def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
-    """+1 where δ of Σ w·u grows with it, −1 where it falls. At least one weight is not zero."""
-    trends = [(trend_of(member), weight) for member, weight in terms if weight]
+    """+1 if δ of the sum Σ w·u grows with the sum, −1 if it falls. Some weight is not zero."""
+    trends = [
+        (m.trend if isinstance(m, TrendingUtility) else Trend(1, m.direction), weight)
+        for m, weight in terms
+        if weight
+    ]
     value = leading([(trend.growth, trend.value * weight) for trend, weight in trends])
     varying = [
         (trend.growth, trend.sensitivity * abs(weight))
@@ -33,10 +36,6 @@ def direction(terms: Sequence[tuple[Objective, Fraction]]) -> Literal[1, -1]:
         if trend.sensitivity
     ]
     return 1 if value * leading(varying) >= 0 else -1
-
-
-def trend_of(member: Objective) -> Trend:
-    return member.trend if isinstance(member, TrendingUtility) else Trend(1, member.direction)
 
 
 def leading(terms: Sequence[tuple[int, Fraction]]) -> Fraction:

@@ -15,7 +15,7 @@ from mechanisms.objectives.objective import Term, common_candidates, common_rela
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: T. D needs few steps on real graphs; their number depends on records, so this bounds the time.
+#: The horizon T. Dampening takes few steps on real graphs, but how many is private: T bounds them.
 HORIZON = 64
 
 
@@ -54,15 +54,13 @@ class Pareto:
     #: δ is large where many dominate, or nearly do: it falls as the score rises.
     direction: Literal[1, -1] = -1
 
-    def __init__(
-        self, terms: Sequence[Term], horizon: int = HORIZON, executor: Executor | None = None
-    ) -> None:
+    def __init__(self, terms: Sequence[Term], executor: Executor | None = None) -> None:
         if len(terms) < 2 or any(term.weight is not None for term in terms):
             raise UnsupportedQuery(
                 "a Pareto score compares two utilities or more, without weights",
                 supported={"objective": "pareto", "utilities": 2},
             )
-        self._terms, self._horizon = tuple(terms), horizon
+        self._terms = tuple(terms)
         self._members = [term.member for term in terms]
         if any(isinstance(member, Pareto) for member in self._members):
             raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
@@ -72,7 +70,7 @@ class Pareto:
 
     def on(self, executor: Executor) -> Self:
         """The same objective, measured on this executor."""
-        return type(self)(self._terms, self._horizon, executor)
+        return type(self)(self._terms, executor)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         self._grids(dataset, candidates, sensitivity)
@@ -83,7 +81,7 @@ class Pareto:
                 "squared, times that of the utilities, is bounded from three utilities on",
                 supported={"utilities": 2, "work": LARGEST_WORK},
             )
-        return _grid_of(count, self._horizon)
+        return _grid_of(count)
 
     def measure(
         self,
@@ -108,7 +106,7 @@ class Pareto:
         if not isinstance(measured.delta, ParetoSensitivity):
             raise TypeError("only what a Pareto score has measured can be measured on")
         delta = measured.delta.without(place)
-        return _measured(delta), _grid_of(delta.rest.size, grid.horizon)
+        return _measured(delta), _grid_of(delta.rest.size)
 
     def _grids(
         self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
@@ -118,12 +116,12 @@ class Pareto:
 
 
 def _inner(sensitivity: Sensitivity) -> Sensitivity:
-    """The sensitivity of members: the smaller their own δ, the better."""
+    """The way in which members are measured: δ of the score is smallest if theirs are local."""
     return Sensitivity.GLOBAL if sensitivity is Sensitivity.GLOBAL else Sensitivity.LOCAL
 
 
-def _grid_of(count: int, horizon: int) -> Grid:
-    return Grid(bits=0, cap=max(count - 1, 1), horizon=horizon, largest=count - 1)
+def _grid_of(count: int) -> Grid:
+    return Grid(bits=0, cap=max(count - 1, 1), horizon=HORIZON, largest=count - 1)
 
 
 def _measured(delta: ParetoSensitivity) -> Measurement:

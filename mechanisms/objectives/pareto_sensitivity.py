@@ -1,7 +1,8 @@
 """The sensitivity function of the Pareto score, by counting dominance of boxes.
 
-After t + 1 changes member i of a candidate lies in the box uᵢ ± Sᵢ, Sᵢ = Σ_{j ≤ t} δᵢ(j). Let p of
-the others dominate r now. After some t + 1 changes at most A_t dominate it, and at least C_t. Then
+After t + 1 changes, utility i of a candidate lies in uᵢ ± Sᵢ, Sᵢ = Σ_{j ≤ t} δᵢ(j); these intervals
+are its box. Let p others dominate a candidate now. After any t + 1 changes, at least C_t and at
+most A_t others dominate it. Then
     δ(t) = max(A_{t−1} − C_t, A_t − C_{t−1}),  A_{−1} = C_{−1} = p,
 bounds both the loss and the gain in step t + 1, and one change shifts t by at most one.
 
@@ -22,7 +23,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: Memory of cached counts for the next draw; later levels are counted again.
+#: Bytes of counts cached for the next draw; the counts of larger t are computed again.
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
@@ -43,9 +44,9 @@ class ParetoSensitivity:
     rest: Integers
     #: u of each member, shape (members, rest).
     values: Integers
-    #: p: the number of the rest that dominate each, int32.
+    #: How many candidates of ``rest`` dominate each of them, int32.
     dominators: Places
-    #: The cached (A_t, C_t) for t = 0, 1, ….
+    #: The cached counts (A_t, C_t) of the module's formula, for t = 0, 1, ….
     levels: list[Counts] = field(default_factory=list)
     _sums: Integers | None = None
     _summed: int = 0
@@ -67,8 +68,7 @@ class ParetoSensitivity:
         )
 
     def without(self, place: int) -> ParetoSensitivity:
-        """δ of the same but the candidate at ``place``: one comparison with each, for each cached
-        t."""
+        """δ without the candidate at ``place``, by one comparison per candidate and cached t."""
         gone = (self.values[:, [place]] > self.values).all(axis=0)
         smaller = ParetoSensitivity(
             self.members,

@@ -18,7 +18,7 @@ from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 @dataclass(frozen=True)
 class WeightedMember:
-    """One member: |W| times its δ, with its public cap Δ̃."""
+    """One member of a sum: its δ, the factor |W| of its weight, and its public cap in steps."""
 
     factor: int
     delta: SensitivityFunction
@@ -66,8 +66,7 @@ class SumSensitivity:
         return short
 
     def _missing(self, group: Sequence[Sequence[WeightedMember]]) -> Integers:
-        """K of a maximum: there is no closed form, but the loop ends once every candidate is at the
-        cap."""
+        """The shortfall of a maximum. Its loop over t ends once every candidate is at the cap."""
         short = np.zeros(self.count, dtype=np.int64)
         cap, below_cap = group_cap(group), np.arange(self.count)
         for t in range(self.horizon):

@@ -48,7 +48,9 @@ class Weighting:
 
 
 class WeightedSum:
-    """u = Σ W·u; Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ), T the largest. Implements ``Objective``.
+    """The sum of utilities times whole weights W. Implements ``Objective``.
+
+    Each sum is over the members: u = Σ W·u, Δ = Σ |W|·Δ, δ = Σ |W|·min(δ, Δ); T is the largest T.
 
     A negative weight prefers candidates with a low utility. Among utilities that one change cannot
     move together (``ExclusiveUtility``) the maximum replaces the sum.
@@ -100,20 +102,17 @@ class WeightedSum:
         finest."""
         own = [member.grid(dataset, candidates, sensitivity) for member, _ in self._terms]
         requested = [weight for _, weight in self._terms]
-        best: tuple[tuple[int, int, int], tuple[int, ...], int] | None = None
-        for fineness, weights in whole_weights(requested):
-            bits = _finest_bits(own, weights, sensitivity)
-            if bits is None:
-                continue
-            rank = (min(fineness, bits), fineness, bits)
-            if best is None or rank > best[0]:
-                best = rank, weights, bits
-        if best is None:
+        fitting = [
+            ((min(fineness, bits), fineness, bits), weights)
+            for fineness, weights in whole_weights(requested)
+            if (bits := _finest_bits(own, weights, sensitivity)) is not None
+        ]
+        if not fitting:
             raise UnsupportedQuery(
                 "the public bounds of this dataset are too large for an exact weighted sum of "
                 "these utilities; another sensitivity may fit"
             )
-        _, weights, bits = best
+        (_, _, bits), weights = max(fitting, key=lambda pair: pair[0])
         scale = Fraction(max(map(abs, weights))) / max(map(abs, requested))
         return self._weighing(dataset, own, weights, scale, bits)
 
@@ -133,7 +132,7 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # A member with a coarser grid is put on the common grid exactly.
+            # The power of two converts a member exactly from its coarser grid to the common one.
             factor = weight << (grid.bits - own.bits)
             measured = member.measure(records, dataset, candidates, sensitivity, own)
             utilities += factor * measured.utilities
@@ -187,7 +186,7 @@ def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
 def _finest_bits(
     own: Sequence[Grid], weights: Sequence[int], sensitivity: Sensitivity
 ) -> int | None:
-    """The largest g at which all sums stay below 2⁶², at most the finest grid of the members."""
+    """The most bits of a grid on which all sums stay below 2⁶²; at most those of any member."""
     finest = max(grid.bits for grid in own)
     horizon = max(grid.horizon for grid in own) if sensitivity is Sensitivity.SHIFTED else 1
     for bits in range(finest, min(finest, 1) - 1, -1):

@@ -6,7 +6,7 @@ from mechanisms.selection.selector import Draws, Selector
 
 __all__ = ["NOT_OFFERED", "SELECTORS", "Draws", "Selector"]
 
-#: Report-noisy-max with other noise equals one of the selectors, or is worse.
+#: Selectors that are not offered, each with the reason: they equal another one or are worse.
 NOT_OFFERED: dict[str, str] = {
     "laplace": (
         "The largest of scores with Laplace noise of scale 2/ε has the same privacy loss but is "

@@ -8,14 +8,14 @@ from mechanisms.noise.rate import Rate, score_bits
 
 
 def one_release(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
-    """The whole loss on one release of k candidates."""
+    """One step: the whole loss is spent on one release of k candidates."""
     at_least_one(k)
     Rate.of(loss.epsilon_nano, score_bits(k), k)
     return (Step(what, loss),)
 
 
 def a_release_each(what: str, loss: PrivacyLoss, k: int) -> tuple[Step, ...]:
-    """Equal shares, one per candidate; the last share takes the remaining units."""
+    """k steps with equal shares of the loss; the last share also takes the remaining units."""
     at_least_one(k)
     if k > loss.epsilon_nano:
         raise UnsupportedQuery("the share of one draw is less than the smallest loss, 10⁻⁹")

@@ -4,9 +4,10 @@ A score is a whole number of steps of 2^−q. Between neighbours it differs by a
 candidate, whenever δ is admissible (``mechanisms.model.sensitivity``). A selector needs nothing
 else: any mechanism that is ε-DP for such scores answers with loss ε. Only integers take part.
 
-Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one odd rule for all signs (D =
-    0 at u = 0), the flattened δ of section 4.2, and the shifted limit of Definition 4.3. That limit
-    is for δ that reach the common cap at a public horizon; otherwise it need not exist.
+Source: Local Dampening, PVLDB 14(4), 2021: Definitions 3.6–3.8 with one rule for both signs of u (D
+    is odd in u, hence 0 at u = 0), the flattened δ of section 4.2, and the shifted limit of
+    Definition 4.3. That limit is for δ that reach the common cap at a public horizon; otherwise it
+    need not exist.
 """
 
 from typing import Literal
@@ -70,8 +71,9 @@ def global_scores(utilities: Integers, cap: int, score_bits: int) -> Integers:
 
 
 def dampened_scores(utilities: Integers, delta: SensitivityFunction, score_bits: int) -> Integers:
-    """D: the number of steps δ(0), δ(1), … that cover |u|, the last one in part; with the sign of
-    u.
+    """The dampened score D: how many steps δ(0), δ(1), … cover |u|, with the sign of u.
+
+    The last step counts in the proportion in which it is needed.
 
     Each pass handles one step for the candidates that are not yet covered. From the horizon on
     every step equals the cap, so one division gives the rest.
@@ -100,7 +102,7 @@ def dampened_scores(utilities: Integers, delta: SensitivityFunction, score_bits:
 
 
 def flattened_scores(utilities: Integers, delta: SensitivityFunction, score_bits: int) -> Integers:
-    """D with the largest δ(t) of all candidates: one sequence for all, so no order inversions."""
+    """D with the largest δ(t) of all candidates: one sequence for all, so it keeps their order."""
     rest = np.abs(utilities)
     if isinstance(delta, WalkedSensitivity):
         steps, rest, width = delta.passed_by_largest(rest)
@@ -121,7 +123,7 @@ def flattened_scores(utilities: Integers, delta: SensitivityFunction, score_bits
 def shifted_scores(
     utilities: Integers, delta: SensitivityFunction, score_bits: int, direction: Direction
 ) -> Integers:
-    """S⁺ = ⌊2^q · (u − K) / Δ⌋ or S⁻ = ⌊2^q · (u + K) / Δ⌋, K = Σ_{t < T} (Δ − δ(t))."""
+    """⌊2^q·(u − K)/Δ⌋ for direction 1, ⌊2^q·(u + K)/Δ⌋ for −1, with K = Σ_{t < T} (Δ − δ(t))."""
     if delta.horizon * delta.cap >= LIMIT:
         raise ValueError("the grid is too fine: T · Δ must stay below 2^62 for shifted scores")
     return scaled_floor(utilities - direction * delta.shortfall(), delta.cap, score_bits)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.noise.race import race
-from mechanisms.selection.checks import enough, one_release
+from mechanisms.selection.checks import one_release
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.selection.selector import Draws, Selector
 
@@ -32,6 +32,5 @@ class Exponential(Selector):
         return one_release("exponential mechanism", loss, k)
 
     def misses(self, n: int, k: int) -> Fraction:
-        """Each of k draws takes each of n − 1 candidates x below the best with e^(−λx) at most."""
-        enough(k, n)
+        """k(n − 1): a draw takes a candidate that scores x below the best with e^(−λx) at most."""
         return Fraction(k * (n - 1))

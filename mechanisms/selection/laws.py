@@ -15,7 +15,7 @@ Polynomial = list[Fraction]
 
 
 def exponential_probabilities(scores: Sequence[int], p: Fraction) -> list[Fraction]:
-    """P(r) ∝ p^−score(r)."""
+    """The law of the exponential mechanism: P(r) ∝ p^−score(r)."""
     best = max(scores)
     weights = [p ** (best - score) for score in scores]
     return [weight / sum(weights) for weight in weights]
@@ -55,8 +55,9 @@ def one_shot_probabilities(scores: Sequence[int], p: Fraction, k: int) -> Ordere
     """The k largest of score + exponential noise of rate λ: P of every ordered answer.
 
     y = e^(−λ(score + noise)) is uniform on (0, c), c = p^score up to a common factor, and the
-    largest value has the smallest y. With r₁, …, r_k in order this integrates 0 < y₁ < … < y_k, y_j
-    < c(r_j), all others above y_k: polynomials between the values of c.
+    largest value has the smallest y. For the answer r₁, …, r_k this integrates the density over 0 <
+    y₁ < … < y_k with y_j < c(r_j) and all others above y_k. Between the values of c the integrands
+    are polynomials.
     """
     best = max(scores)
     ends = [p ** (score - best) for score in scores]
@@ -85,7 +86,7 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
 def _accumulated(
     density: list[Polynomial], pieces: list[tuple[Fraction, Fraction]], end: Fraction
 ) -> list[Polynomial]:
-    """y → ∫₀^y density(t) dt / end, where the density stops at ``end``."""
+    """The function y ↦ ∫₀^y density(t) dt / end by pieces; the density is 0 beyond ``end``."""
     total = Fraction(0)
     accumulated = []
     for polynomial, (low, high) in zip(density, pieces, strict=True):

@@ -6,7 +6,7 @@ from fractions import Fraction
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.noise.noisy_max import noisy_max as draw_noisy_max
-from mechanisms.selection.checks import a_release_each, enough, one_release
+from mechanisms.selection.checks import a_release_each, one_release
 from mechanisms.selection.laws import (
     OrderedLaw,
     one_shot_probabilities,
@@ -53,7 +53,6 @@ class PermuteAndFlip(Selector):
         A candidate beats one that is x better only if its noise is larger by x: ½·e^(−λx) for each
         of n − 1. In one shot, some of n noises must exceed x: n·e^(−λx).
         """
-        enough(k, n)
         if k == 1:
             return Fraction(n - 1, 2)
         return max(Fraction(n), Fraction(k * (n - 1), 2))

@@ -97,7 +97,7 @@ class Selector(ABC):
 
     @abstractmethod
     def misses(self, n: int, k: int) -> Fraction:
-        """m such that some draw misses the best by more than x with m·e^(−λx) at most."""
+        """m: some draw scores more than x below the best with probability m·e^(−λx) at most."""
 
     def accuracy(self, n: int, loss: PrivacyLoss, k: int, confidence: float) -> float:
         """A public bound x, in units of the sensitivity, so 2^q steps of a score are 1.
@@ -119,7 +119,8 @@ class Selector(ABC):
         return PrivacyLoss(max(1, ceil(2 * units * NANO / error))) * k
 
     def _units(self, n: int, k: int, confidence: float) -> float:
-        """λ·x, or zero if m is already below 1 − confidence."""
+        """λ·x for x of ``accuracy``, or zero if m of ``misses`` is already below 1 − confidence."""
+        enough(k, n)
         misses = self.misses(n, k)
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence lies between 0 and 1, got {confidence}")

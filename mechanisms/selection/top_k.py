@@ -29,8 +29,8 @@ from mechanisms.utilities.utility import Grid
 class Plan:
     """Public: the grids of utilities and scores, and the number of candidates.
 
-    One step of a score is 2^−score_bits of its sensitivity. One unit of the utility is 2^grid.bits
-    / grid.cap of it under ``global``.
+    One step of a score is 2^−score_bits of its sensitivity. Under the global sensitivity, one unit
+    of the utility is 2^grid.bits / grid.cap units of score.
     """
 
     grid: Grid

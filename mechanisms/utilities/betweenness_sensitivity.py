@@ -1,9 +1,9 @@
 """Two sensitivity functions of egocentric betweenness, both monotone in public ranges.
 
-One edge changes degrees and co-degrees by at most one, and no degree exceeds the bound D. So the
-value at t + 1 covers every neighbour's value at t: (A2) holds. Both reach the same cap Δ = g(D −
-1), g(k) = max(k(k − 1)/4, k), at T = D. The bound is D − 1 because a node of degree D cannot gain
-an edge.
+One edge changes degrees and co-degrees by at most one, and no degree exceeds the bound D. So δ at
+t + 1 covers δ at t of every graph that differs in one edge: (A2) of ``model.sensitivity``. Both
+reach the same cap Δ = g(D − 1), g(k) = max(k(k − 1)/4, k), at T = D. The bound is D − 1 because a
+node of degree D cannot gain an edge.
 
 Source: Local Dampening, PVLDB 14(4), 2021, Lemma 5.2 and Definition 5.3, with the exact bound.
 """
@@ -25,7 +25,7 @@ def quarters(k: Integers, bits: int) -> Integers:
 
 @dataclass(frozen=True)
 class DegreeForm:
-    """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree alone."""
+    """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree d alone."""
 
     degree: Integers
     #: ⌈2^bits · g(k)⌉ for k = 0 … D − 1, at least one step each.
@@ -66,13 +66,13 @@ class DegreeForm:
 class CoDegreeForm:
     """δ(t) = max(min(d + t, D − 1), m(m − 1)/4), m = min(κ + t, D − 1): at most the degree form.
 
-    κ is the largest number of neighbours shared with any other node. An edge to a node with k
-    shared neighbours opens at most d − k new pairs, and closes at most k(k − 1)/2 pairs by half
-    each.
+    d is the degree, D its public bound, and κ the most neighbours that are shared with any other
+    node. An edge to a node with k shared neighbours opens at most d − k new pairs. It takes at most
+    one half each from k(k − 1)/2 pairs.
     """
 
     degree: Integers
-    #: κ ≤ d, because a shared neighbour is a neighbour.
+    #: κ of every node; at most d, because shared neighbours are neighbours.
     co_degree: Integers
     max_degree: int
     bits: int
@@ -98,7 +98,7 @@ class CoDegreeForm:
         return self._steps(self.degree[candidates], self.co_degree[candidates], t)
 
     def largest(self, t: int) -> int:
-        # Each half grows with its own column, so their maxima may be taken separately.
+        # One part grows with d and the other with κ, so their maxima may be taken separately.
         return int(self._steps(*self._hubs, t)[0])
 
     @cached_property
@@ -106,7 +106,7 @@ class CoDegreeForm:
         return self.degree.max(keepdims=True), self.co_degree.max(keepdims=True)
 
     def shortfall(self) -> Integers:
-        """Two prefix sums: the linear half is larger before t*, the quadratic half from t* on."""
+        """Differences of prefix sums: δ(t) is its linear part before t*, then its quadratic one."""
         k = np.minimum(np.arange(2 * self.horizon + 1, dtype=np.int64), self._top)
         linear = _before(self.cap - np.maximum(k << self.bits, 1))
         quadratic = _before(self.cap - np.maximum(quarters(k, self.bits), 1))
@@ -119,8 +119,8 @@ class CoDegreeForm:
     def _turn(self) -> Integers:
         """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1), by bisection.
 
-        Once larger, the quadratic half stays larger: m(m − 1)/4 > d + t ≥ m needs m > 5, and from
-        there it gains m/2 ≥ 3 per step while the other half gains one.
+        Once the quadratic part is larger, it stays larger: m(m − 1)/4 > d + t ≥ m needs m > 5, and
+        from there it gains m/2 ≥ 3 per step while the linear part gains one.
         """
         low = np.zeros(self.degree.shape, dtype=np.int64)
         high = np.full(self.degree.shape, self.horizon, dtype=np.int64)

@@ -25,8 +25,7 @@ class Criterion(ABC):
 
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: Purer splits have few records of a rarest class and therefore the larger δ, if δ varies at
-    #: all.
+    #: If δ varies, it is larger for purer splits, which have few records of a rarest class.
     direction: Literal[1, -1] = 1
 
     @abstractmethod
@@ -40,8 +39,10 @@ class Criterion(ABC):
         """u and δ of candidates from their level × class counts, int64 each."""
 
     def prepared(self, dataset: Dataset, grid: Grid) -> object:
-        """Public tables that measuring reads besides counts. Hold them when measuring many
-        times."""
+        """Public tables that ``of_tables`` reads besides counts.
+
+        A caller that measures many times holds a reference, so that they are built once.
+        """
         return None
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:

@@ -15,7 +15,10 @@ from mechanisms.utilities.utility import Grid, Measurement, Trend, finest_bits
 
 
 class EgocentricBetweenness:
-    """u(v) = Σ 1/(1 + |N(a) ∩ N(b) ∩ N(v)|) over the pairs a, b of neighbours without an edge."""
+    """u(v) = Σ 1/(1 + |N(a) ∩ N(b) ∩ N(v)|), where N(x) is the set of neighbours of x.
+
+    The sum runs over the pairs a, b of neighbours of v that no edge joins.
+    """
 
     name = "egocentric_betweenness"
     title = "Egocentric betweenness"
@@ -71,15 +74,15 @@ class EgocentricBetweenness:
         grid: Grid,
     ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # The column satisfies (A1), because each path term is rounded separately. A right shift
-        # rounds down and preserves it.
+        # (A1) of ``model.sensitivity`` holds for the column, because each term of a pair is rounded
+        # separately. It holds after a right shift too, which rounds down.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         if sensitivity is Sensitivity.GLOBAL:
             return Measurement.constant(utilities, grid)
         degree = node_column(records, "degree")
         if sensitivity is Sensitivity.SHIFTED:
-            # The shifted score uses δ as a signal, and the degree form ranks better there.
+            # A shifted score also ranks by δ, and there the form by degree is more accurate.
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))

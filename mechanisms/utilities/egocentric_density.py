@@ -21,7 +21,10 @@ FINEST = 32
 
 
 class EgocentricDensity:
-    """u(v) = 2 · E(N(v)) / (d(d − 1)), 0 where d < 2; Δ = 1, δ(t) = 2 / max(d − t, 2)."""
+    """u(v) = 2E / (d(d − 1)) for d neighbours with E edges among them, and 0 for d < 2.
+
+    Δ = 1, δ(t) = 2 / max(d − t, 2).
+    """
 
     name = "egocentric_density"
     title = "Egocentric density"
@@ -62,7 +65,7 @@ class EgocentricDensity:
     ) -> Measurement:
         degree = node_column(records, "degree")
         inner = node_column(records, "inner_edges")
-        # If d(d − 1) = 0 then E = 0, and any divisor gives the correct 0.
+        # Fewer than two neighbours have no inner edges, and any divisor gives the correct 0.
         pairs = np.maximum(degree * (degree - 1), 1)
         utilities = scaled_floor(2 * inner, pairs, grid.bits)
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
@@ -72,9 +75,10 @@ class EgocentricDensity:
 
 @dataclass(frozen=True)
 class DensitySensitivity:
-    """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉, and one step at d = 0, t = 0, where no edge makes a pair.
+    """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉ in steps of 2^−g, for a node of degree d.
 
-    The bound is attained: if the neighbourhood is a star, the edge to its hub takes 2/d to 0.
+    For d = t = 0 it is one step, because one edge makes no pair of neighbours. The bound is
+    attained: if the neighbourhood is a star, removing the edge to its hub moves u from 2/d to 0.
     """
 
     degree: Integers

@@ -1,9 +1,9 @@
-"""Ψ and Φ: x·log₂x and its increments as whole numbers, so that entropies are sums of integers.
+"""Φ and Ψ: x·log₂x and its increments as whole numbers, so that entropies are sums of integers.
 
 ψ(x) = (x + 1)·log₂(x + 1) − x·log₂x;  Ψ[x] is the integer nearest to 2^g·ψ(x), Φ[n] = Σ_{x<n} Ψ[x].
-Every utility made of Φ is exact: one record moves it by a difference of two Ψ. Proofs need only
-that Ψ was rounded to the nearest integer. Floating point does not decide this: values too close to
-a half are computed again in 160 bits.
+The sensitivity of a utility made of Φ is exact: one record moves it by a difference of two Ψ. Its
+proof needs only that Ψ was rounded to the nearest integer. Floating point does not decide this:
+values too close to a half are computed again in 160 bits.
 """
 
 from collections import OrderedDict
@@ -79,7 +79,7 @@ def _sums(rows: int, bits: int) -> Integers:
 def increments(start: int, stop: int, bits: int) -> Integers:
     """Ψ[start … stop − 1], int64: exactly the nearest integers."""
     x = np.arange(start, stop, dtype=np.float64)
-    # Not φ(x + 1) − φ(x), which loses 26 of 53 bits at ten million.
+    # The plain difference (x + 1)·log₂(x + 1) − x·log₂x loses 26 of 53 bits at ten million.
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.log2(x + 1) + x * np.log1p(1 / x) / np.log(2)
     if start == 0:
@@ -98,8 +98,8 @@ def increments(start: int, stop: int, bits: int) -> Integers:
 def _in_many_digits(x: int, bits: int) -> int:
     import mpmath
 
-    # φ(10⁷) has 28 bits before the point; 160 bits leave enough after the half that decides. ψ is
-    # irrational except at 0 and 1, so no tie remains.
+    # x·log₂x has 28 bits before the point at x = 10⁷, so 160 bits leave more than enough after it.
+    # ψ is irrational except at 0 and 1, so no tie remains.
     with mpmath.workprec(160):
         terms = [n * mpmath.log(n, 2) if n else mpmath.mpf(0) for n in (x, x + 1)]
         return int(mpmath.nint(mpmath.ldexp(terms[1] - terms[0], bits)))

@@ -16,10 +16,11 @@ FINEST = 32
 
 
 class Gini(Impurity):
-    """u(A) = −Σ_j (τ_j − Σ_c τ_jc² / τ_j); Δ = 2 − 2/N; empty levels add nothing.
+    """u(A) = −Σ_j (τ_j − Σ_c τ_jc² / τ_j); Δ = 2 − 2/N for at most N rows.
 
-    Each level is rounded separately: a record moves one level, a replacement two in opposite
-    directions. δ = max over levels of 2M²/((M + Q)(M + Q + 1)), see ``rarest_class``.
+    Level j of A has τ_j records, τ_jc of them in class c; empty levels add nothing. Each level is
+    rounded separately: a record moves one level, a replacement two in opposite directions. δ is the
+    maximum over levels of 2M²/((M + Q)(M + Q + 1)); ``kernels.rarest_class`` defines M and Q.
     """
 
     name = "gini"
@@ -52,7 +53,7 @@ class Gini(Impurity):
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows << bits)
 
     def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
-        """−⌈2^bits · (τ² − Σ_c τ_c²) / τ⌉."""
+        """−⌈2^bits · (τ² − Σ_c τ_c²) / τ⌉ for each level, τ the sum of its class counts τ_c."""
         totals = rows.sum(axis=1)
         differ = totals * totals - (rows * rows).sum(axis=1)
         return scaled_floor(-differ, np.maximum(totals, 1), bits)

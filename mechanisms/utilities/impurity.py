@@ -1,4 +1,4 @@
-"""Information gain and Gini: u adds up over levels, δ is a maximum over pairs (m, β)."""
+"""Information gain and Gini: u adds up over levels; ``kernels.impurity`` defines their δ."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -15,19 +15,21 @@ from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import sums_by_table
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: The letters of δ in the catalogue, where b stands for β.
+#: The meaning of the letters that the catalogue uses for δ; its b is β of ``rarest_class``.
 LEVEL_TERMS = (
     "b: one less than the records of a level's rarest class, at least 0; m: the level's records "
     "of all other classes"
 )
-#: Without Φ, the curve is that of Gini.
+#: The table Φ of Gini, which has none; kernels recognize Gini by its length.
 NO_SUMS = np.zeros(0, dtype=np.int64)
 
 
 class ImpuritySensitivity(impurity.Curve):
     """δ(t) = min(Δ, max over a candidate's pairs of c(M(t), Q(t))), with c of ``kernels.impurity``.
 
-    Admissible: c grows with m and falls with β. One record moves either by one, a replacement both.
+    It is admissible: c grows with m and falls with β, the two counts of a pair. One record moves
+    either count by at most one, and a replacement both.
+
     Implements ``WalkedSensitivity``.
     """
 

@@ -18,7 +18,7 @@ from mechanisms.utilities.utility import Grid, finest_bits
 class InformationGain(Impurity):
     """u(A) = Σ_j [Σ_c φ(τ_jc) − φ(τ_j)] = −τ·H(C|A), φ(x) = x·log₂x; Δ = ψ(N − 1).
 
-    j runs over the public levels of A and c over those of the class, empty cells included. N is the
+    Level j of A has τ_j records, τ_jc of them in class c; empty cells count as well. N is the
     public bound on rows (add/remove) or their public number (replace); T = N. At a node of a
     decision tree the counts are of its records, and N stays the same.
     """
@@ -47,17 +47,17 @@ class InformationGain(Impurity):
 
     def table_grid(self, rows: int) -> Grid:
         check_rows(rows)
-        # ψ(N − 1) < log₂N + 3/2, and Φ[N] and all sums up to T = N are below N times that.
+        # ψ(N − 1) < log₂N + 3/2. Φ[N] and all sums of δ up to T = N are below N times that bound.
         bits = finest_bits(rows * (rows.bit_length() + 2), FINEST, ROWS)
         cap = int(increments(rows - 1, rows, bits)[0])
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows * cap)
 
     def prepared(self, dataset: Dataset, grid: Grid) -> Integers:
-        """Φ[0 … N]."""
+        """The table Φ[0 … N] of ``entropy_table``."""
         return entropy_sums(row_bound(dataset), grid.bits)
 
     def levels(self, rows: Integers, sums: Integers, bits: int) -> Integers:
-        """Σ_c φ(τ_c) − φ(τ)."""
+        """Σ_c φ(τ_c) − φ(τ) for each level, where τ is the sum of its class counts τ_c."""
         differ: Integers = sums[rows].sum(axis=1) - sums[rows.sum(axis=1)]
         return differ
 

@@ -47,7 +47,7 @@ class Rate(ABC):
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
     candidates = "trees"
     relations = TABLE_RELATIONS
-    #: A better tree has fewer misses and, above one half, the larger δ.
+    #: A better tree has fewer misses. Above a rate of one half, fewer misses give a larger δ.
     direction: Literal[1, -1] = 1
 
     @abstractmethod
