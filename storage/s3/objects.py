@@ -73,7 +73,8 @@ class ObjectStore:
     def names(self, folder: str) -> dict[str, float]:
         """All objects below a folder ('' for everything), each with the time of its writing.
 
-        Leaves out the objects by which other tools mark an empty folder.
+        Leaves out the objects by which other tools mark an empty folder. It also leaves out
+        entries without a time: s3fs returns a folder if an object appears during the listing.
         """
         below = self._of(folder) if folder else self._prefix
         with _failures(needs_bucket=True):
@@ -82,7 +83,7 @@ class ObjectStore:
         return {
             path[start:]: entry["LastModified"].timestamp()
             for path, entry in objects.items()
-            if not path.endswith("/")
+            if "LastModified" in entry and not path.endswith("/")
         }
 
     def remove(self, name: str) -> None:
