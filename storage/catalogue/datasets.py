@@ -12,7 +12,6 @@ from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
-from mechanisms.model.records import Records
 from storage.catalogue import retention, versions
 from storage.catalogue.dataset_facts import Facts, load_facts
 from storage.catalogue.dataset_rows import (
@@ -54,7 +53,7 @@ class Datasets:
 
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
-        self._open = OpenRecords(files, self._folder_of)
+        self.opened = OpenRecords(files, self._folder_of)
         # Safe to share between threads. The key includes the two values that may change once.
         self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
 
@@ -272,7 +271,7 @@ class Datasets:
             unused = versions.removable_versions(connection, dataset_id)
         failed: OSError | StorageError | None = None
         for dataset_id, version, folder in unused:
-            self._open.forget(dataset_id, version)
+            self.opened.forget(dataset_id, version)
             try:
                 self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
@@ -301,21 +300,6 @@ class Datasets:
                 return retention.read_references(connection)
 
         self._files.sweep(references)
-
-    def is_open(self, dataset_id: int, version: int) -> bool:
-        """True if the version is open, so that ``records`` does not block."""
-        return self._open.has(dataset_id, version)
-
-    def forget_gone(self) -> None:
-        """Close the versions whose files were removed."""
-        self._open.forget_gone()
-
-    def records(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The private records of a published version, for a charged query.
-
-        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
-        """
-        return self._open.get(dataset_id, version, domain)
 
     # ---------------------------------------------------------------- helpers
 

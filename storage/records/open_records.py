@@ -41,7 +41,10 @@ class OpenRecords:
         files.close_idle(self.close_one)
 
     def get(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The records of a published version. Raises: as ``open_records``."""
+        """The private records of a published version, for a charged query.
+
+        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
+        """
         with self._lock:
             entry = self._open.get(dataset_id)
             if entry is not None and entry.version == version:
@@ -63,7 +66,7 @@ class OpenRecords:
         return records
 
     def has(self, dataset_id: int, version: int) -> bool:
-        """True if the version is open."""
+        """True if the version is open, so that ``get`` does not block."""
         entry = self._open.get(dataset_id)
         return entry is not None and entry.version == version
 
