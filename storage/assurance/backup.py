@@ -50,8 +50,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
     if destination.exists():
         raise DestinationTaken("the destination exists already")
     for attempt in range(ATTEMPTS):
-        # The folder has another name until the copy is complete, so that nobody takes an
-        # interrupted backup for a usable one.
+        # Until the copy is complete it has a hidden name, so it does not look like a backup.
         unfinished = destination.with_name(f".{destination.name}.{token_hex(8)}")
         make_folder(unfinished)
         try:
@@ -69,8 +68,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
 def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) -> None:
     source = database.engine.url.database
     assert source is not None
-    # The heads are copied before the ledger. Heads published in between would name entries that
-    # the copy of the ledger may lack.
+    # Heads are copied first: later heads could name entries that the copy of the ledger lacks.
     if log.path.exists():
         shutil.copyfile(log.path, folder / HEADS)
         (folder / HEADS).chmod(0o600)

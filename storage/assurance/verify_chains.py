@@ -89,8 +89,7 @@ def check_chains(
     waiting = iter(chains.rows.values())
     for id, rows in groupby(entries, itemgetter(0)):
         account = next(waiting, None)
-        # Accounts and entries are in the order of account ids, so a gap in one of the two is a
-        # contradiction.
+        # Accounts and entries are in the order of account ids, so a gap is a contradiction.
         if account is None or account.id > id:
             return Bad("entry", _name(id, next(rows)[1]), "belongs to no account")
         if account.id < id:

@@ -33,8 +33,7 @@ from storage.ledger.requests import QueryState
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
-#: Every query with its settlement, if there is one. The columns of its price come again at the end,
-#: so that a slice reads them.
+#: Every query with its settlement, if there is one. The columns of its price are also at the end.
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id).label("id"),
     *(column for column in _q if column is not _q.id),
@@ -147,8 +146,7 @@ class _Checker:
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
-        # A constraint of the table allows one entry of a kind per query and account, so counts
-        # suffice here.
+        # Counts suffice, because the table allows one entry of a kind per query and account.
         if released != (len(charged) if row.state == QueryState.RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         for account in expected - charged:

@@ -13,7 +13,7 @@ from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
 from storage.catalogue import retention, versions
-from storage.catalogue.dataset_facts import Facts, load_facts
+from storage.catalogue.dataset_facts import load_facts
 from storage.catalogue.dataset_rows import (
     DATASETS,
     StoredDataset,
@@ -316,7 +316,7 @@ class Datasets:
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
-        facts = self._facts_of(row)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -334,11 +334,8 @@ class Datasets:
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
         """``public`` and ``names`` of the dataset in a row with ``dataset_rows.FACTS``."""
-        facts = self._facts_of(row)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
         return facts.public, facts.names
-
-    def _facts_of(self, row: Any) -> Facts:
-        return self._facts(row.id, row.domain_length, row.fixed_rows)
 
     def _folder_of(self, dataset_id: int, version: int) -> str | None:
         """The folder of a version in an object store; None if it is in a data folder."""

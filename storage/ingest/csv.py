@@ -107,8 +107,7 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
         read_options=ReadOptions(
             use_threads=False, column_names=names, block_size=len(lines.content) + 1
         ),
-        # Lines with a wrong number of cells are skipped, like blank ones. The comparison of
-        # counts below detects both.
+        # Blank lines and lines with a wrong number of cells are skipped; the count detects both.
         parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
         convert_options=ConvertOptions(
             column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False

@@ -69,8 +69,7 @@ def _faults(batch: Batch, names: Any) -> Iterator[Refusal]:
 
 
 def _refuse_repeated(names: Any) -> None:
-    # Codes number the names in the order of first appearance, so the code of a new name is larger
-    # than all codes before it.
+    # Codes number names by first appearance, so a new name has a larger code than all before it.
     codes: NDArray[Any] = names.dictionary_encode().indices.to_numpy()
     before = np.maximum.accumulate(codes)[:-1]
     repeated = np.flatnonzero(codes[1:] <= before)[:MOST] + 2

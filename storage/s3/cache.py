@@ -82,8 +82,7 @@ class CachedStore(Shared):
         self._closing.set()
         if self._thread is not None:
             self._removals.put(None)
-            # A store that does not answer must not block the end of the process. A later sweep
-            # removes the files that are left.
+            # A store without answers must not block the end; a later sweep removes the rest.
             self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002

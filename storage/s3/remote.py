@@ -53,8 +53,7 @@ class RemoteFiles(Files):
         super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
-        # The references are read after the listing, so that they include every file in it that
-        # was published meanwhile.
+        # References are read after the listing, so they name the files published meanwhile.
         referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
