@@ -1,4 +1,4 @@
-"""The refusals of storage, as facts; one table in ``app`` has the HTTP status of each.
+"""The refusals of storage, as facts; ``app/contract/problems.py`` has the HTTP status of each.
 
 Texts state public facts only. The one exception is ``InvalidRecords``, whose errors only the owner
 of the dataset may see.
@@ -13,11 +13,11 @@ class StorageError(Exception):
 
 
 class NotFound(StorageError):
-    """There is no such thing."""
+    """The user, dataset, query or other row that a request names does not exist."""
 
 
 class AlreadyExists(StorageError):
-    """The name is taken, or was once: names are never reused."""
+    """Another row has the name, or had it earlier: names are never reused."""
 
 
 class Conflict(StorageError):
@@ -33,7 +33,7 @@ class InvalidCursor(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """``If-Match`` does not name the present state of the account."""
+    """The header ``If-Match`` of the request does not name the present state of the account."""
 
 
 class KeyReused(StorageError):
@@ -44,7 +44,8 @@ class StillRunning(StorageError):
     """The query has no answer that may be seen yet.
 
     ``retry_after`` is a fixed number of seconds, because it must not reveal the progress of the
-    work. The rest of the lease would reveal it: the lease is renewed until the work ends.
+    work. The remaining time of the query's lease would reveal the progress, because the process
+    renews the lease until the work ends.
     """
 
     def __init__(self, id: UUID, retry_after: int = 1) -> None:
@@ -82,7 +83,8 @@ class InvalidRecords(StorageError):
     """Records outside the public description. Only the owner may see the errors.
 
     Args:
-        errors: (where, stable type, message) each, such as (("line", 7), "self_loop", "…").
+        errors: a place in the upload, a stable type and a message for each error, such as
+            (("line", 7), "self_loop", "…").
     """
 
     def __init__(self, errors: Sequence[tuple[tuple[str | int, ...], str, str]]) -> None:
@@ -91,43 +93,46 @@ class InvalidRecords(StorageError):
 
 
 class TooLarge(StorageError):
-    """More bytes, or more preparation work, than the published limits allow."""
+    """An upload has more bytes, or needs more preparation work, than published limits allow."""
 
 
 class UnsupportedMediaType(StorageError):
-    """Records in a form that this kind of dataset does not accept."""
+    """The upload has a format that this kind of dataset does not accept."""
 
 
 class LedgerAlarm(StorageError):
-    """The ledger contradicts itself: a bug or tampering. Nothing was written; act immediately."""
+    """The ledger contradicts itself, by a bug or by tampering. An operator must act immediately.
+
+    The transaction wrote nothing.
+    """
 
 
 class CommitUnknown(StorageError):
     """The connection was lost during COMMIT, so the transaction may or may not be committed.
 
-    No answer may rely on either. A client repeats the request with the same key.
+    No reply may state one of the two. A client repeats the request with the same idempotency key.
     """
 
     retry_after = 1
 
 
 class Busy(StorageError):
-    """All attempts at a transaction failed by a lock or a lost connection; nothing was written."""
+    """All attempts at a transaction failed by a lock or a lost connection; none wrote anything."""
 
     retry_after = 1
 
 
 class StoreFailed(Busy):
-    """The store of prepared records cannot be used now, or its content is damaged.
+    """The object store of prepared records cannot be used now, or its content is damaged.
 
-    Texts name no record and no object.
+    The error texts name no record and no object.
     """
 
     retry_after = 5
 
 
 class OtherLedger(StorageError):
-    """The store holds records of another ledger; a sweep would remove them as orphans."""
+    """The object store holds records of another ledger. A sweep would remove them as orphans."""
 
 
 class UnusableDatabase(StorageError):

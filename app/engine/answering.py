@@ -262,7 +262,7 @@ class Answering:
                 work = (reservation, request, dataset_id, priced)
                 kind, light = request.query.name, request.query.is_light(priced.dataset)
                 # What is not open yet may have to come from a store elsewhere: that takes a thread.
-                opened = light and self._datasets.is_open(dataset_id, reservation.version)
+                opened = light and self._datasets.opened.has(dataset_id, reservation.version)
                 if opened and kind in self._warm:
                     status, body = self._compute(*work)
                     instant = self._places.leave(begun)
@@ -363,7 +363,7 @@ class Answering:
     ) -> tuple[int, bytes]:
         dataset = priced.dataset
         try:
-            records = self._datasets.records(dataset_id, reservation.version, dataset.domain)
+            records = self._datasets.opened.get(dataset_id, reservation.version, dataset.domain)
             context = QueryContext(
                 records, dataset, request.loss, self._randomness, self._execution.kernels
             )

@@ -1,10 +1,12 @@
-"""Copies ledger, heads and records consistently while the service goes on.
+"""Copies the ledger, the published heads and the records consistently while the service runs.
 
-Danger: a restored copy must give no budget back. All its accounts are frozen, so it takes no charge
-until an operator accepts the charges that it lacks. The file of published heads records the moment
-of the freeze, so that only heads from after the backup count as evidence of later charges.
+Danger: a restored copy must give no budget back. All its accounts are frozen, so no query can be
+charged to them until an operator accepts the charges that the copy lacks. The file of published
+heads records the moment of the freeze, so only later heads count as evidence of later charges.
+DEST is the destination folder:
 
-    DEST/privypurse.db   the ledger, frozen      DEST/heads.log   heads published until then
+    DEST/privypurse.db   the ledger with all accounts frozen
+    DEST/heads.log       the heads that were published before the copy
     DEST/datasets/…      node lists, and the versions that queries of the copy may read
 """
 
@@ -28,7 +30,7 @@ from storage.ledger.freezing import freeze
 DATABASE = "privypurse.db"
 HEADS = "heads.log"
 NODES = "nodes"
-#: A version may be replaced while it is copied; then everything is copied once more.
+#: The most times to copy everything: a version may be removed while it is being copied.
 ATTEMPTS = 5
 
 
@@ -37,10 +39,10 @@ class DestinationTaken(StorageError):
 
 
 def back_up(database: Database, data: Path | None, log: HeadsLog, destination: Path) -> None:
-    """Copy ledger, heads and prepared records into a new folder ``destination``, 0700.
+    """Copy ledger, heads and prepared records into the new folder ``destination`` of mode 0700.
 
-    ``data`` None: the records are in a store and are copied with the tools of the store.
-
+    ``data`` is the data folder. It is None if the records are in an object store; an operator
+    copies them with the tools of that store.
     Raises: DestinationTaken; UnusableDatabase for a ledger on PostgreSQL, which has its own tools.
     """
     if database.engine.dialect.name != "sqlite":
@@ -48,7 +50,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
     if destination.exists():
         raise DestinationTaken("the destination exists already")
     for attempt in range(ATTEMPTS):
-        # Another name until the copy is whole: an interrupted backup must not look like one.
+        # Until the copy is complete it has a hidden name, so it does not look like a backup.
         unfinished = destination.with_name(f".{destination.name}.{token_hex(8)}")
         make_folder(unfinished)
         try:
@@ -66,7 +68,7 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
 def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) -> None:
     source = database.engine.url.database
     assert source is not None
-    # The heads first: later heads would show that the copy went backwards.
+    # Heads are copied first: later heads could name entries that the copy of the ledger lacks.
     if log.path.exists():
         shutil.copyfile(log.path, folder / HEADS)
         (folder / HEADS).chmod(0o600)
@@ -83,7 +85,7 @@ def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) ->
     for id, name in folders:
         assert data is not None
         part = Path("datasets") / str(id)
-        # A folder of node lists exists only if nodes have names.
+        # The folder of a node list exists only for a graph whose nodes have names.
         if name != NODES or (data / part / name).exists():
             make_folder(folder / part)
             shutil.copytree(data / part / name, folder / part / name)
@@ -92,7 +94,7 @@ def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) ->
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copies one moment of a database in use, by the backup of SQLite."""
+    """Copy the state of a SQLite database at one moment, while other connections write to it."""
     target.touch(0o600)
     with closing(sqlite3.connect(source)) as reading, closing(sqlite3.connect(target)) as writing:
         # All pages in one step: with writers between steps, the backup would restart endlessly.
@@ -106,7 +108,10 @@ def _freeze_all(connection: Connection) -> int:
 
 
 def _folders(connection: Connection) -> list[tuple[int, str]]:
-    """The folders that the copy refers to: node lists, and versions that queries may read."""
+    """The folders that rows of the copy name, as dataset id and folder name.
+
+    They hold node lists, and the versions that queries may read.
+    """
     d, v = dataset.c, dataset_version.c
     read = select(v.dataset_id, v.version).join_from(dataset_version, dataset, d.id == v.dataset_id)
     versions = connection.execute(
@@ -117,7 +122,7 @@ def _folders(connection: Connection) -> list[tuple[int, str]]:
 
 
 def _seal(folder: Path) -> None:
-    """Restrict the modes to the owner, and sync all files and folders."""
+    """Let only the owner read the files and folders, and sync them to the disk."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
         sync(path)

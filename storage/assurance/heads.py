@@ -3,9 +3,10 @@
     DIR/heads.log   one line of JSON per published state, appended and synced before it counts;
                     a long file is replaced by a shorter one with the same content
 
-A chain proves that no entry inside it was changed, but not that its last entries are present. So
-every process writes (account, seq, head, charged) to a second place. A database that is behind
-that file has lost entries. Processes of one host may share the file.
+The hash chain of an account proves that no entry inside it was changed, but not that its last
+entries are present. So every process also writes the number of entries, the head and the charged
+amount of each account to this file. A database that is behind the file has lost entries. Processes
+of one host may share the file.
 """
 
 import fcntl
@@ -22,13 +23,13 @@ from typing import Any
 from accounting.privacy_loss import PrivacyLoss
 from storage.files.folders import create_file, make_folder, sync
 
-#: Bytes of a file, and bytes per account, above which the file is compacted.
+#: A file is compacted above ``LONG`` bytes, and above ``EACH`` bytes per account and freeze.
 LONG, EACH = 2**20, 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The state of an account when it was published."""
+    """The state of an account when it was published; ``seq`` is the number of its last entry."""
 
     account: int
     seq: int
@@ -46,7 +47,7 @@ class HeadsLog:
     def _forget(self) -> None:
         #: The furthest published state of each account that no operator has superseded.
         self.published: dict[int, Published] = {}
-        #: Accounts whose loss an operator has accepted.
+        #: Accounts that the database lacks, after an operator has accepted their loss.
         self.gone: set[int] = set()
         #: Moments of freezes while this file was in use, microseconds.
         self.marks: set[int] = set()
@@ -68,28 +69,29 @@ class HeadsLog:
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # being written, or cut off by a crash: no caller relied on it
+                    break  # a writer has not finished the line or crashed: no caller relied on it
                 self._read_to += len(line)
                 self._take(line)
 
     def publish(self, states: Iterable[Published], at_us: int) -> None:
-        """Append states. They are on disk when this returns."""
+        """Append states at the moment ``at_us``, microseconds. They are on disk on return."""
         self._append([_encode("head", state, at_us) for state in states])
         if self._is_long(self.path.stat().st_size):
-            # An operator may have made the file append-only: then it grows.
+            # If an operator has made the file append-only, it cannot be replaced and grows.
             with suppress(PermissionError):
                 self._compact(at_us)
 
     def accept(self, states: Iterable[Published], gone: Iterable[Published], at_us: int) -> None:
-        """Supersede the published states: accounts go on from ``states``, and some are ``gone``.
+        """Supersede the published states: accounts continue from ``states``, others are ``gone``.
 
-        The charges of the latter stay in the file, in case their numbers are used again.
+        The database lacks the accounts ``gone``. Their charges stay in the file, because a later
+        account may get the same number.
         """
         accepted = [_encode("accepted", state, at_us) for state in states]
         self._append(accepted + [_encode("gone", state, at_us) for state in gone])
 
     def mark(self, freezes_us: Iterable[int]) -> None:
-        """Record that this file has the charges after these freezes."""
+        """Record that this file has the charges after these freezes, microseconds since 1970."""
         self._append([_checked({"kind": "freeze", "at": at_us}) for at_us in sorted(freezes_us)])
 
     def _append(self, lines: list[bytes]) -> None:
@@ -112,7 +114,7 @@ class HeadsLog:
             # The lock excludes other writers, so this reads all lines that count.
             self.refresh()
             if not self._is_long(os.fstat(old).st_size):
-                return  # another process has replaced it
+                return  # another process has already replaced the file by a shorter one
             start = _checked({"kind": "start", "at": at_us, "token": secrets.token_hex(8)})
             lines = [start, *self.damaged]
             lines += [_checked({"kind": "freeze", "at": freeze}) for freeze in sorted(self.marks)]
@@ -208,7 +210,7 @@ def _encode(kind: str, state: Published, at_us: int) -> bytes:
 
 
 def _checked(fields: dict[str, Any]) -> bytes:
-    """A line with a checksum of its own."""
+    """The fields as one line of JSON that ends with its own checksum."""
     text = json.dumps(fields, separators=(",", ":")).encode()
     return text[:-1] + b',"sum":"' + sha256(text).hexdigest()[:16].encode() + b'"}\n'
 

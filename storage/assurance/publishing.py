@@ -1,7 +1,7 @@
 """Publishes the heads of accounts, and freezes accounts that are behind their published heads.
 
-``look`` compares every account with its published state, of any process: the chain of the account
-must contain the published head. Then it publishes the accounts that have new entries.
+``Publisher.look`` compares every account with the state that any process has published: the chain
+of the account must contain the published head. Then it publishes the accounts with new entries.
 """
 
 from collections.abc import Sequence
@@ -39,9 +39,9 @@ class Publisher:
         event.listen(self._database.engine, "handle_error", lost)
 
     def look(self) -> list[int]:
-        """Compare, freeze accounts that went backwards, publish the rest.
+        """Freeze accounts that are behind their published heads; if there are none, publish.
 
-        Returns the newly frozen accounts. Raises: Busy, OSError; then no new state counts.
+        Returns the newly frozen accounts. Raises: Busy, OSError; then nothing was published.
         """
         self._log.refresh()
         with self._database.read() as connection:
@@ -91,14 +91,14 @@ class Publisher:
         frozen = self._database.write(lambda connection: freeze(connection, accounts, at_us))
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
-        # The file is ahead of the database, so it has the charges in between.
+        # The file is ahead of the database, so it has the charges that the database lost.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen
 
 
 def _forked(connection: Connection, states: Sequence[Published]) -> list[int]:
-    """The accounts whose history forked: at a published number of entries the head differs."""
+    """The accounts with another head than the published one at the same number of entries."""
     forked = []
     for start in range(0, len(states), AT_ONCE):
         some = states[start : start + AT_ONCE]

@@ -1,4 +1,4 @@
-"""Counts of refused queries per analyst, dataset, type and hour, beside the ledger.
+"""Counts refused queries per analyst, dataset, problem type and hour, outside the ledger.
 
 A refusal must not cost a write, so it is counted in memory and written later. A crash loses the
 counts of a few seconds and nothing else.
@@ -15,7 +15,8 @@ from storage.database.database import Database
 from storage.database.tables import refusal, users
 
 HOUR_US = 3_600 * 1_000_000
-#: Kinds of refusals in memory; further kinds are not counted before the next write.
+#: The most combinations of analyst, dataset and type in memory. Further combinations are not
+#: counted before the next write.
 MOST = 10_000
 
 _r = refusal.c
@@ -23,7 +24,7 @@ _r = refusal.c
 
 @dataclass(frozen=True, slots=True)
 class RefusalRow:
-    """``refusals``: their number, of one ``type`` within the hour from ``hour_us`` on."""
+    """The number of refusals of one ``type`` within the hour that begins at ``hour_us``."""
 
     analyst: str
     dataset: str
@@ -41,14 +42,17 @@ class Refusals:
         self._lock = threading.Lock()
 
     def count(self, analyst_id: int, dataset: str, type: str) -> None:
-        """Count one refusal; ``dataset`` is "" if the analyst may not see the dataset."""
+        """Count one refusal in memory. ``dataset`` is "" if the analyst may not see the dataset."""
         key = (analyst_id, dataset, type)
         with self._lock:
             if len(self._counts) < MOST or key in self._counts:
                 self._counts[key] += 1
 
     def write(self) -> None:
-        """Add the counts since the last call. Raises: Busy; then the counts stay in memory."""
+        """Add the counts since the last call to the database.
+
+        Raises: Busy; then the counts stay in memory.
+        """
         with self._lock:
             counts, self._counts = self._counts, Counter()
         if not counts:
@@ -62,7 +66,7 @@ class Refusals:
             raise
 
     def since(self, hour_us: int) -> list[RefusalRow]:
-        """The counts of the hours from ``hour_us`` on, the latest first."""
+        """The counts of the hours that begin at ``hour_us`` or later, the latest hour first."""
         statement = (
             select(users.c.name, _r.dataset, _r.type, _r.hour_us, _r.refusals)
             .join_from(refusal, users, users.c.id == _r.analyst_id)

@@ -1,7 +1,7 @@
-"""The end of a freeze: an operator accepts that a ledger went backwards.
+"""Ends the freeze of accounts: an operator accepts that a ledger lost entries, as by a restore.
 
-Accepting charges the amounts of the published heads again, so a restore gives no budget back.
-A freeze and its end are entries without a user: their actor is 0, the operator.
+Each account is charged again what its published head shows beyond its row, so no budget is given
+back. Entries of a freeze and of its end name no user: their actor is 0, the operator.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ class HeadsTooOld(StorageError):
 class Accepted:
     """One account that takes charges again, and the amount that was charged to it again.
 
-    ``dataset`` is None for an account over all datasets, ``analyst`` for the cap of a dataset.
+    ``dataset`` is None for an account of one analyst over all datasets. ``analyst`` is None for the
+    account of all analysts on one dataset.
     """
 
     account: int
@@ -42,11 +43,11 @@ class Accepted:
 
 
 def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> list[Accepted]:
-    """Unfreeze every frozen account, with at least its published charges.
+    """Unfreeze every frozen account after charging it at least its published charges.
 
     Args:
-        heads_lost: there are no heads from after the backup. Every frozen account is then charged
-            up to its limit, because the charges in between are unknown.
+        heads_lost: True if there are no heads from after the backup. Every frozen account is then
+            charged up to its limit, because the charges after the backup are unknown.
 
     Raises: HeadsTooOld if ``log`` was not in use when the accounts were frozen.
     """
@@ -71,8 +72,9 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             audit.record(connection, OPERATOR, "ledger.accept_rollback", "ledger", detail)
         present = set(connection.execute(select(_a.id)).scalars())
         gone = [state for id, state in sorted(log.published.items()) if id not in present]
-        # Before the commit: a process that compares in between must not freeze the accounts again.
-        # If the commit fails they stay frozen, and no published charge is lost.
+        # The file is written before the commit, so that no process compares the unfrozen accounts
+        # with older lines and freezes them again. If the commit fails, the accounts stay frozen,
+        # and no published charge is lost.
         log.accept(states, gone, connection.execute(select(now_us())).scalar_one())
         return done
 
@@ -82,11 +84,14 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
 def _unfreeze(
     connection: Connection, id: int, total: PrivacyLoss, more: PrivacyLoss, raised: PrivacyLoss
 ) -> Published:
-    """Raise the account's limit by ``raised``, charge ``more``, ``total`` with it, and unfreeze."""
+    """Raise an account's limit by ``raised``, charge it ``more``, and unfreeze it.
+
+    ``total`` is the sum of all its charges afterwards, which the returned state has.
+    """
     at_us = connection.execute(select(now_us())).scalar_one()
     causes = [Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)]
     if any(raised.amounts):
-        # The limit had been raised after what the database remembers.
+        # The published charges exceed the limit in the database, so a raise of the limit was lost.
         causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
     for cause in causes:
         entry = change_account(connection, id, cause)

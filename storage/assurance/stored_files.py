@@ -1,4 +1,4 @@
-"""Compares the files of a store with the rows of the ledger: lost files and unnamed files."""
+"""Compares the files of an object store with the rows of the ledger that name them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,9 +12,10 @@ from storage.records.retention import AGE, is_orphan
 
 @dataclass(frozen=True)
 class Comparison:
-    """``lost``: descriptions of versions and node lists that the store lacks.
+    """The differences between an object store and the ledger.
 
-    ``unnamed``: the number of files that no row refers to; None while the ledger may lack rows.
+    ``lost`` describes the versions and node lists that the store lacks. ``unnamed`` is the number
+    of files that no row names, or None while the ledger may lack rows.
     """
 
     lost: list[str]
@@ -22,8 +23,9 @@ class Comparison:
 
 
 def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Comparison:
-    """Compares the listing of a store, ``names``, with the rows. Services may run meanwhile.
+    """Compare the files of an object store with the rows; services may run meanwhile.
 
+    ``names`` lists the files, each with the time of its writing in seconds since 1970.
     Raises: StoreFailed.
     """
     with database.read() as connection:
@@ -33,7 +35,7 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
         after = read_folders(connection)
         references = read_references(connection)
     oldest = time.time() - AGE
-    # A version that is published or removed meanwhile is in one of the two only.
+    # A version that is published or replaced meanwhile is in only one of ``before`` and ``after``.
     lost = [
         what
         for what in before

@@ -1,9 +1,9 @@
-"""Recomputing the ledger: every chain, every sum, every query against its charges and its answer.
+"""Recomputes the ledger: the chain and sums of every account, and the charges of every query.
 
-The chain of an account binds its entries. The subjects in them bind the analyst and the dataset of
-the account, and the request of each charge. The digest of a settlement binds the end of its query.
-Only the working state of a running query is not bound: its attempt from the second on, its lease,
-and the published version that it reads.
+The hash chain of an account binds its entries. The column ``subject`` of an entry binds the analyst
+and the dataset of the account, or the request that was charged. The digest of a settlement binds
+the end of its query. The hashes do not bind the working state of a running query: its lease, the
+published version that it reads, and any attempt after the first.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,10 @@ _a = budget_account.c
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result. ``head``: a digest of the heads of all accounts under verification.
+    """The result of a verification, with the numbers of accounts and entries that it covered.
 
-    ``first_bad``: the first row that contradicts the rest, None if the ledger is valid.
+    ``head``: a digest of the heads of these accounts. ``first_bad``: the first row that contradicts
+    the others, None if the ledger is valid.
     """
 
     accounts: int
@@ -51,12 +52,12 @@ def verify(
     heads: Mapping[int, Published] | None = None,
     released_only: bool = False,
 ) -> Verification:
-    """Recompute the accounts of an analyst and of an owner's datasets; all if neither is given.
+    """Recompute the accounts of an analyst and of an owner's datasets, or all accounts.
 
     Args:
-        heads: the published states; the chains must contain them.
+        heads: the published states by account; the chains must contain them.
         released_only: treat a query as running until its release instant. Otherwise the result
-            or the time could reveal an answer before that instant.
+            of the verification or its duration could reveal an answer before that instant.
     """
     concerned, queries = _scope(analyst_id, owner_id)
     with snapshot(database) as connection:
@@ -73,7 +74,7 @@ def verify(
 
 
 def check_receipt(database: Database, head: bytes) -> tuple[EntryRow, Bad | None] | None:
-    """The entry of a receipt, which is its head, and the first contradiction in its chain.
+    """The entry whose head a receipt states, and the first contradiction in its chain or None.
 
     Returns None if no entry has this head.
     """
@@ -92,7 +93,7 @@ Condition = ColumnElement[bool]
 def _scope(
     analyst_id: int | None, owner_id: int | None
 ) -> tuple[Condition | None, Condition | None]:
-    """The conditions for accounts and queries of an analyst or owner; None for all of them."""
+    """The SQL conditions for accounts and for queries of an analyst or owner; None for all."""
     accounts: list[Condition] = []
     queries: list[Condition] = []
     if analyst_id is not None:

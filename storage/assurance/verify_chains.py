@@ -1,6 +1,6 @@
-"""The first half of a verification: every account's chain, from its genesis to its last entry.
+"""The first half of a verification: every account's hash chain, from its first entry to its last.
 
-One pass over all entries in the order of their keys.
+It is one pass over all entries in the order of account and number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Amounts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A row that contradicts the rest of the ledger: its table, its key in words, the reason."""
+    """A row that contradicts other rows: its table, its key in words, and the contradiction."""
 
     table: str
     row: str
@@ -62,7 +62,7 @@ class Bad:
 
 @dataclass
 class Chains:
-    """The accounts under verification, the number of their entries, and sums of those."""
+    """The rows of the accounts under verification, and the number and sums of their entries."""
 
     rows: dict[int, Row[Any]]
     #: The condition that selects the accounts; None for all accounts.
@@ -80,13 +80,16 @@ class Chains:
 def check_chains(
     connection: Connection, chains: Chains, heads: Mapping[int, Published] | None
 ) -> Bad | None:
-    """The first row whose chain, sum, limit or state contradicts the entries."""
+    """The first row whose chain, sum, limit or state contradicts the entries; None if none does.
+
+    ``heads``: published states by account, which the chains must contain.
+    """
     heads = heads or {}
     entries = streamed(connection, _ENTRIES.where(chains.entries_of_accounts()))
     waiting = iter(chains.rows.values())
     for id, rows in groupby(entries, itemgetter(0)):
         account = next(waiting, None)
-        # Both are in the order of account ids, so a gap in either is a contradiction.
+        # Accounts and entries are in the order of account ids, so a gap is a contradiction.
         if account is None or account.id > id:
             return Bad("entry", _name(id, next(rows)[1]), "belongs to no account")
         if account.id < id:
@@ -107,10 +110,10 @@ def check_chains(
 
 
 class ChainSums:
-    """The sums of one account's entries.
+    """The sums of one account's entries, against the account's row and its published state.
 
-    ``opened_us``: the moment of its opening. ``carried``: the charge of an account over all
-    datasets at its opening. ``recharged``: the charges of unfreezes.
+    ``opened_us``: the moment of the account's opening, microseconds. ``carried``: the charge that
+    an account over all datasets got at its opening. ``recharged``: the charges of unfreezes.
     """
 
     def __init__(self, account: Row[Any], published: Published | None) -> None:
@@ -121,7 +124,7 @@ class ChainSums:
         self._charged = self._limit = NOTHING
 
     def add(self, row: tuple[Any, ...]) -> str | None:
-        """Add the next entry. Returns the reason if it is bad, else None."""
+        """Add the next entry. Returns its contradiction in words, or None."""
         account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
         amounts = tuple(listed)
         self._seq += 1

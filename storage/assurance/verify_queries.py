@@ -1,6 +1,6 @@
 """The second half of a verification: every query against its charges, its end and its answer.
 
-Three streams in the order of query ids, walked side by side: queries, entries and settlements.
+It reads queries with their settlements, and entries, as two streams in the order of query ids.
 """
 
 from collections import defaultdict
@@ -29,11 +29,11 @@ from storage.ledger.accounts import MOVED
 from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
-#: No release instant lies further ahead of the moment at which its answer was stored.
+#: The most microseconds from the moment at which an answer is stored to its release instant.
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
-#: Every query, with its settlement if there is one; its price once more at the end, as a slice.
+#: Every query with its settlement, if there is one. The columns of its price are also at the end.
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id).label("id"),
     *(column for column in _q if column is not _q.id),
@@ -57,10 +57,10 @@ def check_queries(
     concerned: ColumnElement[bool] | None,
     now_us: int | None,
 ) -> Bad | None:
-    """The first query, charge or settlement without its counterpart, or with a wrong one.
+    """The first query, charge or settlement that lacks its counterpart or contradicts it.
 
-    ``concerned``: the condition for the queries of ``chains``. ``now_us``: a query with a later
-    release instant counts as running.
+    ``concerned``: the SQL condition for the queries to check, None for all queries. ``now_us``: a
+    query with a later release instant counts as running; None for no such instant.
     """
     queries = _QUERIES.order_by(_q.id)
     entries = _ENTRIES.order_by(_e.query_id, _e.account_id, _e.kind)
@@ -94,7 +94,7 @@ def _orphan(connection: Connection) -> Bad | None:
 
 
 class _Checker:
-    """The values that all queries share, and the sums that the last query completes."""
+    """Checks queries one by one, and adds up charges for the check after the last query."""
 
     def __init__(self, connection: Connection, chains: Chains, now_us: int | None) -> None:
         self._chains, self._now_us = chains, now_us
@@ -109,7 +109,7 @@ class _Checker:
         self._before: dict[int, Amounts] = defaultdict(lambda: NOTHING)
 
     def check(self, row: Any, entries: list[tuple[Any, ...]]) -> Bad | None:
-        """The contradiction of a query, or None."""
+        """The contradiction between a query and the entries that name it, or None."""
         reason = self._charges(row, entries) or _working(row, self._versions) or self._ending(row)
         return None if reason is None else Bad("query", _name(row.id), reason)
 
@@ -146,11 +146,12 @@ class _Checker:
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
-        # One entry of a kind an account: a constraint of the table, and the chain's digests.
+        # Counts suffice, because the table allows one entry of a kind per query and account.
         if released != (len(charged) if row.state == QueryState.RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         for account in expected - charged:
-            # The account over all datasets was opened with the sum of all earlier charges.
+            # The account over all datasets may have been opened after this query. Then its opening
+            # charge includes this price; ``carried`` compares the sums.
             if account != overall:
                 return f"was never charged to account {account}"
             if row.state != QueryState.RELEASED:
@@ -158,7 +159,7 @@ class _Checker:
         return None
 
     def _accounts_of(self, dataset_id: int, analyst_id: int) -> tuple[set[int], int | None]:
-        """The accounts of a query, and the one over all datasets if there is one."""
+        """The accounts to which a query is charged, and the one over all datasets or None."""
         keys = ((0, dataset_id, analyst_id), (1, 0, analyst_id), (2, dataset_id, 0))
         accounts = {self._accounts[key] for key in keys if key in self._accounts}
         return accounts, self._accounts.get(keys[1])
@@ -193,7 +194,10 @@ class _Checker:
         return None
 
     def carried(self) -> Bad | None:
-        """Accounts over all datasets must be opened with the exact sum of earlier charges."""
+        """The first account over all datasets whose opening charge is not the sum of earlier ones.
+
+        Call this after the last query. Returns None if there is no such account.
+        """
         recharged: dict[int, Amounts] = defaultdict(lambda: NOTHING)
         sums = self._chains.sums
         for id, row in self._chains.rows.items():
@@ -210,7 +214,7 @@ class _Checker:
 
 
 def _working(row: Any, versions: set[tuple[Any, ...]]) -> str | None:
-    """The conditions on attempts and versions in every state of a query."""
+    """The contradiction in the attempt or the version of a query in any state, or None."""
     if (row.dataset_id, row.dataset_version) not in versions:
         return "reads a version that was never published"
     # Moments are compared for equality only: a clock may be set back.
@@ -235,7 +239,7 @@ def _is_ending(row: Any) -> bool:
     )
     return row.s_digest in (
         ending_digest(*ended, row.attempt_us, row.lease_until),
-        early_ending_digest(*ended),  # settled before attempts and leases were bound
+        early_ending_digest(*ended),  # settled by an early version of the service
     )
 
 

@@ -1,4 +1,4 @@
-"""The public facts of datasets, which never change and are read once per process."""
+"""The public facts of a dataset, which a process reads once because they hardly ever change."""
 
 import json
 from typing import Any, NamedTuple
@@ -20,7 +20,11 @@ _FACTS = select(
 
 
 class Facts(NamedTuple):
-    """``public`` is None until the node list is uploaded; ``names``: node names in a store."""
+    """The public description of a dataset, as served and as a domain.
+
+    ``public`` is None until the node list is uploaded. ``names``: the node names of a graph, if
+    they are in an object store.
+    """
 
     description: dict[str, Any]
     public: Dataset | None
@@ -30,7 +34,11 @@ class Facts(NamedTuple):
 def load_facts(
     database: Database, files: Files, dataset_id: int, domain_length: int, rows: int | None
 ) -> Facts:
-    """The facts of a dataset; the last two are the values of its row that may change once."""
+    """The facts of a dataset.
+
+    ``domain_length`` and ``rows`` are in its row and change at most once. As arguments they are
+    part of the key under which callers cache the facts.
+    """
     with database.read() as connection:
         row = connection.execute(_FACTS.where(_d.id == dataset_id)).one()
     relation = NeighbouringRelation(row.neighbouring)

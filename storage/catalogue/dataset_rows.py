@@ -1,4 +1,4 @@
-"""Rows of datasets: their columns, and the values they are read into."""
+"""Rows of datasets: the columns that are read, and the classes for their values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from storage.files.labels import DistantLabels
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """The latest upload. Only the owner of the dataset may see it.
+    """The latest upload to a dataset. Only the owner of the dataset may see it.
 
-    ``detail``: the last report of the preparation. It is the progress while ``preparing``, and the
-    errors of ``InvalidRecords`` or another failure after ``refused``.
+    ``detail``: the progress of the preparation while ``status`` is "preparing". It is the errors of
+    ``InvalidRecords``, or another failure, once ``status`` is "refused".
     """
 
     id: int
@@ -63,13 +63,13 @@ _latest = (
     .scalar_subquery()
     .correlate(dataset)
 )
-#: The columns that a query needs. The texts may be megabytes, so a process reads them once
-#: (``storage.catalogue.dataset_facts``) and not with every row.
+#: The columns that a query needs. Descriptions and domains may be megabytes of text, so a process
+#: reads them once (``storage.catalogue.dataset_facts``) and not with every row.
 FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # The domain of a graph may come after its row, and changes once, when its nodes get names.
+    # The domain of a graph may be stored after its row. It changes once, when nodes get names.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,

@@ -12,9 +12,8 @@ from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
-from mechanisms.model.records import Records
 from storage.catalogue import retention, versions
-from storage.catalogue.dataset_facts import Facts, load_facts
+from storage.catalogue.dataset_facts import load_facts
 from storage.catalogue.dataset_rows import (
     DATASETS,
     StoredDataset,
@@ -54,8 +53,8 @@ class Datasets:
 
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
-        self._open = OpenRecords(files, self._folder_of)
-        # Safe to share between threads. The key has the values of a row that may change once.
+        self.opened = OpenRecords(files, self._folder_of)
+        # Safe to share between threads. The key includes the two values that may change once.
         self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
 
     def register(
@@ -72,8 +71,9 @@ class Datasets:
     ) -> StoredDataset:
         """Store a description permanently, and open the account of its cap.
 
-        ``domain`` None: a graph whose node list comes by ``set_nodes``. ``labels`` default to
-        those of the domain. Raises: AlreadyExists; ValueError for repeated labels; StoreFailed.
+        ``domain`` is None for a graph whose node list comes later by ``set_nodes``. ``labels``
+        default to those of the domain.
+        Raises: AlreadyExists; ValueError for repeated labels; StoreFailed.
         """
         if isinstance(domain, GraphDomain):
             labels = domain.labels if labels is None else labels
@@ -109,8 +109,8 @@ class Datasets:
     def find(self, name: str, seen: Callable[[Row[Any]], bool] = lambda _: True) -> StoredDataset:
         """The dataset of that name. Raises: NotFound if there is none or its row is not ``seen``.
 
-        Danger: to open node lists takes time, which would reveal that the dataset exists. ``seen``
-        is therefore called before.
+        Danger: opening a node list takes time, which would reveal that the dataset exists. ``seen``
+        is therefore called before a node list is opened.
         """
         rows = self._database.look_up(_BY_NAME, name=name)
         if not rows or not seen(rows[0]):
@@ -132,7 +132,7 @@ class Datasets:
         return page_of(self._database, statement, [_d.id], limit, cursor, self._stored)
 
     def visible_to(self, dataset: StoredDataset | Row[Any], user: User) -> bool:
-        """True if ``page`` has the dataset for ``user``. An admin may see the name only."""
+        """True if ``page`` lists the dataset for ``user``. An admin may see the name only."""
         if sees_ungranted(dataset, user):
             return True
         if "analyst" not in user.roles:
@@ -142,11 +142,11 @@ class Datasets:
     def set_nodes(
         self, name: str, labels: Labels, *, max_degree: int | None, actor: User
     ) -> StoredDataset:
-        """Name the nodes of a graph that was registered without nodes or with their count.
+        """Name the nodes of a graph that was registered without nodes or with only their number.
 
-        Names are permanent. ``max_degree`` None: the number of nodes less one. Raises:
-        AlreadyExists if the nodes have names, another count, or records; ValueError for repeated
-        labels or a degree above the number of nodes less one; StoreFailed.
+        Names are permanent. ``max_degree`` defaults to the number of nodes less one.
+        Raises: AlreadyExists if the nodes have names, another number or published records;
+            ValueError for repeated labels or a larger ``max_degree``; StoreFailed.
         """
         degree = len(labels) - 1 if max_degree is None else max_degree
         domain = encode_domain(GraphDomain(len(labels), degree, labels))
@@ -156,7 +156,7 @@ class Datasets:
             dataset_id = self._id(connection, name)
             named = update(dataset).where(
                 _d.id == dataset_id,
-                # Once records are published, the numbers of the nodes are permanent names.
+                # Once records are published, their nodes are known by number and get no names.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
             )
             values = {"domain": domain, "nodes_folder": folder}
@@ -172,9 +172,10 @@ class Datasets:
     def _write_named(
         self, labels: Labels | None, work: Callable[[Connection, str | None], None]
     ) -> None:
-        """Runs a transaction that names the nodes of a graph, after the list is in the store.
+        """Copy node names to an object store, if there is one, and then run a transaction.
 
-        To send a list may take long. Inside the transaction, all charges would wait for it.
+        ``work`` gets the folder of the names in the store. Copying may take long; inside the
+        transaction, all charges would wait for it.
         """
         with self._files.keep_labels(labels) as folder:
             self._database.write(lambda connection: work(connection, folder))
@@ -199,7 +200,10 @@ class Datasets:
         self._database.write(lambda connection: versions.hold_upload(connection, upload, detail))
 
     def claim_upload(self, upload: int) -> bool:
-        """Take over an upload whose lease expired. ``keep_upload`` must follow as for a new one."""
+        """Take over an upload whose lease expired. Returns False for any other upload.
+
+        ``keep_upload`` must follow every few seconds.
+        """
         hold = partial(versions.hold_upload, upload_id=upload, if_expired=True)
         return self._database.write(hold)
 
@@ -208,11 +212,12 @@ class Datasets:
         self._database.write(lambda connection: versions.refuse_upload(connection, upload, detail))
 
     def publish(self, upload: int, folder: Path, *, actor: User, rows: int | None = None) -> int:
-        """Publish a prepared folder as the next version.
+        """Publish a prepared folder as the next version. Returns the number of the version.
 
-        ``rows``: the row count of a ``replace`` table, None for every other dataset. Raises:
-        NotFound if the upload has ended; InvalidRecords if an earlier version fixed another row
-        count; StoreFailed. After an error nothing has changed, and ``folder`` has its old path.
+        ``rows``: the row count of a table under the relation ``replace``, else None. After an error
+        nothing has changed, and ``folder`` has its old path, unless the commit is unknown.
+        Raises: NotFound if the upload has ended; InvalidRecords if an earlier version fixed
+            another row count; StoreFailed; CommitUnknown.
         """
         moved: list[tuple[int, int]] = []
 
@@ -233,13 +238,13 @@ class Datasets:
             try:
                 return self._database.write(work)
             except CommitUnknown:
-                raise  # the version may stand: its folder must stay
+                raise  # the version may be published, so its folder must stay
             except BaseException:
                 take_back()
                 raise
 
     def withdraw(self, name: str, *, actor: User) -> None:
-        """End all queries on the records. Ledger and stored answers stay.
+        """Let no further query read the records. The ledger and the stored answers stay.
 
         Raises: NotFound; NoRecords if there is nothing to withdraw.
         """
@@ -258,14 +263,15 @@ class Datasets:
     def remove_unused(self, name: str | None = None) -> list[int]:
         """Delete the arrays of versions that no query can open. Returns their numbers.
 
-        Without a name it covers all datasets: a running query may have prevented an earlier call.
+        Without a name it covers all datasets, because a running query may have kept arrays from
+        an earlier removal. Raises: the last OSError or StorageError, after trying all versions.
         """
         with self._database.read() as connection:
             dataset_id = None if name is None else self._id(connection, name)
             unused = versions.removable_versions(connection, dataset_id)
         failed: OSError | StorageError | None = None
         for dataset_id, version, folder in unused:
-            self._open.forget(dataset_id, version)
+            self.opened.forget(dataset_id, version)
             try:
                 self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
@@ -283,9 +289,9 @@ class Datasets:
         self._files.claim(ledger)
 
     def sweep(self) -> None:
-        """Remove the files of crashed processes, and the orphans in a store.
+        """Remove files of crashed processes, and files of an object store that no row names.
 
-        Raises: StoreFailed, Busy; then the caller must repeat it.
+        Raises: StoreFailed, Busy; then the caller must call it again.
         """
 
         def references() -> References | None:
@@ -294,21 +300,6 @@ class Datasets:
                 return retention.read_references(connection)
 
         self._files.sweep(references)
-
-    def is_open(self, dataset_id: int, version: int) -> bool:
-        """True if the version is open, so that ``records`` does not block."""
-        return self._open.has(dataset_id, version)
-
-    def forget_gone(self) -> None:
-        """Close the versions whose files were removed."""
-        self._open.forget_gone()
-
-    def records(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The private records of a published version, for a charged query.
-
-        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
-        """
-        return self._open.get(dataset_id, version, domain)
 
     # ---------------------------------------------------------------- helpers
 
@@ -320,7 +311,7 @@ class Datasets:
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
-        facts = self._facts_of(row)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -338,14 +329,11 @@ class Datasets:
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
         """``public`` and ``names`` of the dataset in a row with ``dataset_rows.FACTS``."""
-        facts = self._facts_of(row)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
         return facts.public, facts.names
 
-    def _facts_of(self, row: Any) -> Facts:
-        return self._facts(row.id, row.domain_length, row.fixed_rows)
-
     def _folder_of(self, dataset_id: int, version: int) -> str | None:
-        """The folder of a version in a store."""
+        """The folder of a version in an object store; None if it is in a data folder."""
         v = dataset_version.c
         folders = select(v.folder).where(v.dataset_id == dataset_id, v.version == version)
         with self._database.read() as connection:

@@ -1,6 +1,6 @@
-"""Domains as JSON texts and back. The texts are exact, because Python writes floats exactly.
+"""Writes domains as JSON texts and reads them. Python writes floats exactly, so nothing is lost.
 
-Node labels are in the dataset's folder and not in the text: a list may have a million names.
+Node labels are in the dataset's folder and not in the text, because there may be a million.
 """
 
 import json
@@ -18,7 +18,7 @@ from mechanisms.model.domains import (
 )
 
 Labels = Sequence[int] | Sequence[str]
-#: The end of the text of a graph whose nodes have names, and of no other text.
+#: Only the text of a graph whose nodes have names ends in these characters.
 LABELLED = '"labelled":true}'
 KINDS: dict[str, type[Any]] = {
     "graph": GraphDomain,
@@ -40,8 +40,8 @@ def decode_domain(text: str, *, labels: Callable[[int], Labels], rows: int | Non
     """The domain in ``text``.
 
     Args:
-        labels: opens the labels of a number of nodes; called only if the nodes have names.
-        rows: the row count of a ``replace`` table, if an upload has fixed it.
+        labels: opens the labels, given the number of nodes; called only if nodes have names.
+        rows: the row count of a table under the relation ``replace``, if an upload has fixed it.
     """
 
     def decoded(values: dict[str, Any]) -> Any:

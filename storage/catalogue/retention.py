@@ -1,4 +1,4 @@
-"""Reads the files of a store that the ledger refers to; nothing else decides which files stay.
+"""Reads from the ledger which files of an object store must stay; a sweep removes the others.
 
 Functions work on a connection in a transaction.
 """
@@ -13,16 +13,16 @@ from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version, upload, users
 from storage.records.retention import References
 
-#: An upload without a heartbeat for this long is never taken over.
+#: Microseconds after the end of its lease at which an upload is refused for good.
 LOST_US = 86_400 * 1_000_000
 
 _d, _v, _u = dataset.c, dataset_version.c, upload.c
 
 
 def read_references(connection: Connection) -> References | None:
-    """The references of all rows; None while an account is frozen.
+    """The files that rows name; None while an account is frozen.
 
-    A ledger that went backwards may lack rows of files until an operator accepts the rollback.
+    A frozen account means that the ledger lost entries. It may then also lack the rows of files.
     """
     frozen = select(budget_account.c.id).where(budget_account.c.frozen == 1).limit(1)
     if connection.execute(frozen).first() is not None:
@@ -41,7 +41,7 @@ def read_references(connection: Connection) -> References | None:
 
 
 def read_folders(connection: Connection) -> dict[str, str | None]:
-    """The folders of all that queries read, by description.
+    """The folder in the store of each current version and node list, by its description in words.
 
     None stands for a version or a node list that is in a data folder and not in a store.
     """
@@ -66,6 +66,6 @@ def end_lost_uploads(connection: Connection) -> None:
 
 
 def ledger_name(connection: Connection) -> str:
-    """A name of this ledger alone: a digest of its first user, which is never deleted."""
+    """A name that no other ledger has: a digest of its first user, who is never deleted."""
     first = select(users.c.name, users.c.created_us).order_by(users.c.id).limit(1)
     return sha256(repr(tuple(connection.execute(first).one())).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Uploads and versions of a dataset: preparing, publishing, withdrawing.
 
 A version gets its number when it is published. Publishing and withdrawing lock the row of the
-dataset's cap, as every charge does. So no query is charged for a version that has just ended.
+dataset's cap, as every charge does. So no query is charged for a version that was just withdrawn.
 Functions work on a connection in a transaction.
 """
 
@@ -19,7 +19,7 @@ from storage.database.tables import budget_account, dataset, dataset_version, qu
 from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
 from storage.ledger.requests import QueryState
 
-#: The lease of a preparation: without a heartbeat for this long, its process has died.
+#: The lease of a preparation, microseconds. Each heartbeat of its process extends it.
 UPLOAD_LEASE_US = 60 * 1_000_000
 
 PREPARING, REFUSED, PUBLISHED = range(3)
@@ -72,9 +72,10 @@ def hold_upload(
     *,
     if_expired: bool = False,
 ) -> bool:
-    """Extend the lease of a running upload, and store its progress.
+    """Extend the lease of a running upload, and store its progress. Returns False if it has ended.
 
-    ``if_expired``: only when the lease has expired. Of concurrent calls, one returns True.
+    ``if_expired``: extend only an expired lease, so that one of several concurrent callers gets
+    True and takes the upload over.
     """
     values: dict[str, Any] = {"lease_until": now_us() + UPLOAD_LEASE_US}
     if detail is not None:
@@ -101,10 +102,11 @@ def refuse(
 def next_version(
     connection: Connection, upload_id: int, rows: int | None, folder: str | None = None
 ) -> tuple[int, int]:
-    """Make the upload the version that queries read: (dataset id, version).
+    """Make the upload the version that queries read. Returns (dataset id, version).
 
-    ``folder``: of its arrays in a store. Raises: NotFound for an upload that has ended;
-    InvalidRecords if the rows of a ``replace`` table were fixed at another number.
+    ``rows``: the row count of a table under the relation ``replace``, else None. ``folder``: the
+    folder of the arrays in an object store, if there is one.
+    Raises: NotFound for an upload that has ended; InvalidRecords if another row count is fixed.
     """
     dataset_id = connection.execute(
         update(upload)
@@ -135,9 +137,9 @@ def next_version(
 
 
 def withdraw(connection: Connection, dataset_id: int) -> int:
-    """End all queries on the records, and refuse a running upload.
+    """Let no further query read the records, and refuse a running upload.
 
-    Returns: the withdrawn version, 0 if there was only an upload. Raises: NoRecords.
+    Returns the withdrawn version, or 0 if there was only an upload. Raises: NoRecords.
     """
     refused = refuse(connection, WITHDRAWN, _u.dataset_id == dataset_id)
     lock_cap(connection, dataset_id)
@@ -161,9 +163,9 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
 def removable_versions(
     connection: Connection, dataset_id: int | None = None
 ) -> list[tuple[int, int, str | None]]:
-    """Versions whose arrays no query can open: not current, and not of a running query.
+    """The versions that are neither current nor read by a running query, but still have arrays.
 
-    Returns: (dataset id, version, folder in a store) each, of one dataset or of all.
+    Returns (dataset id, version, folder in an object store) for one dataset or for all.
     """
     removable = (
         select(_v.dataset_id, _v.version, _v.folder)
@@ -194,7 +196,10 @@ def _wrong_rows(connection: Connection, dataset_id: int, rows: int | None) -> st
 
 
 def lock_cap(connection: Connection, dataset_id: int) -> None:
-    """Wait for running charges on the dataset, and block new ones (on SQLite all writers wait)."""
+    """Wait for running charges on the dataset, and block new ones until the transaction ends.
+
+    On SQLite all writers block each other anyway.
+    """
     c = budget_account.c
     cap = select(c.id).where(
         c.rank == int(AccountRank.DATASET), c.dataset_id == dataset_id, c.analyst_id == 0

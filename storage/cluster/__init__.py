@@ -1,1 +1,1 @@
-"""Jobs that other machines read; an optional part of the service."""
+"""Jobs that the workers of a cluster read; an optional part of the service."""

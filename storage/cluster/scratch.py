@@ -1,12 +1,12 @@
-"""Jobs of kernels that several machines share, as files of ``storage.files.shared``.
+"""Jobs of compiled kernels that several machines share, as files of ``storage.files.shared``.
 
-    cluster/<random>.npy      an array that kernels read, while it is alive in the service
+    cluster/<random>.npy      an array that kernels read, as long as the service uses the array
     cluster/<random>/plan     a job: its kernel, the names of its arrays, its parts
     cluster/<random>/<n>      the result of part n
 
-A task is a job's random name and the number of a part. Private values, results included, pass
-through these files alone. The files have the modes of the data folder
-(``storage.records.data_folder``). Files of a crashed service are swept like those of an upload.
+Danger: arrays and results are private. They pass between machines only through these files, which
+have the modes of the data folder (``storage.records.data_folder``). Messages to workers have only a
+job's random name and the number of a part. A sweep removes the files of a crashed service.
 """
 
 import pickle
@@ -32,8 +32,8 @@ from storage.files.shared import Shared
 Kernel = Callable[[Arrays, Any], PartResult]
 
 NAME = re.compile(r"[0-9a-f]{32}")
-#: Seconds after which a copy is written again for a new job. This is half of the age at which it is
-#: swept (``storage.records.retention``), so the job has the other half.
+#: Seconds after which a copy of an array is written again for a new job. A sweep removes it at
+#: twice this age (``storage.records.retention``), so a job can use it for at least this time.
 FRESH = 43_200.0
 
 
@@ -43,7 +43,7 @@ class OtherKernels(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """A job as a worker runs it, with its arrays mapped."""
+    """A job as a worker runs it, with its arrays memory-mapped."""
 
     kernel: Kernel
     arrays: Arrays
@@ -64,7 +64,7 @@ class Scratch:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        #: Copies of living arrays by identity, each with the time of its last writing.
+        #: The shared copies of arrays in use by ``id(array)``, each with the time of its writing.
         self._stored: dict[int, tuple[str, float]] = {}
         # Reentrant: a finalizer may run in the thread that has the lock.
         self._lock = RLock()
@@ -81,17 +81,18 @@ class Scratch:
             self._shared.write(_plan_of(name), lambda out: pickle.dump(plan, out))
             yield name
         finally:
-            # A sweep removes later what cannot be removed now.
+            # A later sweep removes the files that cannot be removed now.
             with suppress(OSError, StoreFailed):
-                # The plan goes first. A lost worker may still write a part, and then looks for
-                # the plan; without a plan it removes its part again.
+                # The plan is removed first. A worker that writes a part later finds no plan and
+                # removes its part again.
                 self._shared.remove(_plan_of(name))
                 for file in self._shared.names(_folder_of(name)):
                     self._shared.remove(file)
 
     def open(self, name: str) -> Job:
         """A job by its name. Raises: FileNotFoundError if it has ended; OtherKernels."""
-        # Danger: a plan can run code. Only the service can write here, and it may run code.
+        # Danger: reading a pickle can run code. Workers may run any code of the service, which
+        # writes the plans; the modes of the folder keep others from writing.
         plan: _Plan = pickle.loads(self._shared.read(_plan_of(name)))
         if plan.kernels != KERNELS:
             raise OtherKernels("the worker has other kernels than the service")
@@ -99,7 +100,7 @@ class Scratch:
         return Job(plan.kernel, arrays, plan.parts)
 
     def write(self, name: str, part: int, result: PartResult) -> None:
-        """Store the result of a part. A second attempt stores the same."""
+        """Store the result of a part. Repeated attempts store the same result."""
 
         def content(out: BinaryIO) -> None:
             np.lib.format.write_array(out, np.array([len(result)]), allow_pickle=False)
@@ -113,7 +114,7 @@ class Scratch:
     def read(self, name: str, part: int) -> PartResult:
         """The result of a part. Raises: FileNotFoundError if there is none.
 
-        Reads arrays and never pickles: workers must not run code in the service.
+        It reads arrays and never pickles, because workers must not run code in the service.
         """
         with self._shared.file(_part_of(name, part)) as path, path.open("rb") as file:
             (count,) = np.lib.format.read_array(file, allow_pickle=False)
@@ -125,7 +126,7 @@ class Scratch:
         return not self._shared.holds(_plan_of(name))
 
     def _name(self, array: NDArray[Any]) -> str:
-        """The shared name of an array: of the file it is mapped from, or of a recent copy."""
+        """The name of a shared file with an array: the file it is mapped from, or a recent copy."""
         mapped = self._mapped_from(array)
         if mapped is not None:
             return mapped
@@ -148,7 +149,7 @@ class Scratch:
         return name
 
     def _mapped_from(self, array: NDArray[Any]) -> str | None:
-        """The name of the shared file of which an array is the whole content."""
+        """The name of the shared file whose whole content an array maps; None if there is none."""
         base = array.base
         if not isinstance(base, np.memmap) or base.filename is None:
             return None
@@ -163,8 +164,8 @@ class Scratch:
         self._shared.remove_soon(name)
 
     def _map(self, file: str, writeable: bool) -> NDArray[Any]:
-        # Compiled code distinguishes read-only arrays by type, so the type must be that of the
-        # service. Mode "c" makes a private copy of what a kernel writes.
+        # Compiled code distinguishes read-only arrays by type, so the type must be as in the
+        # service. Mode "c" keeps a kernel's writes in memory and does not change the file.
         with self._shared.file(file) as path:
             mapped = np.lib.format.open_memmap(path, mode="c" if writeable else "r")
             self._shared.hold(path, mapped)

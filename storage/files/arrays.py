@@ -1,7 +1,7 @@
-"""Folders of arrays: each is written once, whole or not at all, then mapped read-only.
+"""Folders of arrays: each is written once, completely or not at all, then mapped read-only.
 
-``manifest.json`` holds the names of the arrays, because the name of an attribute, for example, need
-not be a file name. It also holds their types and lengths, which ``open_arrays`` checks.
+``manifest.json`` holds the names of the arrays, because a name such as that of an attribute need
+not be a valid file name. It also holds their types and lengths, which ``open_arrays`` checks.
 """
 
 import json
@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 
 
 class DamagedFolder(RuntimeError):
-    """A folder of arrays differs from its manifest, or is in a later format."""
+    """A folder of arrays differs from its manifest, or has another kind or format."""
 
 
 def write_arrays(folder: Path, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -89,5 +89,5 @@ def _open(path: Path) -> NDArray[Any]:
         mapped = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError) as error:  # the file is cut, or its header is damaged
         raise DamagedFolder("an array cannot be mapped") from error
-    # A plain array over the mapping: kernels are compiled for arrays, not for their subclasses.
+    # Compiled kernels accept plain arrays and not their subclasses, such as the mapping.
     return np.asarray(mapped)

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder of mode 0700 whatever the umask says; an existing one is not changed."""
+    """Create a folder of mode 0700, for any umask. Does not change an existing folder."""
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

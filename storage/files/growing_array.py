@@ -1,6 +1,6 @@
 """Arrays that grow on the disk, so that an upload need not fit in memory.
 
-The file has no name from its first byte on, so nothing of it outlives the process. The array is a
+The temporary file never has a name, so the system frees it when the process ends. The array is a
 mapping of the file, which the system writes back to the disk when memory is short.
 """
 
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-#: Values that are copied in one write.
+#: The number of values that ``sorted_copy`` copies in one write.
 PIECE = 1 << 20
 
 
 class GrowingArray:
-    """An array of one dimension in a nameless file of ``folder``."""
+    """A growing array of one dimension, in a file without a name on the disk of ``folder``."""
 
     def __init__(self, folder: Path | None, dtype: DTypeLike) -> None:
         self._dtype, self._length = np.dtype(dtype), 0
@@ -34,16 +34,16 @@ class GrowingArray:
         return self.array()
 
     def array(self) -> NDArray[Any]:
-        """All values, mapped; a write to the array changes the file."""
+        """All values, memory-mapped. A write to the array changes the file."""
         self._file.flush()
         if not self._length:
             return np.zeros(0, self._dtype)
-        # A plain array over the mapping: kernels are compiled for arrays, not for subclasses.
+        # Compiled kernels accept plain arrays and not their subclasses, such as the mapping.
         return np.asarray(np.memmap(self._file, self._dtype, "r+", shape=(self._length,)))
 
 
 def sorted_copy(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:
-    """The values in ascending order, in a file of their own that is sorted in place."""
+    """A copy of the values in ascending order, in a new file that is sorted in place."""
     copy = GrowingArray(folder, values.dtype)
     for start in range(0, len(values), PIECE):
         copy.append(values[start : start + PIECE])

@@ -1,7 +1,7 @@
-"""The public names of a graph's nodes, in the order of its candidates.
+"""The public names of a graph's nodes, in the order of the node numbers.
 
 A list may have a million names, so it is stored as arrays in a folder and memory-mapped: integers
-as they are, texts as UTF-8 bytes with offsets. Names keep the type of their registration.
+as an array, texts as UTF-8 bytes with offsets. Names stay integers or texts as registered.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NodeNumbers:
 
 
 class _Labels(Sequence[Label]):
-    """A sequence of labels that are read one by one."""
+    """The base of sequences that read labels from the disk one by one."""
 
     @abstractmethod
     def _label(self, node: int) -> Label: ...
@@ -99,9 +99,9 @@ class IntegerLabels(_Labels[int]):
 
 
 class TextLabels(_Labels[str]):
-    """Node names that are distinct strings: ``text`` holds them as UTF-8, end to end.
+    """Node names that are distinct strings, whose UTF-8 bytes are joined in ``text``.
 
-    Label i is ``text[offsets[i]:offsets[i + 1]]``; ``offsets`` int64 (n + 1,).
+    Label i is ``text[offsets[i]:offsets[i + 1]]``. For n labels ``offsets`` has n + 1 numbers.
     """
 
     kind: ClassVar = "text_labels"
@@ -148,7 +148,7 @@ class TextLabels(_Labels[str]):
             len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
         )
         indices = pc.index_in(names.cast(pa.large_string()), value_set=labels)
-        # A null is not a name, and no label is null.
+        # A null among ``names`` has the code −1 as well, because no label is null.
         codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
@@ -162,7 +162,7 @@ Labels = Sequence[int] | Sequence[str]
 
 
 class DistantLabels(_Labels[Any]):
-    """Node names in a store: the length is known, and the names are fetched by their first use.
+    """Node names in an object store, which the first use fetches; their number is known before.
 
     Reading a name may wait for the store and may raise StoreFailed. The next reader tries again.
     """
@@ -174,11 +174,11 @@ class DistantLabels(_Labels[Any]):
 
     @property
     def at_hand(self) -> bool:
-        """True if reading a name does not wait."""
+        """True if the names were fetched, so that reading one does not wait for the store."""
         return self._here is not None
 
     def here(self) -> NodeLabels:
-        """The list itself. Raises: StoreFailed."""
+        """The fetched list of names. Raises: StoreFailed."""
         if self._here is None:
             with self._lock:
                 if self._here is None:
@@ -193,9 +193,9 @@ class DistantLabels(_Labels[Any]):
 
 
 def node_labels(labels: Labels) -> NodeLabels:
-    """A list of names with an index.
+    """The names as a class that also finds the node number of a name.
 
-    Raises: ValueError if names are repeated, or neither all integers nor all strings.
+    Raises: ValueError if names are repeated, or are a mixture of integers and strings.
     """
     if isinstance(labels, DistantLabels):
         return labels.here()
@@ -207,7 +207,7 @@ def node_labels(labels: Labels) -> NodeLabels:
 
 
 def node_index(nodes: int, labels: Labels | None) -> NodeIndex:
-    """The index of a graph's nodes: by name if they have names, else by number."""
+    """Finds the numbers of a graph's nodes: by name if nodes have names, else by number."""
     return NodeNumbers(nodes) if labels is None else node_labels(labels)
 
 
@@ -228,7 +228,7 @@ def as_integers(names: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     import pyarrow as pa
 
     if pa.types.is_integer(names.type):
-        if pa.types.is_uint64(names.type):  # the upper half must not wrap to negative labels
+        if pa.types.is_uint64(names.type):  # numbers from 2⁶³ on must not become negative
             names = names.cast(pa.decimal128(20, 0)).cast(pa.string())
         else:
             valid = np.asarray(names.is_valid())

@@ -1,7 +1,7 @@
 """Files that processes on several machines share by name: in a mounted folder or an object store.
 
-A name is a path below the data folder, chosen by the server. A file is written whole or not at all,
-and is read as a file of this machine, which may be mapped.
+A name is a path below the data folder, chosen by the server. No reader sees a part of a file that
+is being written. A file is read as a local file, which may be memory-mapped.
 """
 
 import os
@@ -17,17 +17,20 @@ Content = Callable[[BinaryIO], object]
 
 
 class Shared:
-    """The files below a folder that every machine mounts: nothing is copied.
+    """The files below a folder that every machine mounts. Safe to use from any thread.
 
-    The base of the files in an object store (``storage.s3.cache``), of which every method may
-    raise StoreFailed. Safe to use from any thread.
+    ``storage.s3.cache.CachedStore`` derives from this class, for files in an object store. There
+    every method may also raise StoreFailed.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:
-        """Write or replace a file; ``durable``: it survives a power cut."""
+        """Write or replace a file by calling ``content`` with it.
+
+        ``durable``: the file survives a power cut after this returns.
+        """
         path = self._root / name
         make_folder(path.parent)
         partial = path.with_name(token_hex(16))
@@ -66,10 +69,9 @@ class Shared:
         yield path
 
     def hold(self, path: Path, mapped: object) -> None:
-        """Pin a path of ``file``, or a folder of such paths, while ``mapped`` is alive.
+        """Keep a path of ``file``, or a folder of such paths, on this disk while ``mapped`` lives.
 
-        Must be called inside the block of ``file``. Does nothing here: a file stays until it is
-        removed.
+        Must be called inside the block of ``file``. Does nothing here: no file is evicted.
         """
 
     def holds(self, name: str) -> bool:
@@ -90,7 +92,7 @@ class Shared:
         return written
 
     def remove(self, name: str) -> None:
-        """Remove a file, or do nothing if there is none."""
+        """Remove a file, or do nothing if it does not exist."""
         path = self._root / name
         path.unlink(missing_ok=True)
         # The folder of a job is removed with its last file.

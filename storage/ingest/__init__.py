@@ -1,7 +1,7 @@
 """Reads an uploaded file against the public description of its dataset.
 
-The description and the published limits bound the memory, whatever the file holds. Records outside
-the description are refused with their lines, which only the owner may see.
+The description and the published limits bound the memory, whatever is in the file. A refusal of
+records outside the description names their lines, which only the owner may see.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,10 +39,10 @@ def read_records(
     """The records in a file, checked and coded.
 
     Args:
-        media_type: of the request, with or without parameters.
+        media_type: the ``Content-Type`` of the request, with or without parameters.
         gzipped: True for ``Content-Encoding: gzip``, which only CSV may have.
-        scratch: a folder on the disk for files without names; None for the system's own.
-        between: called after every block of records; an exception of it stops the reading.
+        scratch: a folder on the disk for temporary files; None for the default of the system.
+        between: called after every block of records; an exception that it raises stops the reading.
 
     Raises: UnsupportedMediaType, TooLarge, InvalidRecords (at most 20 errors, in file order).
     """
@@ -77,7 +77,7 @@ def read_records(
 
 
 def release_memory() -> None:
-    """Return the unused memory of the readers' pool to the operating system."""
+    """Return the unused memory of pyarrow's memory pool to the operating system."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()

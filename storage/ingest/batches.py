@@ -1,4 +1,4 @@
-"""Batches of records, which every reader yields: Arrow columns and the places of the records."""
+"""Batches of records, which every reader yields: Arrow columns, and where each record stands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from storage.ingest.refusals import MOST, Place, Refusal
 
 @dataclass(frozen=True)
 class Numbering:
-    """The place of the i-th record of a batch: line, row or link ``first`` + i.
+    """Numbers the records of a batch: record i is the line, row or link ``first`` + i.
 
-    ``numbers`` lists the numbers of records that are not consecutive.
+    ``unit`` is the word for it. If the numbers are not consecutive, ``numbers`` lists them.
     """
 
     first: int
@@ -27,19 +27,19 @@ class Numbering:
     def refusals(
         self, faulty: Any, type: str, message: str, column: str | None = None
     ) -> Iterator[Refusal]:
-        """One refusal for each record of the mask ``faulty``, for the first ones only."""
+        """One refusal for each record of the mask ``faulty``, up to the ``MOST`` first ones."""
         for record in np.flatnonzero(faulty)[:MOST]:
             yield self.refusal(record, type, message, column)
 
     def refusal(self, record: int, type: str, message: str, column: str | None = None) -> Refusal:
-        """The refusal of one record, whose text names the place too."""
+        """The refusal of one record of the batch; its text also names the record's place."""
         place = self.place(record, column)
         return place, type, f"{_text(place)}: {message}"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """``rows`` records as columns by name, in the order they were written.
+    """``rows`` records as columns by name, in the order of the file.
 
     A column is an Arrow array of integers, floats or dictionary-encoded strings.
     """

@@ -1,6 +1,6 @@
-"""Codes one column of cells by its attribute, independently of files and lines.
+"""Translates one column of cells into the codes of an attribute's levels, and finds its faults.
 
-Each distinct text is coded once, so a column of a million cells with ten values costs ten texts.
+Each distinct text is coded once, so of a million cells with ten values only ten texts are coded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""Decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
+"""Matches decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
 
 GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING = range(5)
 FAULTS = {
@@ -53,7 +53,7 @@ def code_cells(column: Any, attribute: Attribute) -> CodedCells:
         if isinstance(attribute, NumericAttribute):
             return _code_numbers(column, attribute)
         column = column.cast(pa.string()).dictionary_encode()
-    # A cell without a value gets the text after the last, which is null.
+    # A null is appended to the distinct texts, and every cell without a value refers to it.
     unset = len(column.dictionary)
     texts = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
     places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)

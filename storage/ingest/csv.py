@@ -1,7 +1,7 @@
-"""CSV with a header, in blocks: pyarrow parses a block, and this module names the faults in it.
+"""Reads CSV with a header in blocks: pyarrow parses a block, and this module describes its faults.
 
-Danger: the parser's own messages quote cells, so none of them is passed on. A record is one line:
-cells may be quoted but hold no line break, and no line is blank.
+Danger: the messages of pyarrow quote cells, so none of them is passed on. A record is one line:
+cells may be quoted but contain no line break, and no line is blank.
 """
 
 import csv
@@ -15,7 +15,7 @@ from storage.ingest.batches import Batch, Numbering
 from storage.ingest.lines import Lines, line_blocks
 from storage.ingest.refusals import MOST, refuse, refuse_any
 
-#: The bytes of a block whose cells are all integers.
+#: A block whose cells are all integers has no other bytes than these.
 INTEGER_BYTES = b'0123456789-,"\r\n'
 
 
@@ -25,12 +25,12 @@ def csv_batches(
     """The records of a CSV file whose columns are ``names``, in any order.
 
     Args:
-        limit: bytes after decompression.
-        integers: cells should be decimal integers. A batch of such cells alone comes as
-            integers; any other comes as strings, so that the caller can name the faulty cell.
+        limit: the most bytes after decompression.
+        integers: True if all cells should be decimal integers. A batch of only such cells has
+            columns of integers. Any other has strings, so that the caller can name a faulty cell.
 
-    Raises: InvalidRecords for any other header, ragged or blank lines, bytes that are not UTF-8,
-        and as ``line_blocks``; TooLarge.
+    Raises: InvalidRecords for any other header, lines with a wrong number of cells, blank lines,
+        bytes that are not UTF-8, and where ``line_blocks`` raises it; TooLarge.
     """
     header: list[str] | None = None
     for lines in line_blocks(path, gzipped=gzipped, limit=limit):
@@ -48,13 +48,13 @@ def csv_batches(
 
 
 def headless_column(path: Path, *, gzipped: bool, limit: int) -> Iterator[Batch]:
-    """One column of texts without a header, called ``""``; otherwise as ``csv_batches``."""
+    """The batches of a CSV file without a header and with one column, which gets the name ""."""
     for lines in line_blocks(path, gzipped=gzipped, limit=limit):
         yield Batch({"": _parse(lines, 1, False)[0]}, lines.count, Numbering(lines.first))
 
 
 def check_columns(columns: Sequence[str], names: Sequence[str], unit: str = "line") -> None:
-    """Refuse columns other than exactly ``names``, in any order; messages repeat no other."""
+    """Refuse columns other than exactly ``names``, in any order. Messages quote no other name."""
     described, seen = set(names), set[str]()
     faults: list[str] = []
     for position, name in enumerate(columns, 1):
@@ -97,7 +97,7 @@ def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
 
 
 def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
-    """The columns of a block, refused unless every line is a record."""
+    """The columns of a block. Refuses the block unless every line is a record."""
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
@@ -107,7 +107,7 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
         read_options=ReadOptions(
             use_threads=False, column_names=names, block_size=len(lines.content) + 1
         ),
-        # Ragged lines are skipped and so detected by the count below, like blank ones.
+        # Blank lines and lines with a wrong number of cells are skipped; the count detects both.
         parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
         convert_options=ConvertOptions(
             column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False
@@ -119,7 +119,7 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
 
 
 def _refuse_lines(lines: Lines, width: int) -> NoReturn:
-    """Refuse the lines of a block that are not UTF-8, else those that are not records."""
+    """Refuse the lines of a block that are not UTF-8. If all are, refuse those not a record."""
     texts = lines.content.split(b"\n")[: lines.count]
     for type, fault_of in (("encoding", _encoding_fault), ("csv", partial(_fault, width=width))):
         refusals = (

@@ -1,4 +1,4 @@
-"""Nodes and edges of a parsed document, checked against the domain of the graph."""
+"""Checks the nodes and edges of a GraphML or node-link document against the graph's domain."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +22,9 @@ def graph_of(
     edge_numbers: Numbering,
     most_edges: int,
 ) -> CodedGraph:
-    """The graph of a document; the names in each list are all integers or all strings.
+    """The graph of a document, from lists of names that are all integers or all strings.
 
+    ``node_numbers`` and ``edge_numbers`` say where nodes and edges stand in the document.
     Raises: InvalidRecords as ``EdgeCollector`` does, and for a node outside the domain.
     """
     codes = node_index(domain.nodes, domain.labels).codes(_column(nodes))

@@ -1,4 +1,4 @@
-"""Compressed rows from the edges of an upload; edges outside the domain are refused."""
+"""Turns the edges of an upload into an adjacency array, and refuses edges outside the domain."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -21,13 +21,18 @@ ENDS = ("source", "target")
 UNKNOWN_NODE = "unknown_node", "not a node of this dataset"
 #: Edges that are searched together for the first node whose degree passes the bound.
 PIECE = 2**14
-#: Bytes of memory per entry of a window: an entry has 4 bytes, and a window takes a quarter.
+#: Edges are sorted window by window. An entry of a window takes 4 bytes, and a window may take a
+#: quarter of the memory, so there are 16 bytes of memory per entry.
 WINDOW_SHARE = 16
 
 
 @dataclass(frozen=True)
 class CodedGraph:
-    """A simple undirected graph in compressed rows: int64 (nodes + 1,) and int32 (2 · edges,)."""
+    """A simple undirected graph in compressed sparse rows.
+
+    The neighbours of node i are ``indices[indptr[i]:indptr[i + 1]]``; shapes are (2 · edges,) and
+    (nodes + 1,).
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -37,7 +42,7 @@ class EdgeCollector:
     """Checks edges batch by batch, stores them on the disk and counts degrees.
 
     The domain bounds the memory, and the first edge above a limit stops the reading.
-    ``scratch``: a folder for files without names. ``memory``: bytes that sorting may take.
+    ``scratch``: a folder for temporary files. ``memory``: the bytes that sorting may take.
     """
 
     def __init__(
@@ -101,21 +106,21 @@ class EdgeCollector:
         if not pa.types.is_dictionary(column.type):
             return self._nodes.codes(column)
         codes = np.append(self._nodes.codes(column.dictionary), np.int32(-1))
-        # A cell without a value gets the index after the last, whose code is −1.
+        # The code −1 is appended, and every cell without a value refers to it.
         unset = len(codes) - 1
         places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
         coded: NDArray[np.int32] = codes[places]
         return coded
 
     def _count(self, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Count the degrees. Returns the first edges at which a node has too many, as a mask."""
+        """Add the edges to the degrees. Returns a mask of the first edges that pass the bound."""
         before, over = self._degrees, np.zeros(len(source), np.bool_)
         self._degrees = before + np.bincount(source, minlength=len(before))
         self._degrees += np.bincount(target, minlength=len(before))
         if self._degrees.max() <= self._domain.max_degree:
             return over
         degrees = before.copy()
-        # In pieces: sorting takes ten times the memory of its input, and only the first are needed.
+        # Edges are searched in pieces, because sorting takes ten times the memory of its input.
         for first in range(0, len(source), PIECE):
             piece = slice(first, first + PIECE)
             ends = np.column_stack((source[piece], target[piece])).ravel()
@@ -128,7 +133,10 @@ class EdgeCollector:
 
 
 def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]:
-    """The degree of the node at each end, up to and with this edge."""
+    """The degree of the node at each end of the edges, counting edges up to and with its own.
+
+    ``ends``: both nodes of every edge in order. ``before``: the degrees before the first edge.
+    """
     order = np.argsort(ends, kind="stable")
     grouped = ends[order]
     starts = np.searchsorted(grouped, grouped)  # the begin of each node's group

@@ -1,7 +1,7 @@
-"""GraphML: expat walks through the document first, then NetworkX checks that it is undirected.
+"""Reads GraphML: expat parses the document first, then NetworkX checks that it is undirected.
 
-Danger: entities could expand or be fetched, so any document type is refused before. The walk also
-collects the ends and the line of every edge in order, which NetworkX does not.
+Danger: XML entities could expand or be fetched from elsewhere. So the parse with expat refuses any
+document type. It also collects the nodes and the line of every edge, which NetworkX does not.
 """
 
 from pathlib import Path
@@ -20,10 +20,10 @@ NOT_GRAPHML = "the document is not GraphML of one graph"
 
 
 def read_graphml(path: Path, domain: GraphDomain, limits: UploadLimits) -> CodedGraph:
-    """A simple undirected graph; node ids compare as text; attributes are ignored.
+    """The simple undirected graph of a document. Node ids compare as text; attributes are ignored.
 
     Raises: InvalidRecords for a document type, another encoding than UTF-8, more than one graph,
-        nested graphs, hyperedges, a directed graph, and as ``EdgeCollector``; TooLarge.
+        nested graphs, hyperedges, a directed graph, and as ``EdgeCollector`` does; TooLarge.
     """
     check_size(path.stat().st_size, limits.document_bytes)
     walk = _Walk(path)
@@ -50,7 +50,7 @@ class _Walk:
         self.edge_lines: list[int] = []
         self._open: list[str] = []
         self._graphs = 0
-        # This encoding overrules the declaration of the document.
+        # This encoding overrules the one that the document declares.
         self._parser = expat.ParserCreate("utf-8", namespace_separator=" ")
         self._parser.XmlDeclHandler = self._declaration
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -65,7 +65,7 @@ class _Walk:
             refuse(WHOLE, "graphml", NOT_GRAPHML)
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        # NetworkX follows the declaration, and both must read the same characters.
+        # NetworkX decodes as the document declares. Both parsers must read the same characters.
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
             refuse(WHOLE, "encoding", "the document is not UTF-8")
 
@@ -114,8 +114,8 @@ def _check_undirected(path: Path) -> None:
     try:
         graph = nx.read_graphml(path)
     except Exception:
-        # The reader parses attribute types and extensions of editors, and each of them fails in
-        # its own way. At this point the document is well-formed, small and without entities.
+        # NetworkX parses attribute types and extensions of graph editors, which fail by many types
+        # of exception. At this point the document is well-formed, small and without entities.
         refuse(WHOLE, "graphml", NOT_GRAPHML)
     if graph.is_directed():
         refuse(WHOLE, "not_simple", "the graph is directed")

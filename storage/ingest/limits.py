@@ -1,4 +1,4 @@
-"""The published limits of one upload; the description of a dataset cannot raise them."""
+"""The published limits of one upload. No dataset description can raise them."""
 
 from dataclasses import dataclass
 
@@ -16,4 +16,4 @@ class UploadLimits:
     memory_bytes: int = 2 * 2**30
     """Bytes of memory for reading and preparing, without mapped files."""
     preparation_work: int = 4 * 10**9
-    """Units of ``preparation_work``, the number of steps to prepare a graph."""
+    """The most steps that preparing a graph may take, as ``preparation_work`` counts them."""

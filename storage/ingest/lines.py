@@ -1,6 +1,6 @@
-"""Text in blocks of whole lines, so that memory is bounded whatever the file holds.
+"""Reads text in blocks of whole lines, so that any file needs a bounded amount of memory.
 
-A line, a block and the whole text after decompression have limits; line numbers start at 1.
+A line, a block and the whole text after decompression have limits. Line numbers start at 1.
 """
 
 import gzip
@@ -87,10 +87,10 @@ def _check_lengths(ends: np.ndarray[tuple[int], np.dtype[np.int64]], size: int, 
 
 
 def _lines(content: bytes, first: int, count: int) -> Lines:
-    # The parser would end a line at a lone carriage return, and the count here would not.
+    # The CSV parser would end a line at a lone carriage return, which is not counted as one here.
     if content.count(b"\r") != content.count(b"\r\n"):
         for line, text in enumerate(content.split(b"\n"), first):
             if b"\r" in text[:-1]:
                 refuse(("line", line), "csv", f"line {line} holds a carriage return")
-        # A return at the end of the file has a line feed after it here.
+        # A carriage return at the end of the file is accepted: a line feed was appended to it.
     return Lines(content, first, count)

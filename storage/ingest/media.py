@@ -1,4 +1,4 @@
-"""The accepted media types and the form of each."""
+"""The media types that an upload may have, and the file format that each one names."""
 
 from email.message import Message
 
@@ -17,7 +17,7 @@ FORMS = {
 
 
 def form_of(media_type: str, gzipped: bool) -> str:
-    """The form that a request's ``Content-Type`` names.
+    """The file format that a request's ``Content-Type`` names, such as ``CSV``.
 
     Raises: UnsupportedMediaType for any other type, a character set that is not UTF-8, or gzip
         around anything but CSV.

@@ -1,4 +1,4 @@
-"""Node-link JSON as NetworkX writes it: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
+"""Reads JSON graphs as NetworkX writes them: {"nodes": [{"id": …}], "links" or "edges": [{…}]}."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ from storage.ingest.refusals import WHOLE, Place, refuse
 
 
 def read_node_link(path: Path, domain: GraphDomain, limits: UploadLimits) -> CodedGraph:
-    """A simple undirected graph; attributes of nodes, edges and the graph are ignored.
+    """The simple undirected graph of a document; attributes of nodes, edges and graph are ignored.
 
-    Ids have the type of the domain's labels. Nodes and links are numbered from 1.
+    Ids must have the type of the domain's labels. Refusals number nodes and links from 1.
     Raises: InvalidRecords, TooLarge.
     """
     check_size(path.stat().st_size, limits.document_bytes)
@@ -41,7 +41,7 @@ def _parse(content: bytes) -> dict[str, Any]:
         document = json.loads(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         refuse(WHOLE, "encoding", "the document is not UTF-8")
-    except (ValueError, RecursionError):  # also integers of thousands of digits
+    except (ValueError, RecursionError):  # includes integers with thousands of digits
         refuse(WHOLE, "json", "the document is not JSON, or nested too deeply")
     if not isinstance(document, dict):
         _refuse_form()
@@ -53,14 +53,14 @@ def _refuse_constant(_: str) -> NoReturn:
 
 
 def _ids(document: dict[str, Any], key: str, unit: str, field: str, domain: GraphDomain) -> Names:
-    """One id of every object in a list, all of the type of the domain's labels."""
+    """The field ``field`` of every object in a list; each must have the type of the labels."""
     id_type = int if domain.labels is None else type(domain.labels[0])
     listed = document.get(key)
     if not isinstance(listed, list):
         _refuse_form()
     for number, item in enumerate(listed, 1):
         place: Place = (unit, number, field)
-        # `type` and not `isinstance`: true is not 1.
+        # The type is compared, because `isinstance` would accept true for the integer 1.
         if not isinstance(item, dict) or type(item.get(field)) is not id_type:
             word = "an integer" if id_type is int else "a string"
             refuse(place, "node_link", f"{unit} {number}: {field} is not {word}")
@@ -70,7 +70,7 @@ def _ids(document: dict[str, Any], key: str, unit: str, field: str, domain: Grap
 
 
 def _storable(name: int | str) -> bool:
-    """True if a name can be a label: 64 bits, or text without lone surrogates."""
+    """True if a name can be a label: an integer of 64 bits, or text without lone surrogates."""
     if isinstance(name, int):
         return -(2**63) <= name < 2**63
     return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -1,4 +1,4 @@
-"""The nodes upload: the public list of a graph's node names, one per line, without a header."""
+"""Reads an uploaded list of a graph's public node names: one per line, without a header."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +25,9 @@ def read_node_list(
 ) -> NodeLabels:
     """The names in a file of at most ``limit`` bytes and ``most`` lines.
 
-    They are integers if every line is an integer of 64 bits in its usual form, else texts.
-    Raises: InvalidRecords for no names, a repeated or blank one, one with control characters or
-        above 256 characters; TooLarge.
+    They are integers if every line is an integer of 64 bits without + or leading zeros, else texts.
+    Raises: InvalidRecords if there are no names, or for a name that is blank or repeated, has
+        control characters or more than 256 characters; TooLarge.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -69,7 +69,7 @@ def _faults(batch: Batch, names: Any) -> Iterator[Refusal]:
 
 
 def _refuse_repeated(names: Any) -> None:
-    # Codes are in the order of first appearance: the code of a new name is above all before it.
+    # Codes number names by first appearance, so a new name has a larger code than all before it.
     codes: NDArray[Any] = names.dictionary_encode().indices.to_numpy()
     before = np.maximum.accumulate(codes)[:-1]
     repeated = np.flatnonzero(codes[1:] <= before)[:MOST] + 2

@@ -1,7 +1,7 @@
-"""Parquet by batches of rows: a small file may unpack to a large one, so memory must be bounded.
+"""Reads Parquet in batches of rows with bounded memory, because a small file may unpack to much.
 
-Texts stay dictionary-encoded while they are read: a file may name one long text a million times.
-The types of all columns are checked before any of them is read.
+Texts stay dictionary-encoded while they are read, because a million cells may refer to one long
+text. The types of all columns are checked before any of them is read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,19 +15,19 @@ from storage.ingest.refusals import WHOLE, refuse, refuse_any
 
 ROWS = 2**16
 LARGEST_CHUNK = 256 * 2**20
-"""Bytes that one column of one row group may unpack to."""
+"""The most bytes that one column of one row group may unpack to."""
 METADATA = 16 * 2**20
-"""Bytes and elements of the metadata of the file."""
+"""The most bytes of a text, and elements of a list, in the metadata of a file."""
 ENCODINGS = frozenset({"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"})
-"""Without the delta encodings of texts, which unpack to any multiple of their stated size."""
+"""The accepted encodings. Delta-encoded texts may unpack to any multiple of their stated size."""
 NOT_PARQUET = "not a Parquet file that can be read"
 
 
 def parquet_batches(path: Path, names: Sequence[str], *, limit: int) -> Iterator[Batch]:
     """The records of a Parquet file whose columns are ``names``, in any order.
 
-    Integers, floats, booleans (as the texts "true" and "false") and strings, plain or
-    dictionary-encoded. Rows are numbered from 1.
+    Columns may have integers, floats, booleans (which become the texts "true" and "false") and
+    strings, plain or dictionary-encoded. Refusals number rows from 1.
 
     Raises: InvalidRecords for other columns, types or encodings, or a damaged file; TooLarge if
         it unpacks to more than ``limit`` bytes, or a part of it to more than ``LARGEST_CHUNK``.
@@ -45,7 +45,8 @@ def parquet_batches(path: Path, names: Sequence[str], *, limit: int) -> Iterator
                 yield Batch(columns, batch.num_rows, Numbering(first, "row"))
                 first += batch.num_rows
     except (pa.ArrowException, OSError, MemoryError):
-        # Danger: the library's messages may quote records. A failing disk shows elsewhere too.
+        # Danger: messages of pyarrow may quote records, so none is passed on. An OSError of a
+        # failing disk is refused alike; other operations report the disk.
         refuse(WHOLE, "parquet", NOT_PARQUET)
 
 
@@ -100,7 +101,10 @@ def _is_text(type: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    """Booleans as texts, texts as one kind of dictionary, floats of any size as doubles."""
+    """The column in a type that a ``Batch`` may have: booleans become texts, floats doubles.
+
+    Texts become dictionaries with 32-bit indices.
+    """
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):

@@ -12,9 +12,10 @@ CUTOFF = "cutoff"
 
 
 def read_cutoff(batches: Iterable[Batch], domain: PrefixDomain) -> PrefixRecords:
-    """The number of public values that apply: one row, from 0 to all of them.
+    """The records of a file with one row, whose cutoff is the number of public values that apply.
 
-    Raises: InvalidRecords for anything else.
+    Raises: InvalidRecords for another number of rows, or a cutoff that is not an integer from 0 to
+        the number of public values.
     """
     most = len(domain.public_values)
     cutoffs: list[int] = []

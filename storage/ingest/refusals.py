@@ -1,4 +1,7 @@
-"""Refusals of an upload: place and reason. Texts name lines, columns and rules, never a cell."""
+"""Refusals of an upload, each with its place and reason. Texts never quote the content of a cell.
+
+``Refusal`` is a place, a stable type and a message, as ``InvalidRecords`` has them.
+"""
 
 from collections.abc import Iterable
 from typing import NoReturn

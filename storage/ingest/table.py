@@ -1,4 +1,4 @@
-"""Level codes and numbers from the cells of a table; cells outside its domain are refused."""
+"""Turns the cells of a table into level codes and numbers, and refuses cells outside the domain."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class CodedTable:
 
 
 class RowCollector:
-    """Checks rows batch by batch and stores their codes in files of ``scratch`` without names.
+    """Checks rows batch by batch, and stores their codes in temporary files in ``scratch``.
 
-    Stops at the first batch with a fault.
+    The first batch with a fault raises InvalidRecords. ``most_cells`` limits rows times attributes.
     """
 
     def __init__(self, domain: TableDomain, most_cells: int, scratch: Path | None = None) -> None:
@@ -45,8 +45,8 @@ class RowCollector:
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch that has exactly the described columns.
 
-        Raises: InvalidRecords for a cell outside its attribute's domain or a row too many;
-            TooLarge for more cells than any upload may have.
+        Raises: InvalidRecords for a cell outside its attribute's domain, or for more rows than the
+            description allows; TooLarge for more cells than any upload may have.
         """
         self._check_most(batch)
         refusals: list[Refusal] = []
@@ -73,7 +73,8 @@ class RowCollector:
     def _fewest(self) -> int:
         if self._domain.rows is not None:
             return self._domain.rows
-        # Without a bound the first upload fixes the number of rows permanently, so not at 0.
+        # Without a bound in the description, the first upload fixes the number of rows permanently.
+        # It must not fix it at 0.
         return max(self._domain.min_rows, 1 if self._domain.max_rows is None else 0)
 
     def _check_most(self, batch: Batch) -> None:
@@ -92,7 +93,7 @@ def _refusals(batch: Batch, attribute: Attribute, faults: NDArray[np.int8]) -> I
 
 
 def _code_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest type that holds all codes, of those that kernels are compiled for."""
+    """The smallest type that holds all level codes, among the types that kernels accept."""
     levels = len(attribute.levels)
     small = np.uint8 if levels <= 2**8 else np.uint16
     return np.dtype(small if levels <= 2**16 else np.int32)

@@ -2,13 +2,13 @@
 
     DIR/incoming/                        uploads and their tickets (``storage.records.tickets``),
                                          removed with the end of the upload
-    DIR/cluster/                         jobs of other machines (``storage.cluster.scratch``)
+    DIR/cluster/                         jobs for other machines (``storage.cluster.scratch``)
     DIR/datasets/<id>/nodes/             the node list of a graph that has one
     DIR/datasets/<id>/staging-<random>/  a version being prepared
     DIR/datasets/<id>/<version>/         a published version, never changed again
 
-Files are synced before their folder gets its final name, so a folder with a final name is whole.
-``storage.s3.remote`` has the layout for prepared records in an object store.
+Files are synced before their folder gets its final name, so a folder with a final name is complete.
+``storage.s3.remote`` describes the layout for prepared records in an object store.
 """
 
 import os
@@ -52,7 +52,7 @@ class Files:
 
     def __init__(self, root: Path, shared: Shared | None = None) -> None:
         self.root = root
-        #: The files that other replicas and the workers of a cluster see too.
+        #: The files that other processes of the service and the workers of a cluster also read.
         self.shared = Shared(root) if shared is None else shared
         self.tickets = Tickets(self.shared)
         for folder in (root, root / "incoming", root / "datasets"):
@@ -73,12 +73,12 @@ class Files:
         return os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
 
     def claim(self, ledger: str) -> None:
-        """Record the ledger of a store. Does nothing here: a folder belongs to the ledger in it."""
+        """Record which ledger owns an object store. Does nothing here: a folder needs no owner."""
 
     def close_idle(self, close_one: Callable[[], bool]) -> None:
-        """Register a function that closes the least recently used version when room is short.
+        """Register a function that closes the least recently used version when disk space is short.
 
-        It returns True if it closed one. Does nothing here: a folder has no limit of its own.
+        The function returns True if it closed one. Does nothing here: a data folder has no limit.
         """
 
     def sweep(
@@ -88,7 +88,8 @@ class Files:
         """Remove the files of crashed processes that were not changed for a day.
 
         Younger files may belong to another process that shares the folder. ``references`` reads
-        from the database what must stay in a store; None if the database may have lost rows.
+        from the database which files of an object store must stay. It returns None if the database
+        may have lost rows.
         """
         oldest = time.time() - AGE
         for pattern in ("incoming/*", "cluster/*", "datasets/*/staging-*", "datasets/*/.*"):
@@ -107,15 +108,15 @@ class Files:
         return folder
 
     def keep_labels(self, labels: Labels | None) -> AbstractContextManager[str | None]:  # noqa: ARG002
-        """Copy a node list to a store before the transaction in the block. Yields its folder there.
+        """Copy a node list to an object store, yield its folder there, and remove it on failure.
 
-        If the block fails, no graph gets these names: removes the copy, unless the commit is
-        unknown. Raises: ValueError for repeated labels; StoreFailed. Does nothing here.
+        The transaction that names the nodes runs inside the block. The copy stays if its commit is
+        unknown. Raises: ValueError for repeated labels; StoreFailed. Here it only yields None.
         """
         return nullcontext()
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        """Store the node list of a dataset, and replace one of a crashed transaction."""
+        """Store the node list of a dataset. Replaces a list that a crashed transaction stored."""
         folder = self.dataset_folder(dataset_id) / "nodes"
         remove_folder(folder)
         write_labels(folder, labels)
@@ -123,7 +124,7 @@ class Files:
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
         """The stored node list, memory-mapped. Raises: FileNotFoundError.
 
-        A list of ``length`` names in the ``folder`` of a store is fetched by its first use.
+        If it is in the ``folder`` of an object store, the first use fetches its ``length`` names.
         """
         return open_labels(self.dataset_folder(dataset_id) / "nodes")
 
@@ -142,21 +143,21 @@ class Files:
         version: int,
         where: Callable[[], str | None] = lambda: None,  # noqa: ARG002
     ) -> Iterator[Path]:
-        """The folder of a published version, valid within the block; mappings outlive it.
+        """The folder of a published version, valid within the block; mappings outlive the block.
 
-        ``where`` reads the folder of the version in a store from the database.
+        ``where`` reads from the database in which folder of an object store the version is.
         """
         yield self.version_folder(dataset_id, version)
 
     def keep(self, staging: Path, upload: int) -> AbstractContextManager[str | None]:  # noqa: ARG002
-        """Copy a prepared version to a store before the transaction in the block, as above."""
+        """Copy a prepared version to an object store, as ``keep_labels`` copies a node list."""
         return nullcontext()
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
-        """Give a prepared version its final name.
+        """Give a prepared version its final name. The caller must have locked the dataset's row.
 
-        A folder that already has the name is of a transaction that never committed. The caller
-        has locked the dataset's row, so no process reads that folder.
+        A transaction that never committed may have left a folder with this name. The lock ensures
+        that no process reads it, so it is replaced.
         """
         folder = self.version_folder(dataset_id, version)
         remove_folder(folder)
@@ -168,5 +169,5 @@ class Files:
         os.rename(self.version_folder(dataset_id, version), staging)
 
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
-        """Delete a version that no query can open; ``folder``: its folder in a store."""
+        """Delete a version that no query can open. ``folder``: its folder in an object store."""
         remove_folder(self.version_folder(dataset_id, version))

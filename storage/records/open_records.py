@@ -34,14 +34,17 @@ class OpenRecords:
     def __init__(
         self, files: Files, where: Callable[[int, int], str | None] = lambda _, __: None
     ) -> None:
-        """``where``: the folder of a dataset's version in a store."""
+        """``where``: returns the folder in an object store of a dataset id and a version."""
         self._files, self._where = files, where
         self._open: OrderedDict[int, _OpenVersion] = OrderedDict()
         self._lock = threading.Lock()
         files.close_idle(self.close_one)
 
     def get(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The records of a published version. Raises: as ``open_records``."""
+        """The private records of a published version, for a charged query.
+
+        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
+        """
         with self._lock:
             entry = self._open.get(dataset_id)
             if entry is not None and entry.version == version:
@@ -53,8 +56,8 @@ class OpenRecords:
             self._files.shared.hold(folder, records)
         with self._lock:
             entry = self._open.get(dataset_id)
-            # A query that began before an upload may arrive here late, and must not displace the
-            # newer version.
+            # A query that began before an upload may get here after the upload. Its older version
+            # must not replace the newer one.
             if entry is None or entry.version < version:
                 self._open[dataset_id] = _OpenVersion(version, records, folder)
                 self._open.move_to_end(dataset_id)
@@ -63,12 +66,12 @@ class OpenRecords:
         return records
 
     def has(self, dataset_id: int, version: int) -> bool:
-        """True if the version is open."""
+        """True if the version is open, so that ``get`` does not block."""
         entry = self._open.get(dataset_id)
         return entry is not None and entry.version == version
 
     def forget(self, dataset_id: int, version: int) -> None:
-        """Close a version before its removal: a disk frees the room of unmapped files only."""
+        """Close a version. Call it before removing files: a disk frees only files not mapped."""
         with self._lock:
             if self.has(dataset_id, version):
                 del self._open[dataset_id]
@@ -76,7 +79,7 @@ class OpenRecords:
     def close_one(self) -> bool:
         """Close the least recently used version that no query is reading.
 
-        Returns False if there is none. A weak reference shows whether a query holds the records.
+        Returns False if there is none. A weak reference detects whether a query uses the records.
         """
         in_use: list[tuple[int, _OpenVersion]] = []
         with self._lock:
@@ -99,7 +102,7 @@ class OpenRecords:
         """Close the versions whose files were removed, by this process or another."""
         with self._lock:
             entries = list(self._open.items())
-        # Read outside the lock: queries must not wait for a disk.
+        # The disk is read outside the lock, because queries must not wait for it.
         gone = [(id, entry) for id, entry in entries if not (entry.folder / MANIFEST).exists()]
         with self._lock:
             for dataset_id, entry in gone:

@@ -1,7 +1,7 @@
 """Prepares a version from an uploaded file: arrays in a folder, opened by memory mapping.
 
-Preparation happens once per upload, so a query computes on ready arrays and its time hardly depends
-on records. The final name exists only after all arrays are on the disk.
+Preparation happens once per upload, so the time of a query hardly depends on the records. The
+folder gets its name only after all arrays are on the disk.
 """
 
 from collections.abc import Callable
@@ -52,9 +52,10 @@ def prepare_upload(
 ) -> int | None:
     """Read, check, prepare and write the records in a file to the new ``folder``.
 
-    Does not remove ``path``. Returns the rows of a ``replace`` table, whose number is public.
-    Raises: UnsupportedMediaType, TooLarge, InvalidRecords (for the owner alone); then no folder
-        remains.
+    Does not remove ``path``. Returns the row count of a table under the relation ``replace``, which
+    is public, else None.
+    Raises: UnsupportedMediaType, TooLarge, InvalidRecords, which only the owner may see; then the
+        folder does not exist.
     """
     limits = limits or UploadLimits()
     if isinstance(dataset.domain, GraphDomain):
@@ -68,7 +69,7 @@ def prepare_upload(
             domain=dataset.domain,
             limits=limits,
             scratch=folder.parent,
-            # The progress of the reading is not known and counts as 0.
+            # The share of the file that was read is not known, so it is reported as 0.
             between=lambda: progress(0.0) if progress is not None else None,
         )
     finally:
@@ -87,8 +88,8 @@ def prepare(
 ) -> None:
     """Write coded records and the arrays derived from them to the new ``folder``.
 
-    Raises: InvalidRecords of type ``preparation_limit`` or ``memory_limit`` if deriving takes more
-        steps, or more bytes beside mapped files, than ``limits`` allow.
+    Raises: InvalidRecords of type ``preparation_limit`` or ``memory_limit`` if deriving arrays
+        takes more steps, or more memory without mapped files, than ``limits`` allow.
     """
     if isinstance(coded, CodedGraph):
         nodes, edges = len(coded.indptr) - 1, len(coded.indices) // 2
@@ -120,7 +121,10 @@ def open_records(folder: Path, domain: Domain) -> Records:
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
-    """The number of parts to prepare a graph in. Raises: InvalidRecords if one does not fit."""
+    """The number of parts in which ``memory`` bytes suffice to prepare a graph.
+
+    Raises: InvalidRecords if the memory does not suffice for any number of parts.
+    """
     parts = most_parts(nodes, edges, executor.workers, memory)
     if parts == 0:
         needed = preparation_memory(nodes, edges, executor.workers, 1)
@@ -135,7 +139,7 @@ def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> in
 def _graph_arrays(
     graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
-    # Imported here, because the first upload loads these kernels, not the start.
+    # The import is here, so that the first upload loads these kernels and not the start.
     from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
 
     if preparation_work(graph.indptr, graph.indices, work_limit) > work_limit:

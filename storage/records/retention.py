@@ -1,7 +1,7 @@
-"""Decides which files of a store are orphans, so that a sweep may remove them.
+"""Decides which files of an object store are orphans, which a sweep removes.
 
-A row names the file of an upload before the upload ends, or never, so no clock decides on it.
-The age of other files counts as well: a younger one may belong to a running process.
+A file of an upload is an orphan if the upload has ended and no row names the file. Any other file
+that no row names must also be a day old, because a younger one may belong to a running process.
 """
 
 import re
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from storage.records.tickets import OF_UPLOAD
 
-#: Seconds after which a file that no row names is an orphan.
+#: The age in seconds above which a file is old enough to be an orphan.
 AGE = 86_400.0
-#: The name of the ledger that owns the store; present as long as the store has an owner.
+#: The file that states which ledger owns the store.
 OWNER = "ledger"
-#: A folder below ``arrays/``: the prepared version of one upload.
+#: The name of a folder below ``arrays/`` with the prepared version of one upload.
 ARRAYS = re.compile(r"([0-9]{1,18})-[0-9a-f]{32}")
 
 
@@ -22,7 +22,7 @@ class References:
     """The files that rows of a ledger refer to.
 
     ``versions``: folders of versions that are not removed. ``nodes``: folders of node lists, which
-    are never removed. ``uploads``: running uploads, whose files no row may name yet.
+    are never removed. ``uploads``: running uploads, whose files may have no row that names them.
     """
 
     versions: frozenset[str]
@@ -31,10 +31,10 @@ class References:
 
 
 def is_orphan(name: str, references: References | None, *, old: bool) -> bool:
-    """True if no process will read the file.
+    """True if no process will read the file ``name``.
 
-    ``references`` is None while the ledger may have lost rows; then only old files of jobs are
-    orphans. ``old``: the file is older than ``AGE``.
+    ``references`` is None while the ledger may have lost rows; then only old files below
+    ``cluster/`` are orphans. ``old``: True if the file is older than ``AGE``.
     """
     top, _, rest = name.partition("/")
     folder = rest.partition("/")[0]

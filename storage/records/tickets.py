@@ -1,9 +1,9 @@
 """Tickets of uploads, from which another process resumes an upload after a crash.
 
-    incoming/upload-<id>    the ticket, beside the file with the records (``storage.files.shared``)
-    incoming/records-<id>   the records, if they are copied to a store
+    incoming/upload-<id>    the ticket of upload <id>, in the folder of the file with its records
+    incoming/records-<id>   the records, if they are copied to an object store
 
-The database holds the lease of an upload (``storage.catalogue.versions``): only the process that
+The lease of an upload is in the database (``storage.catalogue.versions``). Only the process that
 has the lease reads the ticket.
 """
 
@@ -24,7 +24,11 @@ OF_UPLOAD = re.compile(r"incoming/(?:upload|records)-([0-9]{1,18})")
 
 @dataclass(frozen=True)
 class Ticket:
-    """One upload. ``file``: a name in the same folder; ``attempts``: processes that tried it."""
+    """The facts that a process needs to resume an upload.
+
+    ``file``: the file with the records, in the folder of the ticket. ``attempts``: the number of
+    processes that have tried to prepare the upload. ``actor``: the user who sent it.
+    """
 
     dataset: str
     actor: str
@@ -38,18 +42,18 @@ class Ticket:
 
 
 class Tickets:
-    """The tickets of all uploads, which processes share."""
+    """The tickets of all uploads. All processes of the service share them."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
 
     def leave(self, upload: int, ticket: Ticket) -> None:
-        """Write or replace the ticket of an upload, whole or not at all."""
+        """Write or replace the ticket of an upload. A reader never sees a part of a ticket."""
         content = json.dumps(asdict(ticket)).encode()
         self._shared.write(_name(upload), lambda out: out.write(content), durable=True)
 
     def find(self, upload: int) -> Ticket | None:
-        """The ticket of an upload; None if there is none that this release can read."""
+        """The ticket of an upload; None if it has none, or one of an incompatible version."""
         try:
             return Ticket(**json.loads(self._shared.read(_name(upload))))
         except (FileNotFoundError, TypeError, ValueError):
@@ -61,7 +65,7 @@ class Tickets:
         return sorted(int(match[1]) for match in matches if match)
 
     def offer(self, upload: int, ticket: Ticket, path: Path) -> Ticket:
-        """Share the file with the records. Returns the ticket to be written."""
+        """Share the file ``path`` with the records. Returns the ticket with its shared name."""
         return replace(ticket, file=Path(self._shared.offer(path, _records_of(upload))).name)
 
     def records(self, ticket: Ticket) -> AbstractContextManager[Path]:
@@ -71,7 +75,7 @@ class Tickets:
     def drop(self, upload: int, ticket: Ticket | None) -> None:
         """Remove the ticket and the records of an upload that has ended.
 
-        Removes all names that the upload may have: a store may hold a file after a failed write.
+        Removes every file that the upload may have: a failed write may leave one in a store.
         """
         records = {_records_of(upload)} | ({_file_of(ticket)} if ticket else set())
         for name in (*sorted(records), _name(upload)):

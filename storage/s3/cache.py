@@ -3,8 +3,8 @@
     DIR/store/<name>     a fetched file; the least recently used is evicted at the limit
     DIR/store/.<random>  a file that is being fetched
 
-The folder belongs to one process. A file that is removed from the store is removed here within a
-minute. Files in use are pinned: to remove the name of a mapped file would free no room.
+The folder belongs to one process. Within a minute it loses a file that was removed from the store.
+Files in use are pinned, because removing the name of a mapped file frees no space on the disk.
 """
 
 import os
@@ -25,17 +25,18 @@ from storage.files.shared import Content, Shared
 from storage.records.retention import OWNER
 from storage.s3.objects import ObjectStore
 
-#: Seconds between two comparisons of the folder with the store.
+#: Seconds between two comparisons of the local folder with the store.
 LOOK = 60.0
-#: Seconds that the end of a process waits for removals.
+#: The most seconds that a process waits at its end for files to be removed from the store.
 CLOSING = 5.0
-#: Seconds between two probes of the store, and after the last answer until it counts as failed.
+#: A thread probes the store every ``ASK`` seconds. The store counts as failed ``PATIENCE`` seconds
+#: after its last answer.
 ASK, PATIENCE = 5.0, 15.0
 NAME = re.compile(r"[0-9a-z][0-9a-z.-]*(/[0-9a-z][0-9a-z.-]*){0,3}")
 
 
 class CachedStore(Shared):
-    """Files of a store by name, with at most ``limit`` bytes of them on this disk."""
+    """Files of an object store by name, with at most ``limit`` bytes of copies on this disk."""
 
     def __init__(self, store: ObjectStore, root: Path, limit: int) -> None:
         super().__init__(root / "store")
@@ -44,12 +45,13 @@ class CachedStore(Shared):
         for partial in self._root.glob(".*"):
             partial.unlink()
         self._pins: Counter[str] = Counter()
-        #: Files to be unpinned, and when: finalizers append here, because they must not block.
+        #: Files to be unpinned, each with the time of its last use. Finalizers append to this
+        #: queue, because they must not wait for the lock.
         self._releases: deque[tuple[list[Path], float]] = deque()
-        #: Called when room is short: closes the least recently used version, if there is one.
+        #: Called when space is short. Closes the least recently used version; False if none is.
         self.close_one: Callable[[], bool] = lambda: False
         self._lock = RLock()
-        #: One thread at a time fetches a file; its failure counts for all that wait.
+        #: One thread at a time fetches a file. If it fails, the threads that wait for it fail too.
         self._fetching: WeakValueDictionary[str, _Fetch] = WeakValueDictionary()
         self._removals: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
@@ -80,7 +82,7 @@ class CachedStore(Shared):
         self._closing.set()
         if self._thread is not None:
             self._removals.put(None)
-            # A silent store must not block the end of the process; a sweep removes the rest.
+            # A store without answers must not block the end; a later sweep removes the rest.
             self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002
@@ -147,7 +149,7 @@ class CachedStore(Shared):
         self._drop(self._path(name))
 
     def remove_soon(self, name: str) -> None:
-        # Finalizers call this on any thread, also on threads of libraries: must not block.
+        # Finalizers call this on any thread, also on threads of libraries, so it must not block.
         self._removals.put(name)
 
     def drop_gone(self) -> None:
@@ -156,7 +158,7 @@ class CachedStore(Shared):
         stored = self._store.names("")
         for path in self._cached():
             with suppress(FileNotFoundError):
-                # A file that was fetched after the listing is in the store.
+                # A file that was fetched after the listing must be in the store, so it stays.
                 if path.stat().st_mtime < before and str(self.name_of(path)) not in stored:
                     self._drop(path)
 
@@ -173,7 +175,7 @@ class CachedStore(Shared):
                 with self._partial() as partial:
                     self._store.get(name, partial)
                     self._make_room(partial.stat().st_size)
-                    sync(partial)  # a file with a final name is whole, also after a power cut
+                    sync(partial)  # a power cut must leave no incomplete file with a final name
                     self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()
@@ -181,7 +183,7 @@ class CachedStore(Shared):
 
     @contextmanager
     def _partial(self) -> Iterator[Path]:
-        """A path for a new file, which is removed with the block unless it was renamed."""
+        """A path for a new file, which the end of the block removes unless it was renamed."""
         make_folder(self._root)  # an operator may have removed it
         path = self._root / f".{token_hex(16)}"
         try:
@@ -194,7 +196,7 @@ class CachedStore(Shared):
             while True:
                 self._unpin_released()
                 excess = self._evict(self._limit - size)
-                # Open versions were used last. Their files can be evicted once they are closed.
+                # Files of open versions are pinned. They can be evicted once a version is closed.
                 if excess <= 0 or not self.close_one():
                     return
 
@@ -214,7 +216,7 @@ class CachedStore(Shared):
         return excess
 
     def _unpin_released(self) -> None:
-        """Unpin the files whose mappings are gone, with the time of their last use."""
+        """Unpin files whose mappings no longer exist, and set the time of their last use."""
         while self._releases:
             paths, at = self._releases.popleft()
             for path in paths:
@@ -255,14 +257,14 @@ class CachedStore(Shared):
     def _probe(self) -> None:
         while not self._closing.wait(ASK):
             with suppress(StoreFailed):
-                # A store without its owner has lost the rest too.
+                # A store that lacks the file ``OWNER`` has lost its content, so it has failed.
                 if self._store.holds(OWNER):
                     self._answered = time.monotonic()
 
     def _run(self) -> None:
         compared = time.monotonic()
         while True:
-            # A sweep removes later what cannot be removed now.
+            # A later sweep removes the files that cannot be removed now.
             with suppress(Empty, StoreFailed, OSError):
                 name = self._removals.get(timeout=LOOK)
                 if name is None:

@@ -1,8 +1,8 @@
-"""Objects of an S3-compatible store, by fsspec; imported only if ``PURSE_STORE`` names a store.
+"""Reads and writes objects of an S3-compatible store, by the library s3fs.
 
-Danger: access logs may keep the names of objects, so the SHA-256 of an object is in its metadata
-and never in its name. An object with another digest is refused. Errors state no detail of a
-failure.
+Danger: access logs of the store may keep the names of objects. So the SHA-256 digest of an object
+is in its metadata and never in its name. An object with another digest is refused. Errors state no
+detail of a failure. Only a service whose setting ``PURSE_STORE`` names a store imports this module.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ import s3fs
 from storage.errors import StoreFailed
 from storage.files.folders import create_file
 
-#: Seconds until an attempt to connect and a silent connection fail, and the number of attempts.
+#: Seconds until an attempt to connect fails, and until a connection without data fails.
 CONNECT, SILENCE = 5, 20
 ATTEMPTS = 2
 DIGEST = "sha256"
 
 
 class ObjectStore:
-    """The objects below one prefix. Every failure is a StoreFailed; safe from any thread."""
+    """The objects below one prefix. Every failure raises StoreFailed; safe to use on any thread."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ObjectStore:
         key: str | None = None,
         secret: str | None = None,
     ) -> None:
-        """``address``: ``s3://bucket/prefix``. ``key`` None: as configured for S3 tools."""
+        """``address``: ``s3://bucket/prefix``. ``key`` defaults to that of other S3 tools."""
         self._prefix = address.removeprefix("s3://").strip("/")
         self._files = s3fs.S3FileSystem(
             key=key,
@@ -40,7 +40,7 @@ class ObjectStore:
             endpoint_url=endpoint,
             use_listings_cache=False,
             skip_instance_cache=True,
-            max_concurrency=1,  # parts in transfer are in memory
+            max_concurrency=1,  # every part in transfer takes memory
             config_kwargs={
                 "connect_timeout": CONNECT,
                 "read_timeout": SILENCE,
@@ -73,7 +73,8 @@ class ObjectStore:
     def names(self, folder: str) -> dict[str, float]:
         """All objects below a folder ('' for everything), each with the time of its writing.
 
-        Leaves out the objects by which other tools mark an empty folder.
+        Leaves out the objects by which other tools mark an empty folder. It also leaves out
+        entries without a time: s3fs returns a folder if an object appears during the listing.
         """
         below = self._of(folder) if folder else self._prefix
         with _failures(needs_bucket=True):
@@ -82,7 +83,7 @@ class ObjectStore:
         return {
             path[start:]: entry["LastModified"].timestamp()
             for path, entry in objects.items()
-            if not path.endswith("/")
+            if "LastModified" in entry and not path.endswith("/")
         }
 
     def remove(self, name: str) -> None:

@@ -1,12 +1,12 @@
-"""Prepared records in an object store, for processes whose data folders are their own.
+"""Prepared records in an object store, for processes that share no data folder.
 
-    arrays/<upload>-<random>/<file>   a prepared version, whole before it is published
-    nodes/<random>/<file>             the node list of a graph, whole before a row names it
+    arrays/<upload>-<random>/<file>   a prepared version, complete before it is published
+    nodes/<random>/<file>             the node list of a graph, complete before a row names it
     incoming/, cluster/               as in a mounted folder (``storage.records.data_folder``)
-    ledger                            the owner of the records: no other ledger may sweep here
+    ledger                            the name of the only ledger that may sweep this store
 
-The database alone holds the folder of each version. The transaction that publishes a version writes
-it, and does not access the store. A folder that a row names is therefore in the store, and a folder
+Only the database states the folder of each version. The transaction that publishes a version writes
+that name, and does not access the store. So a folder that a row names is in the store, and a folder
 that no row names may be swept. Names reveal no more than those of a mounted folder.
 """
 
@@ -26,14 +26,14 @@ from storage.s3.cache import CachedStore
 
 
 class RemoteFiles(Files):
-    """Files whose shared part is in a store; the rest is below ``root``."""
+    """The data folder of one process below ``root``, with the shared files in an object store."""
 
     def __init__(self, root: Path, store: CachedStore) -> None:
         super().__init__(root, store)
         self._store = store
 
     def claim(self, ledger: str) -> None:
-        """Record the owner of a store without one. Raises: OtherLedger, StoreFailed."""
+        """Record ``ledger`` as the owner if there is none. Raises: OtherLedger, StoreFailed."""
         try:
             owner = self._store.read(OWNER).decode("ascii", "replace")
         except FileNotFoundError:
@@ -49,11 +49,11 @@ class RemoteFiles(Files):
         self._store.close_one = close_one
 
     def sweep(self, references: Callable[[], References | None] = lambda: None) -> None:
-        """Remove the orphans, here and in the store. Raises: StoreFailed."""
+        """Remove orphans from this machine's folder and from the store. Raises: StoreFailed."""
         super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
-        # Read after the listing, so that rows name what was published meanwhile.
+        # References are read after the listing, so they name the files published meanwhile.
         referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
@@ -74,7 +74,7 @@ class RemoteFiles(Files):
         if labels is None:
             yield None
             return
-        # Number 0 is of no dataset: the dataset of these names may not have a number yet.
+        # No dataset has the number 0. The dataset of these names may not have a number yet.
         staging = self.staging_folder(0)
         try:
             write_labels(staging, labels)
@@ -84,7 +84,7 @@ class RemoteFiles(Files):
             remove_folder(staging)
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        """Does nothing: the names are in the store already."""
+        """Do nothing, because ``keep_labels`` has copied the names to the store."""
 
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
         return DistantLabels(length, lambda: self._fetch_labels(folder))
@@ -93,10 +93,10 @@ class RemoteFiles(Files):
         return self._keep(staging, "arrays", f"{int(upload)}-{token_hex(16)}")
 
     def publish(self, staging: Path, dataset_id: int, version: int) -> None:
-        """Does nothing: the row that names its folder publishes a version."""
+        """Do nothing: a version is published by the row that names its folder in the store."""
 
     def take_back(self, staging: Path, dataset_id: int, version: int) -> None:
-        """Does nothing: the transaction was rolled back with its row."""
+        """Do nothing: the rolled-back transaction left no row that names the folder."""
 
     @contextmanager
     def version(
@@ -141,12 +141,12 @@ class RemoteFiles(Files):
         except CommitUnknown:
             raise  # a row may name the folder
         except BaseException:
-            # A sweep removes the rest later, as after a crash.
+            # A later sweep removes the files that this cannot remove.
             with suppress(StoreFailed):
                 self._remove(f"{top}/{folder}")
             raise
 
     def _remove(self, name: str) -> None:
-        # From the listing, so that an interrupted removal can be repeated.
+        # Names come from the listing, so that a repeated call completes an interrupted removal.
         for file in self._store.names(name):
             self._store.remove(file)

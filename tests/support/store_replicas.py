@@ -40,7 +40,7 @@ class Replica:
 
     def records(self, name: str) -> Any:
         stored = self.datasets.find(name)
-        return self.datasets.records(stored.id, stored.version, DOMAIN)
+        return self.datasets.opened.get(stored.id, stored.version, DOMAIN)
 
     def names(self, name: str = "graph") -> list[Any]:
         dataset = self.datasets.find(name)

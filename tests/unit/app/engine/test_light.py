@@ -73,19 +73,19 @@ def test_records_that_are_not_open_are_opened_in_a_thread(
 ) -> None:
     """A remote store may be slow, so the event loop must not open records itself."""
     datasets = application.state.services.datasets
-    records, threads = datasets.records, []
+    records, threads = datasets.opened.get, []
 
     def noted(*args: Any) -> Any:
         threads.append(threading.current_thread().name)
         return records(*args)
 
-    monkeypatch.setattr(datasets, "records", noted)
+    monkeypatch.setattr(datasets.opened, "get", noted)
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
     for number in range(3):
         if number == 2:  # The kernels of the kind are compiled and its version is closed.
-            datasets._open.forget(datasets.find("t").id, 1)
+            datasets.opened.forget(datasets.find("t").id, 1)
         body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert [name.startswith("job") for name in threads] == [True, False, True]

@@ -34,7 +34,7 @@ def test_what_was_used_last_stays(world: World, replicas: list[Replica]) -> None
     ids = {name: two.datasets.find(name).id for name in "abc"}
     two.records("c")
     # b was opened after a, and a was used after b.
-    assert [two.datasets.is_open(ids[name], 1) for name in "abc"] == [True, False, True]
+    assert [two.datasets.opened.has(ids[name], 1) for name in "abc"] == [True, False, True]
     assert cached(two) == 2
     # What a query reads stays open, and on the disk, whoever comes.
     reading = [two.records("a"), two.records("c")]
@@ -44,7 +44,7 @@ def test_what_was_used_last_stays(world: World, replicas: list[Replica]) -> None
     assert cached(two) == 3
     del reading
     two.store._make_room(0)
-    assert [two.datasets.is_open(ids[name], 1) for name in "abc"] == [True, False, True]
+    assert [two.datasets.opened.has(ids[name], 1) for name in "abc"] == [True, False, True]
 
 
 def test_what_was_closed_counts_as_used_until_then(
@@ -74,8 +74,8 @@ def test_a_version_of_which_a_part_is_gone_is_closed(world: World, replicas: lis
     register(world, one)
     one.publish(world, "graph", 1)
     one.records("graph")
-    one.datasets.forget_gone()
-    assert one.datasets._open._open
+    one.datasets.opened.forget_gone()
+    assert one.datasets.opened._open
     next((one.files.root / "store" / "arrays").rglob("manifest.json")).unlink()
-    one.datasets.forget_gone()
-    assert not one.datasets._open._open
+    one.datasets.opened.forget_gone()
+    assert not one.datasets.opened._open

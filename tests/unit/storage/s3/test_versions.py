@@ -64,8 +64,8 @@ def test_a_removed_version_is_in_no_store_and_no_cache(
     for path in (two.files.root / "store").rglob("*"):
         os.utime(path, (0, 0))
     two.store.drop_gone()
-    two.datasets.forget_gone()
-    assert not two.datasets._open._open
+    two.datasets.opened.forget_gone()
+    assert not two.datasets.opened._open
     for replica in replicas:
         assert [path.name for path in (replica.files.root / "store").glob("*")] == ["nodes"]
 
@@ -146,10 +146,10 @@ def test_records_are_known_to_be_open(world: World, replicas: list[Replica]) -> 
     register(world, one)
     one.publish(world, "graph", 1)
     stored = one.datasets.find("graph")
-    assert not one.datasets.is_open(stored.id, stored.version)
+    assert not one.datasets.opened.has(stored.id, stored.version)
     one.records("graph")
-    assert one.datasets.is_open(stored.id, stored.version)
-    assert not one.datasets.is_open(stored.id, stored.version + 1)
+    assert one.datasets.opened.has(stored.id, stored.version)
+    assert not one.datasets.opened.has(stored.id, stored.version + 1)
 
 
 def test_nothing_in_a_transaction_waits_for_the_store(
