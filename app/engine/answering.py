@@ -294,19 +294,19 @@ class Answering:
             if isinstance(settled, Exception):
                 raise settled
             if not settled:
-                # Another attempt won: its answer is the only one that may leave.
+                # Another attempt has stored its answer, which is the only one that may leave.
                 return await self._winner(reservation.query_id)
             return Reply(reservation.query_id, status, body)
         finally:
             self._in_flight.leave(under_way.analyst_id)
-            # An attempt that lost the query leaves the place to the one that has it.
+            # A newer attempt at the query may have replaced this entry.
             if self._under_way.get(reservation.query_id) is under_way:
                 del self._under_way[reservation.query_id]
 
     async def _begin(self, under_way: UnderWay) -> float | None:
-        """When the query begins; None when its charge stands and it has waited for too long.
+        """When the query begins; None if it does not, and its charge cannot be released.
 
-        Raises: QueryReleased when it was cancelled, or has waited for too long: nothing is charged.
+        Raises: QueryReleased when it was cancelled or waited too long; its charge is released.
         """
         begun = under_way.begun
         if not begun.done():
