@@ -36,13 +36,6 @@ class Upload:
     actor: User
 
 
-@dataclass(frozen=True)
-class Published:
-    """The number of the new version, which queries read from now on."""
-
-    version: int
-
-
 class Stopped(Exception):
     """The service is shutting down, so the upload is refused and nothing is published."""
 

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.config.settings import Settings
 from app.engine.execution import Execution
-from app.engine.upload import Published, Stopped, Upload, refusal, write_body
+from app.engine.upload import Stopped, Upload, refusal, write_body
 from app.engine.upload_recovery import UploadRecovery
 from mechanisms.model.domains import Dataset
 from storage.catalogue.datasets import Datasets, StoredDataset
@@ -64,7 +64,7 @@ class Uploads:
         self._settings, self._files = settings, files
         self._datasets, self._execution = datasets, execution
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
-        self._running: set[asyncio.Task[Published]] = set()
+        self._running: set[asyncio.Task[int]] = set()
         self._progress: set[_Progress] = set()
         self._local: set[int] = set()
         self._recovery = UploadRecovery(
@@ -100,10 +100,11 @@ class Uploads:
         media_type: str,
         gzipped: bool,
         actor: User,
-    ) -> Published | None:
-        """Prepare and publish the records in ``path``; None if that exceeds ``upload_wait``.
+    ) -> int | None:
+        """Prepare and publish the records in ``path``; returns the number of the new version.
 
-        The preparation then continues, and its owner follows it in the status of the dataset.
+        Returns None if that takes longer than the setting ``upload_wait``. The preparation then
+        continues, and its owner follows it in the status of the dataset.
         ``closing`` is closed when the preparation ends.
 
         Raises: UploadRunning; the errors of the disk or the store if the records cannot be kept
@@ -149,7 +150,7 @@ class Uploads:
             preparation_work=self._settings.preparation_limit,
         )
 
-    def _begin(self, upload: Upload) -> asyncio.Task[Published]:
+    def _begin(self, upload: Upload) -> asyncio.Task[int]:
         self._local.add(upload.id)
         progress = _Progress()
         self._progress.add(progress)
@@ -161,7 +162,7 @@ class Uploads:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
-    async def _finish(self, upload: Upload, progress: _Progress) -> Published:
+    async def _finish(self, upload: Upload, progress: _Progress) -> int:
         folder = self._files.staging_folder(upload.dataset.id)
         heartbeat = asyncio.create_task(self._renew(upload.id, progress))
         try:
@@ -190,7 +191,7 @@ class Uploads:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
             await run_in_threadpool(self.tidy, upload.dataset.name)
-            return Published(version)
+            return version
         except Exception as error:
             if not isinstance(error, StorageError | Stopped):
                 log.error("upload failed", error=type(error).__qualname__)
