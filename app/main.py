@@ -21,10 +21,10 @@ Opener = Callable[[Settings, Metrics], AbstractContextManager[Services]]
 
 
 def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool = True) -> FastAPI:
-    """The application; its services open when it starts and close when it stops.
+    """The application, which opens its services at its start and closes them at its end.
 
-    ``opener`` makes the services: tests of the HTTP layer alone pass their own. Without
-    ``fast_lane`` queries take the way of all other requests.
+    ``opener`` makes the services; tests of the HTTP layer pass their own. Without ``fast_lane``,
+    queries pass through the same middleware and routing as all other requests.
     """
     metrics = Metrics()
 
@@ -51,7 +51,7 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Traces would carry texts of exceptions and bodies of requests, by the environment alone.
+        # Environment variables could enable traces, with exception texts and request bodies.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     for router in ROUTERS:
@@ -64,7 +64,7 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
 
 
 def __getattr__(name: str) -> FastAPI:
-    """``app.main:app``, made from the environment when a server asks for it."""
+    """Makes ``app.main:app`` from the environment when a server imports it."""
     if name == "app":
         return create_app(Settings())
     raise AttributeError(name)

@@ -1,6 +1,6 @@
 """The commands on a data folder of this machine: ``serve``, ``verify``, ``backup``, ….
 
-They need no running service. The commands that speak to one are the client's: ``privypurse``.
+They need no running service. The package ``privypurse`` has the commands that call a service.
 """
 
 import sys
@@ -36,7 +36,7 @@ def main() -> None:
     except SettingsError as error:
         typer.echo(f"settings: {error}", err=True)
     except ValidationError as error:
-        # Settings alone are read this late. The name says where; the value may be a secret.
+        # Only settings are validated here. Values may be secrets, so only names are printed.
         for wrong in error.errors(include_url=False, include_input=False, include_context=False):
             where = "".join(map(str, wrong["loc"][:1])).upper().removeprefix("PURSE_")
             message = wrong["msg"].removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""``python -m app.cli``."""
+"""Runs the command line by ``python -m app.cli``."""
 
 from app.cli import main
 

@@ -1,4 +1,4 @@
-"""A cluster for kernels: ``scheduler`` and ``worker`` beside a service that names the scheduler."""
+"""Commands of a cluster that runs kernels: ``scheduler``, ``worker`` and ``certificates``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a command that cannot do what it was called for."""
+"""Ends a command that has failed."""
 
 from typing import NoReturn
 
@@ -6,6 +6,6 @@ import typer
 
 
 def fail(reason: str, status: int = 1) -> NoReturn:
-    """End the command with a reason on stderr."""
+    """Print ``reason`` to standard error and end the command with exit status ``status``."""
     typer.echo(reason, err=True)
     raise typer.Exit(status)

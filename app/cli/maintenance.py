@@ -1,7 +1,7 @@
-"""What an operator does at the command line: verify, check, back up, accept a rollback, migrate.
+"""Maintenance commands: verify, check, back up, accept a rollback, migrate.
 
-Each works beside a running service. The exit status is 0 when all is well, 1 when the ledger, a
-receipt, a store or a precondition is not, 2 when the database or the store cannot be used at all.
+Each works beside a running service. The exit status is 0 on success, and 1 for an invalid ledger,
+receipt or store or an unmet precondition. It is 2 if the database or the store is unusable.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _settings(data: Path | None) -> Settings:
 
 @contextmanager
 def failures(remedy: str = "") -> Iterator[None]:
-    """Ends the command with 2 when the database is out of reach, with 1 for a precondition."""
+    """Exit with status 2 for an unusable database, and with 1 for an unmet precondition."""
     try:
         yield
     except OutOfReach as error:

@@ -1,4 +1,4 @@
-"""What runs a service on this machine: ``serve``, and ``demo``, which has one of its own."""
+"""Commands that run a service on this machine: ``serve`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.cli.failures import fail
 from app.config.settings import Settings
 from app.usecases.maintenance import OutOfReach, make_data_folder
 
-#: New objects before the garbage collector looks for cycles. After the interpreter's 700 it looks
-#: through the same queries under way again and again, which takes a twentieth of each query.
+#: New objects between two runs of the garbage collector. The interpreter's default of 700 visits
+#: the objects of running queries repeatedly, which takes a twentieth of the time of each query.
 COLLECT_AFTER = 50_000
 
 
@@ -59,7 +59,7 @@ def serve(
     fresh = not key_file.exists()
 
     class Server(uvicorn.Server):
-        """Says where the first key is once the service has made it."""
+        """Prints the path of the first admin's key after the service has created it."""
 
         async def startup(self, sockets: object = None) -> None:
             await super().startup(sockets)  # type: ignore[arg-type]
@@ -80,8 +80,8 @@ def serve(
         proxy_headers=False,
         timeout_graceful_shutdown=30,
     )
-    # Once stopped, uvicorn raises the signal again for its caller to die of: here a clean stop
-    # ends with status 0.
+    # After a clean stop, uvicorn raises the signal again. These handlers ignore it, so that the
+    # command ends with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     Server(config).run()

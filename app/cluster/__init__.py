@@ -1,7 +1,7 @@
 """Kernels on other machines, by Dask: imported only where ``PURSE_CLUSTER`` names a scheduler.
 
     service ── tasks: a random name and a number ──▶ scheduler ──▶ workers
-       └──────────── arrays, parts and what was found: the data folder ───┘
+       └──────────── arrays, parts and results: the data folder ──────────┘
 
-Dask hands out the work and notices who is lost. Nothing private goes through it.
+Dask distributes the tasks and detects lost workers. No private data passes through it.
 """

@@ -1,6 +1,7 @@
-"""Certificates for a cluster: an authority that signs one for each role and is then forgotten.
+"""Certificates for a cluster: an authority signs one certificate for each role.
 
-Its key is never written, so nobody can sign another: to renew or to revoke, make all anew.
+The authority's key is never written to disk, so nobody can sign another certificate later. To
+renew or revoke a certificate, replace the authority and all certificates.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,9 +19,9 @@ LIFETIME = timedelta(days=3 * 365)
 
 
 def make_certificates(folder: Path) -> None:
-    """Write ``ca.pem``, and ``ROLE.pem`` and ``ROLE.key`` of every role, to a folder of one's own.
+    """Write ``ca.pem``, and ``ROLE.pem`` and ``ROLE.key`` for every role, to a private folder.
 
-    Raises: FileExistsError when any of them is there.
+    Raises: FileExistsError when one of these files exists.
     """
     make_folder(folder)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -72,7 +73,7 @@ def _certificate(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        # Clocks of several machines differ.
+        # The clocks of other machines may be up to an hour behind.
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)

@@ -1,8 +1,8 @@
-"""The executor of a service that has a cluster: what is large enough is spread over its workers.
+"""The executor of a service with a cluster. Large work runs on the workers of the cluster.
 
-A worker that is lost costs time: its tasks are done again by others. When the scheduler is lost or
-silent, or there is no worker, the work fails, and with it the preparation or the query; it is never
-done here instead, where nobody has planned for it.
+When a worker is lost, other workers repeat its tasks. When the scheduler is lost or does not reply,
+or there is no worker, the preparation or the query fails. It never runs in the service process
+instead, whose memory and processors may be too small for it.
 """
 
 import time
@@ -25,19 +25,19 @@ Result = TypeVar("Result")
 
 #: Seconds until a scheduler without workers counts as failed.
 PATIENCE = 30.0
-#: Seconds until a scheduler that does not answer counts as failed. A process that is stopped or
-#: stuck keeps its connections, so their state does not tell.
+#: Seconds until a scheduler that does not reply counts as failed. A stopped process keeps its
+#: connections open, so the state of a connection does not show this failure.
 SILENCE = 10.0
-#: Seconds between two questions to the scheduler whether it is still there, while parts are done.
+#: Seconds between two checks that the scheduler still replies, while workers run parts.
 BEAT = 5.0
 
 
 class ClusterFailed(RuntimeError):
-    """The scheduler, all workers or the work itself failed; of the records it says nothing."""
+    """The scheduler, all workers or the work itself failed. The text reveals no records."""
 
 
 class ClusterExecutor(Executor):
-    """Threads for what is small, and a cluster from ``worth`` steps of work on."""
+    """Runs work below ``worth`` steps on threads, and all other work on a cluster."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ClusterExecutor(Executor):
         self._silence = min(SILENCE, patience)
         self._client: Client | None = None
         self._lock = Lock()
-        #: When the last attempt to connect failed: for those who waited for it, it has failed too.
+        #: Time of the last failed connection. Threads that waited for it do not try again.
         self._failed: float | None = None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
@@ -87,7 +87,7 @@ class ClusterExecutor(Executor):
     def _run(
         self, client: Client, name: str, parts: int, done: Callable[[int], None] | None
     ) -> None:
-        """Have every part done. Raises: ClusterFailed, and what ``done`` raises."""
+        """Run every part on the cluster. Raises: ClusterFailed, and the errors of ``done``."""
         numbers: dict[Any, int] = {token_hex(16): part for part in range(parts)}
         futures: list[Future[None]] = []
         finished: SimpleQueue[Future[None]] = SimpleQueue()
@@ -112,27 +112,27 @@ class ClusterExecutor(Executor):
                 future.release()
 
     def _next(self, finished: SimpleQueue[Future[None]], client: Client) -> Future[None]:
-        """The next part that is over. Raises: ClusterFailed when the scheduler is silent."""
+        """The next part that ends. Raises: ClusterFailed when the scheduler does not reply."""
         while True:
             with suppress(Empty):
                 return finished.get(timeout=BEAT)
             self._ask(client)
 
     def _ask(self, client: Client) -> int:
-        """How many parts the workers do at the same time, as the scheduler says now."""
+        """The number of parts that the workers can run at the same time, from the scheduler."""
         scheduler: Any = client.scheduler
         try:
             answer = client.sync(scheduler.ncores, workers=None, callback_timeout=self._silence)
             return sum(answer.values())
         except (Exception, CancelledError) as error:
-            # Everybody who has work there waits for nothing: closing it tells them.
+            # Closing the client ends the waits of all threads that have work on this cluster.
             if self._client is client:
                 self._client = None
             _close(client)
             raise ClusterFailed("the scheduler does not answer") from error
 
     def _threads_of(self, client: Client) -> int:
-        """The same, of one worker at least. Raises: ClusterFailed without any."""
+        """The number of threads of all workers, at least one. Raises: ClusterFailed if none."""
         deadline = time.monotonic() + self._patience
         while not (threads := self._ask(client)):
             if time.monotonic() > deadline:
@@ -141,7 +141,7 @@ class ClusterExecutor(Executor):
         return threads
 
     def _connected(self) -> Client:
-        """The connection, made anew when it was lost. Raises: ClusterFailed."""
+        """The connection to the scheduler, replaced if it was lost. Raises: ClusterFailed."""
         requested = time.monotonic()
         with self._lock:
             if self._failed is not None and self._failed > requested:
@@ -168,7 +168,7 @@ class ClusterExecutor(Executor):
 
 
 class _Client(Client):
-    """Dask's own, which would wait for the first words of a scheduler for ever."""
+    """Dask's client with a time limit. Dask alone waits without limit for a first message."""
 
     async def _ensure_connected(self, timeout: float | None = None) -> None:
         await wait_for(super()._ensure_connected(timeout), timeout or SILENCE)

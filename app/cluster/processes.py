@@ -1,4 +1,4 @@
-"""A scheduler and a worker as processes of their own, until SIGTERM or Ctrl-C."""
+"""Runs a scheduler or a worker in this process, until SIGTERM or Ctrl-C."""
 
 import asyncio
 import signal
@@ -12,8 +12,8 @@ from app.cluster import tasks
 from app.cluster.roles import GuardedScheduler, GuardedWorker
 from storage.files.shared import Shared
 
-#: Dask's own pages and profiles are left out, and so is spilling: what is private never gets
-#: into its memory, and nothing of it is to be shown.
+#: Disables the pages, profiles and spilling of Dask. No private data enters its memory, and its
+#: pages must not show anything.
 QUIET: dict[str, Any] = {
     "distributed.scheduler.http.routes": ["distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.health"],
@@ -25,7 +25,7 @@ QUIET: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
 }
 
-#: Seconds between two looks for jobs that are over.
+#: Seconds between two searches for jobs that have ended.
 TIDY = 60.0
 
 
@@ -41,7 +41,7 @@ def run_worker(
     host: str | None,
     security: Security | None,
 ) -> None:
-    """Do work for the scheduler at an address; a lost one is waited for."""
+    """Run tasks of the scheduler at an address; reconnect whenever it is lost."""
     tasks.use(shared)
     asyncio.run(_worker(scheduler, threads, host, security))
 
@@ -77,7 +77,7 @@ async def _worker(address: str, threads: int, host: str | None, security: Securi
                 memory_limit=0,
             )
             stopped = asyncio.create_task(stop.wait())
-            # It waits for a scheduler that is not there for ever, but not for a stop.
+            # A worker waits for a missing scheduler without limit, so each step ends at a signal.
             for step in (worker.start, worker.finished):
                 under_way = asyncio.ensure_future(step())
                 await asyncio.wait({under_way, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -97,7 +97,7 @@ async def _tidy() -> None:
 
 
 def _stopping() -> asyncio.Event:
-    """Set by the first signal to stop."""
+    """Returns an event that SIGTERM or SIGINT sets."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

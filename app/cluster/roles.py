@@ -1,9 +1,9 @@
-"""Who may say what: every process has a certificate, and its organizational unit is its role.
+"""Roles of the processes of a cluster. The organizational unit of a certificate is its role.
 
-Dask takes any certificate of the authority for any role. Here a scheduler hears from workers what
-workers say and from clients what clients say; a worker hears its scheduler alone. That keeps order
-and is no wall: Dask unpickles a message before anybody can look at it, so whoever holds a key of
-the cluster can run code in it.
+This check is not a security boundary. Dask unpickles a message before any check, so every holder
+of a key of the cluster can run code in it. Dask itself accepts each certificate for each role. Here
+a scheduler accepts the messages of workers from workers, and those of clients from clients only. A
+worker accepts messages from its scheduler only.
 """
 
 import logging
@@ -23,8 +23,8 @@ class Role(StrEnum):
     CLIENT = "client"
 
 
-#: The messages that open a conversation with a scheduler, of whom they are taken. What asks
-#: for code to be run there, or for data to be read or placed through it, is taken from nobody.
+#: The messages that may open a conversation with a scheduler, by the role of the sender. Messages
+#: that run code there, or read or place data through it, are refused from every role.
 HEARD = {
     Role.CLIENT: frozenset({"register-client", "identity", "ncores", "cancel", "close"}),
     Role.WORKER: frozenset({"register-worker", "heartbeat_worker", "unregister", "close"}),
@@ -35,7 +35,7 @@ HEARD = {
 def security_of(files: tuple[Path | None, Path | None, Path | None]) -> Security | None:
     """TLS with the files of the authority, the certificate and the key; None if none is set.
 
-    Encrypted or not at all, and the same certificate whatever Dask takes the process for.
+    All connections are encrypted. Dask gets the same certificate for each of its roles.
     Raises: ValueError if only some of the three are set.
     """
     authority, certificate, key = files
@@ -52,14 +52,14 @@ def security_of(files: tuple[Path | None, Path | None, Path | None]) -> Security
 
 
 def role_of(comm: Comm) -> Role | None:
-    """The role in the certificate at the other end; None where there is none that is known."""
+    """The role in the certificate of the peer; None without a known role."""
     subject = (comm.extra_info.get("peercert") or {}).get("subject", ())
     units = [value for rdn in subject for name, value in rdn if name == "organizationalUnitName"]
     return Role(units[0]) if len(units) == 1 and units[0] in set(Role) else None
 
 
 class GuardedScheduler(Scheduler):
-    """Hears of each role what is that role's to say; without encryption, what anyone's is."""
+    """Accepts from each role its own messages; without encryption, those of both roles."""
 
     def handle_comm(self, comm: Comm) -> Any:
         if self.security.require_encryption:
@@ -71,7 +71,7 @@ class GuardedScheduler(Scheduler):
 
 
 class GuardedWorker(Worker):
-    """Hears its scheduler alone; without encryption, anybody on this machine."""
+    """Accepts messages from its scheduler only; without encryption, from every sender."""
 
     def handle_comm(self, comm: Comm) -> Any:
         if self.security.require_encryption and role_of(comm) is not Role.SCHEDULER:
@@ -81,12 +81,12 @@ class GuardedWorker(Worker):
 
 
 def _listening(comm: Comm, role: Role | None, heard: frozenset[str]) -> Comm:
-    """The connection, which closes at the first message that opens another conversation."""
+    """The connection, which aborts at the first message that ``heard`` does not contain."""
     read = comm.read
 
     async def checked(*args: Any, **kwargs: Any) -> Any:
         message = await read(*args, **kwargs)
-        # Inside a conversation messages come in lists.
+        # A dict opens a conversation. Later messages of a conversation come in lists.
         if isinstance(message, dict) and "op" in message and message["op"] not in heard:
             log.warning("refused: %s is not for a %s to say", message["op"], role or "stranger")
             comm.abort()

@@ -1,7 +1,7 @@
-"""What runs on a worker: one part of a job, found by its name where files are shared.
+"""The task that a worker runs: one part of a job, read by name from the shared files.
 
-Nothing comes back through Dask: no result, and of an error not even its text, which could quote
-records; that no result was left says enough.
+Nothing private returns through Dask: results are written to the shared files. Texts of errors are
+dropped, because they could quote records. A missing result shows that a part has failed.
 """
 
 import logging
@@ -13,12 +13,12 @@ from storage.files.shared import Shared
 
 log = logging.getLogger("distributed.tasks")
 
-#: Jobs that stay open: their arrays are mapped once, and stay in the machine's memory.
+#: The most jobs that stay open, so that their arrays are mapped only once.
 MOST = 4
 
 
 class Jobs:
-    """The jobs that a worker is at, open as long as they exist; safe to share between threads."""
+    """The open jobs of a worker. Safe to share between threads."""
 
     def __init__(self, shared: Shared) -> None:
         self._scratch = Scratch(shared)
@@ -26,7 +26,7 @@ class Jobs:
         self._lock = Lock()
 
     def run(self, name: str, part: int) -> None:
-        """Do one part of a job, and leave there what is found."""
+        """Compute one part of a job, and write its result to the shared files."""
         job = self._job(name)
         self._scratch.write(name, part, job.kernel(job.arrays, job.parts[part]))
 
@@ -40,7 +40,7 @@ class Jobs:
             return job
 
     def close_over(self) -> None:
-        """Close jobs that are over: a disk gives room back when nobody maps a file."""
+        """Close jobs that have ended, because a mapped file keeps its disk space."""
         with self._lock:
             for name in [name for name in self._open if self._scratch.is_over(name)]:
                 del self._open[name]
@@ -50,26 +50,26 @@ _jobs: list[Jobs] = []
 
 
 def use(shared: Shared) -> None:
-    """Say once, in a worker's process, where files are shared."""
+    """Set the folder of shared files, once per worker process."""
     _jobs[:] = [Jobs(shared)]
 
 
 def run(name: str, part: int) -> None:
-    """The one task there is."""
+    """Run one part of the job ``name``. Every task of a worker calls this function."""
     try:
         _jobs[0].run(name, part)
     except OtherKernels:
         log.warning("the service has other kernels than this worker: upgrade and start it again")
     except Exception:
-        # Not a word more: the text of an error could quote records.
+        # The error is not logged, because its text could quote records.
         log.warning("a part could not be done")
 
 
 def tidy() -> None:
-    """Close what is over, also when no task comes any more."""
+    """Close jobs that have ended. Called periodically, also without new tasks."""
     for jobs in _jobs:
         try:
             jobs.close_over()
         except Exception:
-            # The same; it is tried again in a minute.
+            # The error is not logged, as in ``run``. The next call tries again.
             log.warning("jobs that are over could not be closed")

@@ -1,4 +1,4 @@
-"""Which OpenID provider is believed, and what its words mean here."""
+"""The trusted OpenID provider, and the roles that its tokens grant here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from app.config.roles import Role
 
-#: Those whose verifying key is public. With HS256 whoever can verify can sign; ``none`` is none.
+#: Signature algorithms with a public verifying key. With HS256 every verifier could also sign.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
@@ -23,7 +23,7 @@ DEFAULT_ROLES: Mapping[str, Role] = {
 
 @dataclass(frozen=True)
 class OpenID:
-    """The provider; ``roles``: what a name in the claim ``roles_claim`` is here."""
+    """The provider. ``roles`` maps each name in the claim ``roles_claim`` to a role here."""
 
     issuer: str
     audience: str
@@ -34,7 +34,7 @@ class OpenID:
 
 
 def is_safe(url: str) -> bool:
-    """Whether nobody on the way can exchange what is there: TLS, or this machine itself."""
+    """Whether no third party can alter replies from ``url``: it uses TLS or stays on this host."""
     try:
         parsed = urlsplit(url)
         host = parsed.hostname

@@ -1,4 +1,4 @@
-"""What a person may be here."""
+"""The roles that a user can have."""
 
 from typing import Literal, get_args
 

@@ -1,4 +1,4 @@
-"""How an operator configures the service: environment variables, ``PURSE_`` before each name."""
+"""The settings of the service, read from environment variables with the prefix ``PURSE_``."""
 
 import os
 import re
@@ -30,12 +30,12 @@ from app.config.roles import Role
 
 MEGABYTE = 2**20
 
-#: A bucket and, where it has other uses too, a prefix.
+#: The address of a store: a bucket, and an optional prefix within it.
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
 
 
 class Settings(BaseSettings):
-    """Everything that may differ between two installations; nothing here depends on records."""
+    """All values that may differ between installations. No value depends on records."""
 
     model_config = SettingsConfigDict(env_prefix="PURSE_", frozen=True, extra="ignore")
 
@@ -43,90 +43,90 @@ class Settings(BaseSettings):
     """Folder of the database, the prepared records and the first admin's key."""
     database_url: str | None = Field(
         default=None,
-        # The constructor takes the field's own name too, in tests and from the command line.
+        # Tests and the command line pass this field to the constructor by its own name.
         validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
     )
-    """Where the ledger lives; SQLite in the data folder when unset."""
+    """URL of the database of the ledger; SQLite in the data folder when unset."""
     database_password: SecretStr | None = None
-    """Put into ``database_url``, which then names a user and no password."""
+    """Password for ``database_url``, which must then contain a user and no password."""
     secrets: DirectoryPath | None = None
-    """Folder in which a file named like a variable, ``purse_metrics_token``, stands for it."""
+    """Folder of files that replace variables, each named like one: ``purse_metrics_token``."""
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
 
     release_interval: float = Field(default=0.1, ge=0, le=60, allow_inf_nan=False)
-    """Seconds. Answers leave at reservation + interval · 2^j; 0 switches that off, for tests."""
+    """Seconds. Answers leave at reservation + interval · 2^j, j = 0, 1, …; 0 disables the wait."""
     workers: int | None = Field(default=None, ge=1, le=1024)
-    """Threads that run kernels; one a processor when unset."""
+    """Threads that run kernels; one per processor when unset."""
     places: int | None = Field(default=None, ge=1, le=4096)
-    """Queries that are worked on at the same time, the others wait; eight a worker when unset."""
+    """The most queries that run at the same time; eight per worker when unset."""
     lease: float = Field(default=60.0, ge=1, le=86_400, allow_inf_nan=False)
-    """Seconds after a crash from which on the key of a running query runs it again."""
+    """Seconds after a crash until a retry with the same idempotency key runs the query again."""
 
     heads: Path | None = None
     """File of published heads, best on another disk; ``heads.log`` in the data folder if unset."""
     heads_interval: float = Field(default=5.0, gt=0, le=3600, allow_inf_nan=False)
-    """Seconds between two publications: what a crash of both places may forget."""
+    """Seconds between publications of heads; a rollback within this time may go undetected."""
 
     in_flight_per_analyst: int = Field(default=256, ge=1)
     """Queries of one analyst that run, or wait for their release instant, at the same time."""
     in_flight_total: int = Field(default=1024, ge=1)
-    """The same for all analysts together."""
+    """Queries of all analysts that run, or wait for their release instant, at the same time."""
     rate_limit: str | None = "180000/minute"
-    """Requests of one key; a number and a window such as ``100/second``."""
+    """The most requests per key, as a number and a window such as ``100/second``."""
     body_timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)
-    """Seconds a body may take to arrive; of an upload, seconds in which nothing arrives."""
+    """Seconds that a body may take to arrive; for uploads, seconds between two chunks."""
     query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
-    """Seconds a query may wait for a place, then released, and work, then failed; public."""
+    """Seconds to wait for a place before the charge is released, and to run before failure."""
 
     upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
-    """Bytes of one upload as it arrives, compressed or not."""
+    """The most bytes of one upload as it arrives, before decompression."""
     decompressed_limit: int = Field(default=8 * 1024 * MEGABYTE, ge=1)
-    """Bytes of one upload after decompression."""
+    """The most bytes of one upload after decompression."""
     preparation_limit: int = Field(default=4 * 10**9, ge=1)
-    """Units of work one version's preparation may take; published, part of the universe."""
+    """The most steps of one preparation. This public bound limits which records are possible."""
     memory_limit: ByteSize = Field(default=ByteSize(2 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
-    """Memory for one preparation, beside files that are mapped; ``2GB``, say."""
+    """Memory for one preparation, such as ``2GB``; mapped files do not count."""
     upload_wait: float = Field(default=5.0, ge=0, le=300, allow_inf_nan=False)
     """Seconds an upload waits for its preparation before it answers 202."""
 
     store: str | None = None
-    """An S3-compatible store of prepared records, ``s3://bucket/prefix``; else the data folder."""
+    """S3 store of prepared records, ``s3://bucket/prefix``; the data folder when unset."""
     store_endpoint: str | None = None
-    """Where the store is, ``https://host:port``; Amazon's when unset."""
+    """Address of the store, ``https://host:port``; that of Amazon S3 when unset."""
     store_key: SecretStr | None = None
-    """Access key of the store; as the tools of its kind find one when unset."""
+    """Access key of the store; when unset, the S3 library looks for one by its own rules."""
     store_secret: SecretStr | None = None
-    """Its secret."""
+    """Secret of the access key ``store_key``."""
     store_cache: ByteSize = Field(default=ByteSize(20 * 1024 * MEGABYTE), ge=MEGABYTE)
-    """Files of the store that may be kept on this disk."""
+    """The most bytes of files from the store that are cached on this disk."""
 
     cluster: str | None = None
-    """A scheduler, ``tls://host:port``, whose workers run what is large; none when unset."""
+    """Scheduler, ``tls://host:port``, whose workers run large kernels; no cluster when unset."""
     cluster_ca: FilePath | None = None
     """File of the authority that signed every certificate of the cluster."""
     cluster_cert: FilePath | None = None
     """File of this process's certificate."""
     cluster_key: FilePath | None = None
-    """File of its key."""
+    """File of the private key for ``cluster_cert``."""
     cluster_from: int = Field(default=2 * 10**9, ge=0)
-    """Steps of work, nanoseconds about, from which it goes to the cluster."""
+    """The least work that runs on the cluster, in steps of about one nanosecond."""
 
     session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
     """Seconds after which people at the dashboard sign in again."""
 
     oidc_issuer: str | None = Field(default=None, min_length=1, max_length=1000)
-    """The OpenID provider whose access tokens are taken; none when unset."""
+    """Issuer URL of the OpenID provider whose access tokens are accepted; none when unset."""
     oidc_audience: str | None = Field(default=None, min_length=1, max_length=1000)
-    """What a token's audience must name: this service, as the provider knows it."""
+    """The name of this service at the provider, which the audience of a token must contain."""
     oidc_jwks_url: str | None = None
-    """Where the provider's keys are; unset, its own description says so."""
+    """URL of the keys of the provider; read from the provider's metadata when unset."""
     oidc_algorithms: Annotated[tuple[Algorithm, ...], NoDecode] = Field(("RS256",), min_length=1)
-    """Signatures that are taken, separated by commas."""
+    """Accepted signature algorithms, separated by commas."""
     oidc_roles_claim: str = Field(default="roles", min_length=1, max_length=200)
-    """Where a token lists roles; ``realm_access.roles`` is a claim within a claim."""
+    """The claim that lists roles; ``realm_access.roles`` names a claim within a claim."""
     oidc_roles: dict[str, Role] = dict(DEFAULT_ROLES)
-    """What the provider's roles are here."""
+    """The role here for each role name of the provider."""
 
     metrics_token: SecretStr | None = None
     """Bearer token of GET /metrics; without it the route does not exist."""
@@ -140,10 +140,10 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What a caller says wins over the environment, and that over files of ``secrets``."""
+        """Arguments override the environment, which overrides the files in ``secrets``."""
         del dotenv_settings, file_secret_settings
         folder = init_settings().get("secrets") or env_settings().get("secrets")
-        if not folder or not Path(folder).is_dir():  # Refused by its own check, or not wanted.
+        if not folder or not Path(folder).is_dir():  # Unset, or refused by its field.
             return init_settings, env_settings
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files
@@ -225,11 +225,11 @@ class Settings(BaseSettings):
         return self
 
     def cluster_files(self) -> tuple[Path | None, Path | None, Path | None]:
-        """Authority, certificate and key."""
+        """The files of the authority, the certificate and the private key."""
         return self.cluster_ca, self.cluster_cert, self.cluster_key
 
     def openid(self) -> OpenID | None:
-        """The provider in effect."""
+        """The configured OpenID provider, or None."""
         if self.oidc_issuer is None or self.oidc_audience is None:
             return None
         return OpenID(
@@ -242,19 +242,19 @@ class Settings(BaseSettings):
         )
 
     def kernel_threads(self) -> int:
-        """``workers`` in effect."""
+        """The number of threads that run kernels."""
         return self.workers or os.cpu_count() or 1
 
     def places_in_effect(self) -> int:
-        """How many queries are worked on at the same time."""
+        """The most queries that run at the same time."""
         return self.places or 8 * self.kernel_threads()
 
     def heads_file(self) -> Path:
-        """The file of published heads in effect."""
+        """The absolute path of the file of published heads."""
         return (self.heads or self.data / "heads.log").absolute()
 
     def url(self) -> str:
-        """The database URL in effect."""
+        """The database URL, with the password if one is set."""
         if self.database_url and self.database_password:
             user, _, rest = self.database_url.rpartition("@")
             return f"{user}:{quote(self.database_password.get_secret_value(), safe='')}@{rest}"
@@ -264,5 +264,5 @@ class Settings(BaseSettings):
 
     @property
     def bootstrap_key_file(self) -> Path:
-        """Where the first start leaves the first admin's key."""
+        """The file to which the first start writes the key of the first admin."""
         return self.data / "bootstrap-admin.key"

@@ -1,7 +1,7 @@
-"""How much is let in: requests of one key, queries of one analyst, queries of all.
+"""Admission limits: requests per key, and queries in flight per analyst and in total.
 
-A query counts until its release instant, so what is refused for its sake tells no more of its run
-time than the clock does. Counted in this process: several processes admit as much each.
+A query counts until its public release instant. A refusal for load therefore reveals no more about
+a run time than that instant does. Each process counts for itself, so limits apply per process.
 """
 
 import math
@@ -24,7 +24,7 @@ class InFlight:
         self._lock = threading.Lock()
 
     def enter(self, analyst_id: int) -> None:
-        """Take a place. Raises: RateLimited when the analyst has all theirs, Busy when all are."""
+        """Count one query. Raises: RateLimited at the limit of the analyst, Busy at the total."""
         with self._lock:
             if self._counts[analyst_id] >= self._per_analyst:
                 raise RateLimited
@@ -42,10 +42,10 @@ class InFlight:
 
 
 class Rate:
-    """Requests of each key in windows such as ``"180000/minute"``; None: no limit.
+    """Limits the requests per key in windows such as ``"180000/minute"``; None sets no limit.
 
-    Counted here: the memory of ``limits`` starts a thread every few milliseconds of traffic, to
-    forget windows that are over. One window for all keys is forgotten at once.
+    The storage of the library ``limits`` is not used, because under traffic it starts a thread
+    every few milliseconds to expire windows. One window for all keys is cleared in one step.
     """
 
     def __init__(self, limit: str | None) -> None:
@@ -55,7 +55,7 @@ class Rate:
         self._lock = threading.Lock()
 
     def count(self, key_id: str) -> None:
-        """Note a request. Raises: RateLimited until the window is over."""
+        """Count a request. Raises: RateLimited above the limit, until the window ends."""
         if self._limit is None:
             return
         now = time.monotonic()

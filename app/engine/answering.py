@@ -2,11 +2,11 @@
 
     replay → look up → price → check → reserve → ── arrays are opened ── → compute → settle → reply
 
-Everything before the line reads public facts only and is free when it fails. From the line on
-every way out costs the full price and looks the same from outside: the answer or one fixed error,
-at a release instant of the one clock. Until it has a place to work in, which is free at such an
-instant too, a query can be cancelled. The client may go away; the work goes on and its answer is
-kept under its key.
+Steps before "arrays are opened" read public facts only, and a failure there is free of charge.
+Every later outcome costs the full price: the answer, or one fixed error that never varies. Both
+leave at a public release instant. A query can be cancelled until it gets a place to run in, which
+also happens at a public instant. If the client disconnects, the work continues and its answer is
+stored under the idempotency key.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
 from storage.queries.lookup import QueryLookup
 
-#: Seconds between two looks at a query that another process is working on.
+#: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What leaves: stored bytes go out as they are."""
+    """A reply to the client. The bytes of a stored answer are sent unchanged."""
 
     query_id: UUID
     status: int
@@ -56,7 +56,7 @@ class Reply:
 class UnderWay:
     """A query of this process between its reservation and its release instant.
 
-    ``begun`` has a result from when it has a place: the arrays are opened only then.
+    ``begun`` gets its result when the query gets a place. No array is opened before that.
     """
 
     reservation: Reservation
@@ -66,13 +66,13 @@ class UnderWay:
     task: asyncio.Task[Reply] | None = None
 
     def cancel(self) -> bool:
-        """Keep the arrays closed for good; False when it has begun."""
-        # An earlier attempt may have opened them: only the first can tell that nobody did.
+        """Prevent the query from opening arrays. Returns False if it has begun already."""
+        # An earlier attempt may have opened arrays, so only a first attempt can be cancelled.
         return self.reservation.attempt == 1 and self.begun.cancel()
 
 
 class Answering:
-    """Answers queries, and knows those that are under way in this process."""
+    """Answers queries, and keeps track of the queries that run in this process."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class Answering:
         self._in_flight, self._places, self._limit = in_flight, places, limit
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
-        #: Lists of nodes that are on their way from a store.
+        #: The running downloads of node lists from the store of records.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
-        #: Kinds whose light queries need no thread any more.
+        #: Query kinds that have run once: their light queries now run on the event loop.
         self._warm: set[str] = set()
 
     async def answer(
@@ -111,7 +111,7 @@ class Answering:
     ) -> Reply:
         """Answer one query, or replay its stored answer; ``wait`` is in seconds.
 
-        ``admit`` refuses by raising; it is asked where the contract puts the checks of load.
+        ``admit`` refuses by raising. It is called after the price and before the in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
@@ -121,7 +121,7 @@ class Answering:
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
         if looked_up.public is None:
-            raise NoRecords(looked_up.name)  # the node list is still to come
+            raise NoRecords(looked_up.name)  # no node list was uploaded yet
         priced = request.priced(looked_up.public)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
@@ -164,20 +164,20 @@ class Answering:
         return await self._reply_within(under_way, request, wait)
 
     async def _fetch(self, names: DistantLabels) -> None:
-        """Have a list of nodes here, before anything is charged; one thread for all who wait.
+        """Download a node list before anything is charged; concurrent callers share one thread.
 
-        How long that takes is public, as the list is. Raises: StoreFailed.
+        The list is public, so the time that this takes is public too. Raises: StoreFailed.
         """
         task = self._fetching.get(names)
         if task is None:
             task = self._fetching[names] = asyncio.create_task(run_in_threadpool(names.here))
             task.add_done_callback(lambda _: self._fetching.pop(names))
-            # Nobody may be left to take the exception.
+            # Reads the exception, because every caller may have been cancelled by then.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(task)
 
     def as_seen(self, row: QueryRow) -> QueryRow:
-        """The row as it may be shown: what was stored late for its instant waits for the next."""
+        """The row as it may be shown: a settled query counts as running until its release."""
         return row.as_running() if row.id in self._under_way and row.is_settled else row
 
     def _replayed(self, replay: Replay) -> Reply:
@@ -186,7 +186,7 @@ class Answering:
         return replayed(replay.query_id, replay.status, replay.body)
 
     async def cancel(self, query_id: UUID) -> None:
-        """Give the charge back if the query has not begun; TooLate otherwise."""
+        """Release the charge of a query that has not begun. Raises: TooLate if it has begun."""
         under_way = self._under_way.get(query_id)
         if under_way is None or under_way.task is None or not under_way.cancel():
             raise TooLate(query_id)
@@ -202,7 +202,7 @@ class Answering:
         if under_way is not None and under_way.task is not None:
             await over(under_way.task, wait)
             return
-        # It runs in another process: ask the database now and then.
+        # The query runs in another process, so its row in the database is polled.
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:
             row = await asyncio.to_thread(self._queries.find, query_id)
@@ -211,12 +211,12 @@ class Answering:
             await asyncio.sleep(min(POLL, max(0.0, deadline - time.monotonic())))
 
     def progress(self, started_ago: float) -> dict[str, float]:
-        """How long a query has run and when it may next end, in seconds: both public."""
+        """The time since reservation and the next release instant in seconds; both are public."""
         expected = next_instant(started_ago, self._interval)
         return {"elapsed": round(started_ago, 3), "expected": round(expected, 3)}
 
     async def close(self) -> None:
-        """Wait for what is under way: its charge stands, so its answer should be kept."""
+        """Wait until all running queries have settled, because their charges are kept."""
         tasks = [u.task for u in self._under_way.values() if u.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._keeper is not None:
@@ -225,14 +225,14 @@ class Answering:
 
     async def _reply_within(self, under_way: UnderWay, request: QueryRequest, wait: float) -> Reply:
         assert under_way.task is not None
-        # The deadline is checked against instants, never against the end of the work: a reply of
-        # 202 must not tell more of a run time than the clock does.
+        # The task ends at a release instant, never at the end of the work. A reply of 202 therefore
+        # reveals no more about a run time than the release instants do.
         task, done = under_way.task, False
         try:
             done = await over(task, wait)
         finally:
             if not done:
-                # Nobody may take the exception: that the query was cancelled stands in its row.
+                # Reads the exception, because other code may not. The row records a cancellation.
                 task.add_done_callback(lambda late: late.cancelled() or late.exception())
         if done:
             return task.result()
@@ -261,7 +261,7 @@ class Answering:
             else:
                 work = (reservation, request, dataset_id, priced)
                 kind, light = request.query.name, request.query.is_light(priced.dataset)
-                # What is not open yet may have to come from a store elsewhere: that takes a thread.
+                # An unopened version may need a download, which must not block the event loop.
                 opened = light and self._datasets.opened.has(dataset_id, reservation.version)
                 if opened and kind in self._warm:
                     status, body = self._compute(*work)
@@ -270,7 +270,7 @@ class Answering:
                     status, body, instant = await self._within_limit(
                         reservation.query_id, begun, work
                     )
-                    # The first of a kind may have had its kernels compiled.
+                    # The first query of a kind may compile kernels. Later ones need no thread.
                     self._warm |= {kind} if light else set()
                 after = next_from(under_way.started, instant, self._interval)
             settled: bool | Exception
@@ -282,7 +282,7 @@ class Answering:
                     release_us=reservation.reserved_us + round(after * 1e6),
                 )
             except Exception as error:
-                # What cannot be stored is refused at an instant too: the end of the work shows not.
+                # This failure also leaves at a release instant, so it does not reveal the run time.
                 settled = error
             late = time.monotonic() - under_way.started
             if late > after:
@@ -293,19 +293,19 @@ class Answering:
             if isinstance(settled, Exception):
                 raise settled
             if not settled:
-                # Another attempt won: its answer is the only one that may leave.
+                # Another attempt has stored its answer, which is the only one that may leave.
                 return await self._winner(reservation.query_id)
             return Reply(reservation.query_id, status, body)
         finally:
             self._in_flight.leave(under_way.analyst_id)
-            # An attempt that lost the query leaves the place to the one that has it.
+            # A newer attempt at the query may have replaced this entry.
             if self._under_way.get(reservation.query_id) is under_way:
                 del self._under_way[reservation.query_id]
 
     async def _begin(self, under_way: UnderWay) -> float | None:
-        """When the query begins; None when its charge stands and it has waited for too long.
+        """When the query begins; None if it does not, and its charge cannot be released.
 
-        Raises: QueryReleased when it was cancelled, or has waited for too long: nothing is charged.
+        Raises: QueryReleased when it was cancelled or waited too long; its charge is released.
         """
         begun = under_way.begun
         if not begun.done():
@@ -321,10 +321,10 @@ class Answering:
     async def _within_limit(
         self, query_id: UUID, begun: float, work: tuple[Any, ...]
     ) -> tuple[int, bytes, float]:
-        """Status and body of the reply, and the instant at which the place of the work is free.
+        """Returns status and body of the reply, and the instant at which the place becomes free.
 
-        Once the public limit is over, that is the fixed failure. A kernel cannot be stopped: it
-        works on in its place, and what it finds is thrown away.
+        After the public time limit the reply is the fixed failure. A kernel cannot be stopped: it
+        keeps its place until it ends, and its result is dropped.
         """
         job = self._execution.job(self._compute, *work)
         remaining = begun + self._limit - time.monotonic()
@@ -337,17 +337,17 @@ class Answering:
         return *job.result(), instant
 
     async def _keep_all(self) -> None:
-        """Renew every lease each third of it, so that nobody else runs a query that is at work."""
+        """Renew all leases three times per lease, so no other process runs these queries."""
         while True:
             await asyncio.sleep(self._lease / 3)
             reservations = [under_way.reservation for under_way in self._under_way.values()]
-            # A renewal that fails is tried again; a lease that was lost shows when it settles.
+            # A failed renewal is repeated. The settlement detects a lease that was lost.
             with suppress(StorageError):
                 if reservations:
                     await self._ledger.renew(*reservations)
 
     async def _winner(self, query_id: UUID) -> Reply:
-        """The stored reply of another attempt, once it may be seen."""
+        """Returns the stored reply of another attempt, after its release instant."""
         while True:
             row = await asyncio.to_thread(self._queries.find, query_id)
             if row is not None and row.answer is not None and row.answer_status is not None:
@@ -370,7 +370,7 @@ class Answering:
             release = request.query.compute(context)
             return 201, priced.reply(reservation, release.answer)
         except Exception:
-            # Whatever went wrong may depend on records: one fixed text, and no word of it in logs.
+            # Any error may depend on records. The reply is one fixed text, and nothing is logged.
             return 500, query_failed_body(reservation.query_id)
 
 

@@ -1,4 +1,4 @@
-"""Work that comes round every few seconds, in a thread of its own, until it is closed."""
+"""Periodic work in a thread of its own, until it is closed."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ log = structlog.get_logger("privypurse.background")
 
 
 class Repeated:
-    """Runs ``work`` every ``seconds`` and when woken; a failure is logged and tried again."""
+    """Runs ``work`` every ``seconds`` and on ``wake``; a failed run is logged and repeated."""
 
     def __init__(self, name: str, seconds: float, work: Callable[[], object]) -> None:
         self._name, self._seconds, self._work = name, seconds, work
@@ -20,11 +20,11 @@ class Repeated:
         self._thread.start()
 
     def wake(self) -> None:
-        """Run now, or as soon as what runs is over."""
+        """Run the work now, or directly after the current run."""
         self._wake.set()
 
     def close(self) -> None:
-        """Run once more and end."""
+        """Run the work a last time, then end the thread."""
         self._closing.set()
         self._wake.set()
         self._thread.join()

@@ -1,20 +1,20 @@
-"""The one clock: when an answer may be seen.
+"""Release instants: the public moments at which an answer may leave.
 
-Once the arrays are open, how long the work takes may depend on records. So nothing about a query
-is shown before its release instant: the first of reservation + interval · 2^j that lies behind the
-end of the work. A run time shows at most as one of about a dozen values.
+The run time of work on open arrays may depend on records. So nothing about a query is shown before
+its release instant: the first reservation + interval · 2^j, j = 0, 1, …, after the end of the work.
+An observer of a run time therefore sees one of about a dozen values.
 """
 
 import math
 
-#: Storing an answer takes a moment too, and that moment must end before the instant.
+#: The share of one interval that is set aside to store the answer before its release instant.
 SETTLING_SHARE = 0.25
 
 
 def release_after(elapsed: float, interval: float) -> float:
     """Seconds from reservation to release, for work that ended ``elapsed`` seconds after it.
 
-    ``interval`` 0 switches the clock off: the answer leaves when it is there.
+    ``interval`` 0 disables release instants: the answer leaves when it is ready.
     """
     if interval <= 0:
         return elapsed
@@ -27,7 +27,7 @@ def next_instant(elapsed: float, interval: float) -> float:
     if interval <= 0:
         return elapsed
     doublings = max(0, math.ceil(math.log2(max(elapsed, interval) / interval)))
-    # log2 may round either way next to a power of two.
+    # The rounding of log2 near a power of two may be wrong by one in either direction.
     while interval * 2.0**doublings < elapsed:
         doublings += 1
     while doublings and interval * 2.0 ** (doublings - 1) >= elapsed:
@@ -36,10 +36,10 @@ def next_instant(elapsed: float, interval: float) -> float:
 
 
 def next_from(started: float, instant: float, interval: float) -> float:
-    """Seconds from ``started`` to the first of its own instants that is not before ``instant``.
+    """Seconds from ``started`` to its first release instant that is not before ``instant``.
 
-    Both were read from one clock or computed from its readings.
+    Both arguments are seconds of the monotonic clock.
     """
-    # ``started + interval - started`` may be rounded to more than the interval. Without the ulp
-    # queries would wait for two intervals at some uptimes of the machine, and for one at others.
+    # ``started + interval - started`` may round to more than the interval. Without subtracting one
+    # ulp, a query would wait for two intervals at some uptimes of the machine and one at others.
     return next_instant(instant - started - math.ulp(instant), interval)

@@ -1,7 +1,7 @@
-"""Where work runs: threads, because compiled kernels hold no interpreter lock.
+"""Thread pools. Work runs in threads, because compiled kernels release the interpreter lock.
 
-Two pools, so that a query waiting for its kernels never takes the place of the kernels: *jobs*
-run whole queries, *kernels* run the equal-cost parts that queries and preparations are cut into.
+The pool of jobs runs whole queries. The pool of kernels runs the parts, of equal cost, of a query
+or a preparation. With one pool, queries that wait for their kernels could block these kernels.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class ThreadExecutor(Executor):
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         cut = list(parts)
-        # To wake a thread takes longer than the whole of a small kernel.
+        # Waking a thread takes longer than running a small kernel here.
         return list(self._pool.map(kernel, cut)) if len(cut) > 1 else list(map(kernel, cut))
 
     def close(self) -> None:
@@ -36,7 +36,7 @@ class ThreadExecutor(Executor):
 async def inline_if_embedded(
     database: Database, look_up: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
 ) -> Result:
-    """Runs a look-up inline on SQLite (microseconds) and in a thread on PostgreSQL."""
+    """Run a look-up inline on SQLite (microseconds) and in a thread on PostgreSQL."""
     if database.embedded:
         return look_up(*args, **kwargs)
     return await asyncio.to_thread(look_up, *args, **kwargs)
@@ -52,14 +52,14 @@ class Execution:
         elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
     ) -> None:
         self._threads = ThreadExecutor(workers)
-        #: Threads, or what spreads large work over other machines too.
+        #: The threads, or an executor that also sends large work to other machines.
         self.kernels = elsewhere(self._threads)
         self._jobs = ThreadPoolExecutor(places, thread_name_prefix="job")
 
     def job(
         self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
     ) -> asyncio.Future[Result]:
-        """Run a whole query, whose place (``app.engine.places``) is a thread of its own."""
+        """Run a whole query; ``app.engine.places`` admits at most one query per thread."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
 

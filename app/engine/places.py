@@ -1,8 +1,8 @@
-"""Where queries begin: so many at once, each in a place that is free again at an instant.
+"""The bounded number of places in which queries run; each becomes free at a public instant.
 
-When a query begins shows: from then on it cannot be cancelled, and its own instants follow. So a
-place passes to the next query not when the work in it ends, which may depend on records, but at
-the first of beginning + interval · 2^j behind that. Who begins when follows from instants alone.
+The moment at which a query begins is visible, because it then can no longer be cancelled. The end
+of the work before it may depend on records. So the next query gets a place at the first instant
+beginning + interval · 2^j, j = 0, 1, …, after that end. Every beginning is thus a public instant.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from app.engine.deadlines import release_after
 
 
 class Places:
-    """The places of one process, for its event loop alone; who waits longest begins first."""
+    """The places of one process, first come, first served. Only its event loop may call this."""
 
     def __init__(self, count: int, interval: float) -> None:
         self._idle, self._interval = count, interval
         self._waiting: deque[asyncio.Future[float]] = deque()
 
     def enter(self, now: float) -> asyncio.Future[float]:
-        """When a query that comes ``now`` begins, on the monotonic clock, once that is settled.
+        """Returns a future of the monotonic time at which a query that arrives ``now`` begins.
 
-        Cancelling it gives up waiting: that succeeds as long as the query has not begun.
+        Cancelling the future ends the wait. It succeeds as long as the query has not begun.
         """
         begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         if self._idle:
@@ -33,7 +33,7 @@ class Places:
         return begun
 
     def leave(self, begun: float) -> float:
-        """The work that began then is over; returns the instant from which its place is free."""
+        """Give up the place of work that began at ``begun``; returns when the place is free."""
         now = time.monotonic()
         instant = begun + release_after(now - begun, self._interval)
         if instant <= now:
@@ -46,7 +46,7 @@ class Places:
         while self._waiting:
             begun = self._waiting.popleft()
             if not begun.cancelled():
-                # The instant itself, not the moment at which the event loop came to it.
+                # The query begins at the exact instant, not when the event loop runs this method.
                 begun.set_result(instant)
                 return
         self._idle += 1

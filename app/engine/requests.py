@@ -18,12 +18,12 @@ from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-#: Where queries are sent to; part of what a key stands for.
+#: The path for sending queries; the hash of a request under an idempotency key contains it.
 PATH = "/v1/queries"
 
 
 def written(value: Any) -> str:
-    """Compact JSON; ValueError for what JSON has no number for."""
+    """Returns compact JSON. Raises: ValueError for NaN and infinity."""
     return _ENCODER.encode(value)
 
 
@@ -35,9 +35,9 @@ class QueryRequest(Body):
     query: AnyQuery
 
     def priced(self, dataset: Dataset) -> Priced:
-        """The request with its price for ``dataset``; for the same one it is worked out once.
+        """The request with its price for ``dataset``; repeated calls work the price out once.
 
-        ``app.http.fast_lane`` keeps one request for a body that its sender sends again.
+        ``app.http.fast_lane`` reuses this object when a sender repeats a body.
         Raises: UnsupportedQuery.
         """
         latest: Priced | None = self.__dict__.get("_priced")
@@ -47,14 +47,14 @@ class QueryRequest(Body):
 
     @cached_property
     def canonical(self) -> bytes:
-        """The request in one fixed form: what its hash and its history are made of."""
+        """The request in one fixed JSON form, for its hash and for the history of queries."""
         return json.dumps(
             self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True
         ).encode()
 
     @cached_property
     def body_hash(self) -> bytes:
-        """What two requests under one key must have in common."""
+        """The hash that every request under the same idempotency key must have."""
         return sha256(b"POST " + PATH.encode() + b"\n" + self.canonical).digest()
 
     @cached_property
@@ -63,15 +63,15 @@ class QueryRequest(Body):
 
 
 class Priced:
-    """A request with its price for one dataset, and the parts of its reply that follow from them.
+    """A request with its price for one dataset, and the public parts of its reply.
 
-    Most of a reply is known before its reservation, so it is written as JSON once.
+    These parts follow from the request and the dataset, so their JSON is written once and reused.
     """
 
     def __init__(self, request: QueryRequest, dataset: Dataset) -> None:
         loss = request.loss
         price = request.query.price(dataset, loss)
-        # The ledger charges what the request says: a price that differs is a bug, never a rebate.
+        # The ledger charges the loss in the request. A price that differs from it is a bug.
         assert price.total() == loss
         self.dataset = dataset
         query = written(request.query.model_dump(mode="json"))

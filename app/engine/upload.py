@@ -1,4 +1,4 @@
-"""One upload while it is prepared, and what its owner is told when it is refused."""
+"""One upload during its preparation, and the reasons that its owner reads if it is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,10 +21,10 @@ from storage.records.tickets import Ticket
 
 @dataclass(frozen=True)
 class Upload:
-    """Records that were received, on their way to a version.
+    """Records that were received and are being prepared as a version.
 
-    ``path`` is a file that lives until ``closing`` is closed. ``ticket`` is what another process
-    needs to resume the upload.
+    ``path`` is a file that is removed when ``closing`` is closed. ``ticket`` holds the facts that
+    another process needs to resume the upload.
     """
 
     id: int
@@ -36,23 +36,16 @@ class Upload:
     actor: User
 
 
-@dataclass(frozen=True)
-class Published:
-    """A new version, which queries read from now on."""
-
-    version: int
-
-
 class Stopped(Exception):
-    """The service is being stopped: the upload is given up, nothing is published."""
+    """The service is shutting down, so the upload is refused and nothing is published."""
 
 
 class Interrupted(Exception):
-    """The processes that prepared the upload died."""
+    """Every process that prepared the upload ended before the preparation did."""
 
 
 def refusal(error: Exception) -> dict[str, Any]:
-    """The reasons, for its owner, why an upload did not become a version."""
+    """The reasons why an upload was refused, as JSON for its owner."""
     if isinstance(error, InvalidRecords):
         return {
             "errors": [

@@ -19,19 +19,20 @@ log = structlog.get_logger("privypurse.uploads")
 
 #: Seconds between two searches for uploads whose lease has expired.
 SEARCH = 5.0
-#: Searches between two removals of versions that were still open when they were withdrawn.
+#: Searches between two removals of withdrawn versions that queries no longer hold open.
 TIDY = 12
-#: Seconds between two removals of what crashed processes and failed removals left.
+#: Seconds between two removals of files that crashes and failed removals left behind.
 SWEEP = 3600.0
-#: Processes that prepare the same upload one after the other, before it is refused.
+#: The number of processes that may try to prepare an upload before it is refused.
 MAX_ATTEMPTS = 3
 
 
 class UploadRecovery:
-    """Searches while the service runs.
+    """Searches for interrupted uploads and unused files while the service runs.
 
     Args:
-        local: the uploads that this process prepares; they are alive however late their heartbeat.
+        local: ids of uploads that this process prepares; it never recovers these, even if their
+            lease has expired.
         resume: prepares an upload in this process.
         refuse: refuses an upload by its id and drops its ticket.
         tidy: deletes the arrays of versions that no query will open again.
@@ -70,7 +71,7 @@ class UploadRecovery:
                     if upload_id not in self._local:
                         await self._recover(upload_id)
             except Exception as error:
-                # The search goes on for other uploads, whatever is wrong with this one.
+                # The search continues, because other uploads may be recoverable.
                 log.error("cannot look for uploads", error=type(error).__qualname__)
 
     async def _sweep(self) -> None:
@@ -88,7 +89,7 @@ class UploadRecovery:
         ticket = await run_in_threadpool(self._files.tickets.find, upload_id)
         closing = ExitStack()
         upload = None
-        # What has ended several processes would end the next one too.
+        # An upload that crashed several processes would probably crash the next one too.
         if ticket is not None and ticket.attempts < MAX_ATTEMPTS:
             upload = await self._resumable(upload_id, ticket, closing)
         if upload is None:

@@ -1,7 +1,7 @@
 """The path of an upload: received → checked → coded → prepared → published, or refused.
 
-What an upload's records cause is shown to their owner alone. Analysts see the version that was
-ready before, until the new one is published.
+Only the owner sees errors that depend on the uploaded records. Analysts read the previous version
+until the new one is published.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.config.settings import Settings
 from app.engine.execution import Execution
-from app.engine.upload import Published, Stopped, Upload, refusal, write_body
+from app.engine.upload import Stopped, Upload, refusal, write_body
 from app.engine.upload_recovery import UploadRecovery
 from mechanisms.model.domains import Dataset
 from storage.catalogue.datasets import Datasets, StoredDataset
@@ -32,13 +32,13 @@ log = structlog.get_logger("privypurse.uploads")
 
 #: Seconds between two heartbeats; the lease of an upload is a minute.
 HEARTBEAT = 5.0
-#: Threads that read uploads; the kernels of an upload run on those of all queries.
+#: Threads that read uploads. Kernels of uploads run in the pool that queries use too.
 READERS = 1
 
 
 @dataclass(eq=False)
 class _Progress:
-    """The share of a preparation that is done, and whether it is to stop."""
+    """The share of a preparation that is done, and whether the preparation must stop."""
 
     share: float = 0.0
     stopped: bool = False
@@ -50,7 +50,7 @@ class _Progress:
 
 
 class Uploads:
-    """Receives and prepares uploads; at most ``READERS`` at a time, the others wait."""
+    """Receives uploads, and prepares at most ``READERS`` of them at a time."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Uploads:
         self._settings, self._files = settings, files
         self._datasets, self._execution = datasets, execution
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
-        self._running: set[asyncio.Task[Published]] = set()
+        self._running: set[asyncio.Task[int]] = set()
         self._progress: set[_Progress] = set()
         self._local: set[int] = set()
         self._recovery = UploadRecovery(
@@ -78,11 +78,11 @@ class Uploads:
         )
 
     def start(self) -> None:
-        """Search now and then for uploads whose process died, and for files to remove."""
+        """Start periodic searches for interrupted uploads and for files to remove."""
         self._recovery.start()
 
     async def receive(self, stream: AsyncIterator[bytes], closing: ExitStack) -> Path:
-        """Write a body to a file that lives until ``closing`` is closed.
+        """Write a body to a file that is removed when ``closing`` is closed.
 
         Raises: TooLarge past the limit; BodyTooSlow when nothing arrives for long.
         """
@@ -100,10 +100,11 @@ class Uploads:
         media_type: str,
         gzipped: bool,
         actor: User,
-    ) -> Published | None:
-        """Prepare and publish the records in ``path``; None when that takes longer than a wait.
+    ) -> int | None:
+        """Prepare and publish the records in ``path``; returns the number of the new version.
 
-        The preparation then goes on, and its owner follows it in the dataset's status.
+        Returns None if that takes longer than the setting ``upload_wait``. The preparation then
+        continues, and its owner follows it in the status of the dataset.
         ``closing`` is closed when the preparation ends.
 
         Raises: UploadRunning; the errors of the disk or the store if the records cannot be kept
@@ -126,7 +127,7 @@ class Uploads:
         return task.result() if task.done() else None
 
     async def close(self) -> None:
-        """Give up the preparations that run. Nothing of them is published; owners see why."""
+        """Stop the running preparations without publishing. Their owners see the reason."""
         self._recovery.close()
         for progress in self._progress:
             progress.stopped = True
@@ -138,7 +139,7 @@ class Uploads:
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # They do no harm, and the removal is tried again later.
+            # Unused arrays do no harm, and a later call removes them.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:
@@ -149,7 +150,7 @@ class Uploads:
             preparation_work=self._settings.preparation_limit,
         )
 
-    def _begin(self, upload: Upload) -> asyncio.Task[Published]:
+    def _begin(self, upload: Upload) -> asyncio.Task[int]:
         self._local.add(upload.id)
         progress = _Progress()
         self._progress.add(progress)
@@ -157,11 +158,11 @@ class Uploads:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._local.discard(upload.id))
-        # Nobody may be left to take the exception: it is in the upload's state by then.
+        # Reads the exception, because no other code may do so. The upload's state records it.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
-    async def _finish(self, upload: Upload, progress: _Progress) -> Published:
+    async def _finish(self, upload: Upload, progress: _Progress) -> int:
         folder = self._files.staging_folder(upload.dataset.id)
         heartbeat = asyncio.create_task(self._renew(upload.id, progress))
         try:
@@ -190,7 +191,7 @@ class Uploads:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
             await run_in_threadpool(self.tidy, upload.dataset.name)
-            return Published(version)
+            return version
         except Exception as error:
             if not isinstance(error, StorageError | Stopped):
                 log.error("upload failed", error=type(error).__qualname__)
@@ -204,11 +205,11 @@ class Uploads:
             await run_in_threadpool(remove_folder, folder)
 
     async def _renew(self, upload_id: int, progress: _Progress) -> None:
-        """Heartbeat: extends the upload's lease, and publishes its progress to its owner."""
+        """Heartbeat: renews the lease of the upload, and stores its progress for the owner."""
         while True:
             await asyncio.sleep(HEARTBEAT)
             detail = {"progress": round(progress.share, 3)}
-            # A heartbeat that fails is repeated: the next one is in time as well.
+            # A heartbeat may fail: the lease lasts for twelve of them.
             with suppress(StorageError):
                 await run_in_threadpool(self._datasets.keep_upload, upload_id, detail)
 
@@ -217,7 +218,7 @@ class Uploads:
         await run_in_threadpool(self._drop, upload_id, ticket)
 
     def _offer(self, upload_id: int, ticket: Ticket, path: Path) -> Ticket:
-        """Keep the records where other processes reach them, and leave the ticket beside them."""
+        """Store the records and the ticket where other processes can read them."""
         ticket = self._files.tickets.offer(upload_id, ticket, path)
         self._files.tickets.leave(upload_id, ticket)
         return ticket
@@ -226,5 +227,5 @@ class Uploads:
         try:
             self._files.tickets.drop(upload_id, ticket)
         except (OSError, StorageError) as error:
-            # No process resumes an upload that is over; its files are swept later.
+            # No process resumes an upload that has ended, and a later sweep removes its files.
             log.error("cannot remove an upload", error=type(error).__qualname__)

@@ -1,13 +1,13 @@
-"""Waiting for a task without owning it."""
+"""Waiting for a task without cancelling it."""
 
 import asyncio
 from typing import Any
 
 
 async def over(task: asyncio.Future[Any], seconds: float) -> bool:
-    """Returns whether ``task`` is over within so many seconds; it goes on either way.
+    """Returns whether ``task`` ends within ``seconds``. The task continues if it does not.
 
-    ``asyncio.wait`` for one task, in two thirds of its time: every query waits this way.
+    Every query waits here. This takes two thirds of the time of ``asyncio.wait`` for one task.
     """
     if task.done():
         return True

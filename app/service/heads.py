@@ -1,6 +1,6 @@
-"""Watching the ledger against its published heads while the service runs.
+"""Compares the ledger with its published heads while the service runs.
 
-The first look comes before the first request, so that a restored ledger is frozen from the start.
+The first comparison precedes the first request, so a restored ledger is frozen from the start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ log = structlog.get_logger("privypurse.heads")
 
 @contextmanager
 def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[None]:
-    """Compare and publish now, every ``seconds``, when a connection is lost, and at the end.
+    """Compare and publish heads now, every ``seconds``, on every lost connection, and at the end.
 
-    Raises: UnusableDatabase when the heads cannot be written down.
+    Raises: UnusableDatabase when the file of heads cannot be written.
     """
     publisher = Publisher(database, heads)
 
@@ -33,7 +33,7 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
 
     try:
         if not look() and publisher.any_frozen():
-            # A restored backup is frozen in itself, so that nothing has gone backwards.
+            # A restored backup is frozen by itself, so no head shows a rollback.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(
@@ -51,15 +51,16 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
 
 
 def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
-    """Say that a constraint of the ledger has fired, and that these accounts are frozen for it.
+    """Log that a constraint of the ledger has fired and has frozen ``accounts``.
 
-    The published heads go on, so they can say what was charged when an operator ends the freeze.
+    Heads are still published, so they show the charges when an operator ends the freeze. ``at_us``
+    is the time of the freeze in microseconds.
     """
     log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
     if accounts:
         try:
-            # A reader of its own: the other one belongs to the thread that looks.
+            # A new reader, because the other one belongs to the thread that compares heads.
             HeadsLog(heads.path).mark({at_us})
         except OSError:
-            # The accounts are frozen; whoever was charged in the same batch must hear of it.
+            # The accounts are frozen already. Callers in the same batch must still get a reply.
             log.error("the published heads do not know of the freeze")

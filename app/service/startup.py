@@ -1,4 +1,4 @@
-"""How the parts of one service are made, in the order in which they stand on each other."""
+"""Makes the parts of one service; each part needs only the parts made before it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -36,13 +36,13 @@ from storage.queries.history import Queries
 
 log = structlog.get_logger("privypurse.startup")
 
-#: Seconds between two writes of what was refused.
+#: Seconds between two writes of the counts of refusals.
 REFUSALS_SECONDS = 10.0
 
 
 @contextmanager
 def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
-    """The services on one data folder; the first start makes the first admin and its key."""
+    """The services on one data folder. The first start creates the first admin and its key."""
     with ExitStack() as closing:
         files = closing.enter_context(opened_files(settings, settings.data.absolute()))
         database = Database.open(settings.url(), settings.data.absolute())
@@ -109,7 +109,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
 
 @contextmanager
 def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor], Executor]]:
-    """Adds the cluster to threads, if the settings name one; only then its library is loaded."""
+    """Yields a function that adds the cluster to threads, if the settings name a cluster.
+
+    Dask is loaded only in that case.
+    """
     if settings.cluster is None:
         yield lambda threads: threads
         return

@@ -1,4 +1,4 @@
-"""The store of prepared records, if the settings name one; only then its library is loaded."""
+"""The store of prepared records. Its library is loaded only if the settings name a store."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def opened_files(settings: Settings, root: Path) -> Iterator[Files]:
 
 @contextmanager
 def opened_shared(settings: Settings, root: Path) -> Iterator[Shared]:
-    """What a worker shares with its service: the service's own folder, or its store."""
+    """The files that a worker shares with its service: the data folder or the store."""
     if settings.store is None:
         yield Shared(root)
         return

@@ -1,9 +1,9 @@
 """Compile every kernel ahead of its first use: ``python -m app.service.warm``.
 
-The compiled code is cached on disk, so a set-up step that runs this spares the first upload and
-the first query some seconds each. A kernel is compiled once for every combination of types that
-it meets. So made-up records of every stored type are prepared, and every example of every query
-kind is asked of them as the service asks it.
+Compiled code is cached on disk, so running this at set-up saves the first upload and the first
+query some seconds each. Numba compiles a kernel once per combination of argument types. So this
+module prepares synthetic records of every stored type, and computes every example of every query
+kind on them in the same way as the service.
 """
 
 import json
@@ -32,12 +32,12 @@ from mechanisms.model.records import GraphRecords, PrefixRecords, Records, Table
 from mechanisms.noise.keystream import SystemRandomness
 
 ROWS = 8
-#: Trees split their nodes only where the noise is small beside the eight rows.
+#: ε of each query, in units of 10⁻⁹. Trees split eight rows only if the noise is small.
 EPSILON_NANO = 1000 * 10**9
 
 
 def warm() -> None:
-    """Run every compiled kernel, on made-up records and as little as it takes."""
+    """Run every compiled kernel on small synthetic records."""
     randomness, executor = SystemRandomness(), Inline()
     for records, dataset in stored_types():
         for kind in QUERY_KINDS.values():
@@ -48,7 +48,7 @@ def warm() -> None:
 
 
 def stored_types() -> list[tuple[Records, Dataset]]:
-    """Made-up records with their datasets: of every kind and relation, prepared as uploads are."""
+    """Synthetic records and their datasets, for every kind of records and relation."""
     rows, table = table_records(), _table_domain()
     add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, table)
     replaced = replace(table, rows=ROWS, max_rows=None, min_rows=0)
@@ -64,7 +64,7 @@ def stored_types() -> list[tuple[Records, Dataset]]:
 
 
 def graph_records() -> GraphRecords:
-    """A fan: its hub has open pairs with a common neighbour, counted by paths and by a matrix."""
+    """A fan graph with five nodes, so that counting by paths and by a matrix both run."""
     sources = np.array([0, 0, 0, 0, 1, 2, 3], np.int32)
     targets = np.array([1, 2, 3, 4, 2, 3, 4], np.int32)
     indptr, indices = compressed_rows(sources, targets, 5)
@@ -76,7 +76,7 @@ def graph_records() -> GraphRecords:
 
 
 def table_records() -> TableRecords:
-    """Columns of one byte and of two, and numbers."""
+    """A table with codes of one byte and of two bytes, and a numeric column."""
     numbers = np.arange(ROWS)
     codes = {
         "class": _stored(numbers % 2, np.uint8),
@@ -107,7 +107,7 @@ def _table_domain() -> TableDomain:
 
 
 def _stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """As the store maps arrays: read-only."""
+    """Returns ``values`` as a read-only array, like the arrays of an opened version."""
     column = values.astype(dtype)
     column.flags.writeable = False
     return column

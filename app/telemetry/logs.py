@@ -1,6 +1,6 @@
-"""Logs as JSON lines of named fields; what is not on the list does not get out.
+"""Logs as JSON lines. Only the fields in ``ALLOWED`` are written.
 
-No bodies, no paths with names in them, no query strings, no exception texts, no counts.
+A line contains no body, path with names, query string, exception text or count.
 """
 
 import asyncio
@@ -22,28 +22,28 @@ ALLOWED = frozenset(
     | {"request_id", "method", "route", "status", "error", "version", "host", "port"}
 )
 OWN = "privypurse"
-#: A logger as last configured: to make another takes longer than to write a line with it.
+#: The configured logger. Making another logger takes longer than writing a line.
 ready: FilteringBoundLogger = structlog.get_logger(OWN)
-#: Libraries whose messages are about sockets and schema versions, arguments included.
+#: Libraries whose whole messages are public: they name sockets and schema versions only.
 SPEAKING = ("uvicorn", "alembic")
 
 
 def rendered(_: object, level: str, event: MutableMapping[str, Any]) -> str:
-    """The line of an event: its fields without those that are not on the list."""
+    """The JSON line of an event, with only the fields in ``ALLOWED``."""
     allowed = {key: value for key, value in event.items() if key in ALLOWED}
     moment = datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
     return json.dumps({**allowed, "level": level, "timestamp": moment})
 
 
 class JsonLine(logging.Formatter):
-    """One line a record: ours come rendered, those of libraries are reduced to what is safe."""
+    """One line per log record. Lines of libraries are reduced to their public fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         if record.name.startswith(OWN):
             return record.getMessage()
         own = record.name.startswith(SPEAKING)
         fields = {
-            # A message's arguments may be anything, so the others' are left out of their text.
+            # Arguments of other libraries may be private, so only the message template is written.
             "event": record.getMessage() if own else str(record.msg),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -57,9 +57,9 @@ class JsonLine(logging.Formatter):
 class Lines:
     """Writes the lines of this service to a stream.
 
-    The lines of one turn of an event loop are written at its end, all at once: to write each takes
-    a twentieth of a replay. A line that cannot be written is lost, as with the handlers of
-    ``logging``.
+    All lines of one iteration of an event loop are written together, because writing each alone
+    takes a twentieth of the time of a replay. A line that cannot be written is lost, as it is with
+    the handlers of ``logging``.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -104,7 +104,7 @@ def configure(level: int = logging.INFO) -> None:
         cache_logger_on_first_use=False,
     )
     ready = structlog.get_logger(OWN).bind()
-    # When a line cannot be written, the standard handlers print the values it was made of.
+    # Otherwise a handler that fails to write would print the arguments, which may be private.
     logging.raiseExceptions = False
     handler.setFormatter(JsonLine())
     root = logging.getLogger()

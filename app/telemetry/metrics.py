@@ -1,8 +1,8 @@
-"""What an operator may count: requests by route and status, and how long they took.
+"""Metrics for the operator: requests by route and status, and their durations.
 
-Counted for all datasets together, and only what its caller has seen too: a paid query is counted
-when its reply leaves, at its release instant. Uploads have no durations and there is none of the
-usual process metrics: memory, processor time and run times of kernels depend on records.
+All datasets are counted together, and each request when its reply leaves. A paid query therefore
+counts at its public release instant. Memory, processor time and run times of kernels depend on
+records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
-#: Their duration is that of reading and preparing records.
+#: Routes without durations, because the time to read and prepare records depends on them.
 UNTIMED = frozenset(
     {
         "/v1/datasets/{name}/records",
@@ -43,7 +43,7 @@ class Metrics:
             ["route"],
             registry=self._registry,
         )
-        # The library checks and joins the labels anew each time; there are as many as templates.
+        # The library validates labels at every call. Route templates bound the size of the caches.
         self._replies = cache(
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )

@@ -71,7 +71,7 @@ async def take_records(
         path = await services.uploads.receive(delivery.content, closing)
         # From here on, the preparation is responsible for removing the file.
         closing = closing.pop_all()
-    published = await services.uploads.publish(
+    version = await services.uploads.publish(
         stored,
         stored.public,
         path,
@@ -80,9 +80,9 @@ async def take_records(
         gzipped=delivery.gzipped,
         actor=caller.user,
     )
-    if published is None:
+    if version is None:
         return UploadOut(dataset=stored.name, version=stored.version, status="preparing")
-    return UploadOut(dataset=stored.name, version=published.version, status="ready")
+    return UploadOut(dataset=stored.name, version=version, status="ready")
 
 
 def withdraw(services: Services, caller: Caller, name: str) -> None:

@@ -75,7 +75,7 @@ def contend(
         outcomes = sum((job.result() for job in jobs), Counter[str]())
         with database.read() as connection:
             queries = _queries(connection, pairs)
-            account = find_account(connection, *accounts.account_key(BINDING[bound], pairs[0]))
+            account = find_account(connection, accounts.account_key(BINDING[bound], pairs[0]))
     charged = account.account.charged.epsilon_nano // CHARGE.epsilon_nano
     return Books(room, outcomes, queries, charged)
 

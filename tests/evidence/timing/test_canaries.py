@@ -249,10 +249,12 @@ def in_a_description(people: Service, _: pytest.MonkeyPatch) -> None:
 
 
 def in_a_log_line(_: Service, patch: pytest.MonkeyPatch) -> None:
-    def speaking(_: Any, __: str, event: Any) -> Any:
-        return {**event, "edges": EDGES}
+    rendered = logs.rendered
 
-    patch.setattr(logs, "only_allowed", speaking)
+    def speaking(logger: Any, level: str, event: Any) -> str:
+        return rendered(logger, level, event) + f" edges {EDGES}"
+
+    patch.setattr(logs, "rendered", speaking)
     logs.configure()
 
 
