@@ -20,7 +20,7 @@ BRANCHES = """def sign(x):
 
 
 def full_run(
-    folder: Path, test: str, *options: str, name: str = "test_pure.py"
+    folder: Path, test: str, *options: str, name: str = "tests/unit/accounting/test_pure.py"
 ) -> subprocess.CompletedProcess[str]:
     """pytest over a package of one function, measured as ``./run test`` measures."""
     (folder / "pure.py").write_text(BRANCHES)
@@ -68,9 +68,9 @@ def test_sign():
     thread.join()
     assert sign(-2) == -1
 """
-    (tmp_path / "tests/zoo").mkdir(parents=True)
+    (tmp_path / "tests/unit/mechanisms").mkdir(parents=True)
     test = "from pure import sign\n\ndef test_sign():\n    assert sign(2) == 1\n"
-    (tmp_path / "tests/zoo/test_pure.py").write_text(test)
+    (tmp_path / "tests/unit/mechanisms/test_pure.py").write_text(test)
     run = full_run(tmp_path, threads, "--branch-floor=95", name="tests/process/test_pure.py")
     assert run.returncode == 1, run.stdout + run.stderr
     assert "pure.py: [[3, 4]]" in run.stdout
