@@ -12,8 +12,8 @@ from app.cluster import tasks
 from app.cluster.roles import GuardedScheduler, GuardedWorker
 from storage.files.shared import Shared
 
-#: Disables the pages, profiles and spilling of Dask. No private data enters its memory, and its
-#: pages must not show anything.
+#: Disables the pages and profiles of Dask, which could show private data, and its spilling to disk,
+#: which is not needed: arrays pass through mapped files and not through its memory.
 QUIET: dict[str, Any] = {
     "distributed.scheduler.http.routes": ["distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.health"],

@@ -33,7 +33,8 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
 
     try:
         if not look() and publisher.any_frozen():
-            # A restored backup is frozen by itself, so no head shows a rollback.
+            # A backup is stored with its accounts frozen. After a restore the comparison with the
+            # published heads therefore finds no account to freeze, but some are frozen already.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(

@@ -34,7 +34,7 @@ class Rule(StrEnum):
     MAX_DEPENDENCY = "max_dependency"
 
 
-#: The default size of contexts, or all other attributes if there are fewer.
+#: The default number of attributes in the context of a target, or all others if there are fewer.
 USUAL_SIZE = 3
 
 

@@ -46,7 +46,8 @@ def gini_step(m: int, q: int, bits: int) -> int:
         return 0
     below = (m + q) * (m + q + 1)
     guess = int(float(m) * float(m) / float(below) * float(2 << bits))
-    # Integers wrap around, but the true difference is within ±2·below.
+    # Both products may overflow 64 bits and wrap around. Their difference is exact all the same,
+    # because the true difference lies within ±2·below and therefore fits 64 bits.
     over = guess * below - ((m * m) << (bits + 1))
     while over < 0:
         guess, over = guess + 1, over + below
@@ -150,9 +151,10 @@ def add_harmonic_sums(
 
 @compiled
 def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int) -> int:
-    """Σ over start ≤ t < T of max(0, cap − Ψ[widest + t] − 2t − 1), with T = ``horizon``.
+    """Σ over start ≤ t < ``horizon`` of max(0, ``cap`` − Ψ[widest + t] − 2t − 1).
 
-    This is the part of the shortfall of information gain at which M(t) = widest + t and Q = 0.
+    This is Σ (Δ − δ(t)) of information gain for t so large that one pair alone, with M(t) = widest
+    + t and Q = 0, determines δ(t). The docstring of the module defines Ψ, M and Q; ``cap`` is Δ.
     """
     top = len(phi) - 2
     low, high = start, horizon

@@ -85,11 +85,11 @@ class WalkedSensitivity(SensitivityFunction, Protocol):
     """
 
     def passed(self, goals: Integers) -> Integers:
-        """The three rows, int64 (3, n), where goal i is reached by the steps of candidate i."""
+        """The three rows, int64 (3, n), for n goals: one per candidate, by that candidate's δ."""
         ...
 
     def passed_by_largest(self, goals: Integers) -> Integers:
-        """The three rows, int64 (3, n), where all goals are reached by steps of the largest δ."""
+        """The three rows, int64 (3, n), for n goals, by the largest δ(t) of all candidates."""
         ...
 
 

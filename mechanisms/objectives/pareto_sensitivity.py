@@ -40,9 +40,9 @@ class ParetoSensitivity:
     grids: Sequence[Grid]
     horizon: int
     executor: Executor
-    #: The candidates, by their index in ``members``.
+    #: The indices of the candidates that are still compared.
     rest: Integers
-    #: u of each member, shape (members, rest).
+    #: The utility of each candidate of ``rest`` by each member objective, shape (members, rest).
     values: Integers
     #: How many candidates of ``rest`` dominate each of them, int32.
     dominators: Places

@@ -74,8 +74,8 @@ class EgocentricBetweenness:
         grid: Grid,
     ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # (A1) of ``model.sensitivity`` holds for the column, because each term of a pair is rounded
-        # separately. It holds after a right shift too, which rounds down.
+        # The stored column rounds the term of each pair of neighbours separately. So neighbouring
+        # graphs differ by at most δ(0) in it too. The right shift rounds down and keeps this bound.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         if sensitivity is Sensitivity.GLOBAL:

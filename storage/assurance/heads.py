@@ -49,7 +49,7 @@ class HeadsLog:
         self.published: dict[int, Published] = {}
         #: Accounts that the database lacks, after an operator has accepted their loss.
         self.gone: set[int] = set()
-        #: Moments of freezes while this file was in use, microseconds.
+        #: Freezes after whose charges this file was written: their moments in microseconds.
         self.marks: set[int] = set()
         #: Complete lines that cannot be read. They stay in the file as evidence.
         self.damaged: list[bytes] = []

@@ -328,7 +328,7 @@ class Datasets:
         )
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
-        """``public`` and ``names`` of the dataset in a row with ``dataset_rows.FACTS``."""
+        """The public description and the node names of the dataset in a row of ``FACTS``."""
         facts = self._facts(row.id, row.domain_length, row.fixed_rows)
         return facts.public, facts.names
 

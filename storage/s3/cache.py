@@ -82,7 +82,8 @@ class CachedStore(Shared):
         self._closing.set()
         if self._thread is not None:
             self._removals.put(None)
-            # A store without answers must not block the end; a later sweep removes the rest.
+            # A store that does not answer must not block shutdown. The next sweep of the store
+            # removes the files that were not removed in time.
             self._thread.join(timeout=CLOSING)
 
     def write(self, name: str, content: Content, *, durable: bool = False) -> None:  # noqa: ARG002
