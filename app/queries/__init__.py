@@ -1,9 +1,9 @@
-"""The query kinds: one folder each, which this package finds by itself.
+"""The query kinds. Each kind is one folder, and this package imports every folder it contains.
 
 A folder holds ``body.py`` (fields, price, computation, targets, question), ``answer.html``,
-``examples.py``, in ``__init__.py`` its ``KIND``, and where the kind needs one of its own
-``form.py`` and ``drawing.py``. What several kinds use is in ``parts``. To add a kind is to add its
-folder.
+``examples.py``, and ``KIND`` in ``__init__.py``. A kind with its own form or drawing adds
+``form.py`` or ``drawing.py``. Code that several kinds share is in ``parts``. A new kind needs only
+a new folder.
 """
 
 from importlib import import_module
@@ -26,10 +26,10 @@ def _kinds() -> dict[str, Kind]:
     return {kind.name: kind for kind in ordered}
 
 
-#: By name, in the order in which catalogue and pages list them.
+#: All query kinds by name, in the order in which the catalogue and the pages list them.
 QUERY_KINDS: dict[str, Kind] = _kinds()
 
-#: The formats beside JSON in which answers of some kind are written, by name.
+#: The formats, other than JSON, in which some kind can write its answers, by name.
 FORMATS: dict[str, Format] = {
     name: form for kind in QUERY_KINDS.values() for name, form in kind.formats.items()
 }
@@ -41,8 +41,8 @@ else:
     #: The body of a query of any kind.
     AnyQuery = Annotated[
         Union[tuple(kind.model or kind.body for kind in QUERY_KINDS.values())],  # noqa: UP007
-        # OpenAPI maps a discriminator to single models, and a kind may have several: there their
-        # constants, such as ``kind``, tell them apart.
+        # OpenAPI maps each discriminator value to one model, but a kind may have several models.
+        # The document therefore omits the discriminator; constants such as ``kind`` identify them.
         Field(discriminator="kind", json_schema_extra=lambda schema: schema.pop("discriminator")),
     ]
     FormatName = Literal[("json", *FORMATS)]
@@ -51,7 +51,7 @@ QUERY: TypeAdapter[Query] = TypeAdapter(AnyQuery)
 
 
 def example_reply() -> dict[str, Any]:
-    """The reply that the OpenAPI document shows: of the first kind."""
+    """Returns the example reply of the OpenAPI document, for a query of the first kind."""
     examples = next(iter(QUERY_KINDS.values())).examples
     query = QUERY.validate_python(examples.request["query"], strict=False)
     return reply(query, examples.request, examples.answer)

@@ -1,4 +1,4 @@
-"""What queries are made of, as the catalogue lists it: public facts of every part."""
+"""The catalogue of the parts that a query can name, such as utilities, with their public facts."""
 
 from dataclasses import asdict
 from typing import Any
@@ -17,7 +17,7 @@ from mechanisms.utilities.utility import Utility
 
 
 def vocabulary() -> dict[str, list[dict[str, Any]]]:
-    """Query kinds, and the candidates, utilities, selectors and statistics they name."""
+    """Returns the query kinds and the candidates, utilities, selectors and statistics they use."""
     return {
         "queries": [kind.body.catalogue() for kind in QUERY_KINDS.values()],
         "candidates": [candidate(kind, *facts) for kind, facts in CANDIDATES.items()],
@@ -39,12 +39,12 @@ def vocabulary() -> dict[str, list[dict[str, Any]]]:
 
 
 def facts_of(part: Any, *names: str) -> dict[str, Any]:
-    """Those facts about a part that it states of itself."""
+    """Returns the attributes of ``part`` with these names, as a dictionary."""
     return {name: getattr(part, name) for name in names}
 
 
 def candidate(kind: str, body: type[BaseModel], description: str) -> dict[str, Any]:
-    """A kind of candidates: how requests write them, and which utilities compare them."""
+    """Describes a kind of candidates: its form in a request and the utilities that compare it."""
     schema = body.model_json_schema()
     return {
         "kind": kind,
@@ -56,7 +56,7 @@ def candidate(kind: str, body: type[BaseModel], description: str) -> dict[str, A
 
 
 def utility_facts(utility: Utility) -> dict[str, Any]:
-    """A utility, with its sensitivity under every relation that it has one for."""
+    """Describes a utility, with its sensitivity under every neighbouring relation it supports."""
     facts = utility.sensitivity_facts
     return {
         **facts_of(utility, "name", "title", "description", "candidates"),
@@ -68,7 +68,7 @@ def utility_facts(utility: Utility) -> dict[str, Any]:
 
 
 def statistic(name: str) -> dict[str, Any]:
-    """One statistic with the mechanisms that may release it: the table that queries obey."""
+    """Describes a statistic and the mechanisms that queries may use to release it."""
     mechanisms = [
         {
             **facts_of(MECHANISMS[row.mechanism], "name", "title", "description", "source"),

@@ -1,4 +1,4 @@
-"""``clustering``: centres of the records of a table."""
+"""The query kind ``clustering``: private cluster centres of the records of a table."""
 
 from app.queries.clustering.body import Clustering
 from app.queries.clustering.drawing import draw

@@ -1,4 +1,4 @@
-"""``clustering``: centres of the records of a table, with the encoding that they live in."""
+"""The body of ``clustering`` queries: cluster centres, with the encoding of their coordinates."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from mechanisms.model.release import Release
 TARGET = "count_noise_scale"
 MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000
 
-#: One possible record: a value of every attribute that takes part.
+#: One possible record: a value for every attribute of the clustering, by attribute name.
 Possible = dict[Text, Text]
 
 
 class Clustering(Query):
-    """Find centres of the records by private Lloyd iterations."""
+    """Finds cluster centres of the records by differentially private Lloyd iterations."""
 
     name: ClassVar[str] = "clustering"
     title: ClassVar[str] = "Private clustering"
@@ -118,7 +118,7 @@ class Clustering(Query):
         )
 
     def _encoding(self, result: Centres) -> dict[str, Any]:
-        """A record's point is the vectors of its values, one after another in this order."""
+        """Returns all values' vectors. The point of a record joins its vectors in this order."""
         pairs = zip(result.encoding.attributes, result.encoding.points, strict=True)
         return {
             "kind": self.encoding,

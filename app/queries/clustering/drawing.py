@@ -1,4 +1,4 @@
-"""What the page of an answer shows of its centres."""
+"""A readable description of cluster centres for the page of an answer."""
 
 from collections.abc import Mapping
 from math import dist
@@ -6,9 +6,9 @@ from typing import Any
 
 
 def draw(answer: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Of each centre, by attribute, the level whose vector is closest.
+    """Returns for each centre the closest level (value) of every attribute.
 
-    Centres live in the encoding: the vectors of the attributes' values one after another.
+    The coordinates of a centre join one vector per attribute, in the order of the encoding.
     """
     centres = []
     for point in answer["centres"]:

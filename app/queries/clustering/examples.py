@@ -1,4 +1,4 @@
-"""Examples of clusterings."""
+"""Examples of clustering queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
 from itertools import product

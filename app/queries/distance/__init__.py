@@ -1,4 +1,4 @@
-"""``distance``: how far apart values are."""
+"""The query kind ``distance``: private distances between the values of attributes."""
 
 from app.queries.distance.body import Distance
 from app.queries.distance.drawing import draw

@@ -1,4 +1,4 @@
-"""``distance``: how far apart the values of categorical attributes are."""
+"""The body of ``distance`` queries: distances between the values of categorical attributes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mechanisms.model.release import Release
 
 
 class Distance(MetricOptions, Query):
-    """Learn the distances between the values of one attribute or of all."""
+    """Learns the distances between the values of one attribute or of every attribute."""
 
     name: ClassVar[str] = "distance"
     title: ClassVar[str] = "Distances between categorical values"

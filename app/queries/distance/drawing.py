@@ -1,6 +1,7 @@
-"""Distances between the values of an attribute: a heat map, ordered by the dendrogram beside it.
+"""Draws the distances between an attribute's values: a heat map beside a dendrogram.
 
-Shapes in the unit of the drawing, and texts that are not escaped yet: ``answer.html`` writes them.
+The texts are not escaped here: ``answer.html`` escapes them when it writes the shapes. The
+dendrogram determines the order of the rows, and coordinates are in the unit of the drawing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 from app.queries.distance.linkage import Node, average_linkage
 from app.queries.parts.sentences import printable
 
-#: More values than this are a table only: cells would be smaller than a point.
+#: The most values that a heat map shows; with more, its cells would be smaller than a point.
 MOST = 60
 TREE, LABEL, WIDTH, TOP = 110, 150, 640, 4.0
 LONGEST = 20
@@ -18,7 +19,7 @@ LONGEST = 20
 
 @dataclass(frozen=True)
 class Cell:
-    """One distance; the closer, the more opaque."""
+    """The square of one distance; it is more opaque the smaller the distance is."""
 
     x: float
     y: float
@@ -28,14 +29,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """All shapes of one drawing."""
+    """The shapes of one heat map and its dendrogram."""
 
     label_x: ClassVar[int] = TREE + 6
     width: float
     height: float
-    #: The side of a cell.
+    #: The side length of a cell.
     side: float
-    #: The name of each row and its baseline.
+    #: The baseline (y coordinate) of each row's label, and the label.
     labels: tuple[tuple[float, str], ...]
     cells: tuple[Cell, ...]
     #: The lines of the dendrogram, as SVG paths.
@@ -43,7 +44,7 @@ class HeatMap:
 
 
 def draw(answer: Mapping[str, Any]) -> dict[str, HeatMap]:
-    """A drawing of the distances of each attribute that has not too many values for one."""
+    """Returns a heat map for each attribute that has between 2 and ``MOST`` values."""
     return {
         attribute: heat_map(metric["values"], metric["matrix"])
         for attribute, metric in answer["distances"].items()
@@ -52,7 +53,7 @@ def draw(answer: Mapping[str, Any]) -> dict[str, HeatMap]:
 
 
 def heat_map(values: Sequence[str], matrix: Sequence[Sequence[float]]) -> HeatMap:
-    """The drawing of a symmetric (n, n) matrix with 2 ≤ n ≤ MOST; close is dark."""
+    """Draws a symmetric (n, n) distance matrix, 2 ≤ n ≤ MOST; small distances are dark."""
     tree = average_linkage(matrix)
     order = tree.order()
     side = min(34.0, (WIDTH - TREE - LABEL) / len(order))
@@ -82,7 +83,7 @@ def heat_map(values: Sequence[str], matrix: Sequence[Sequence[float]]) -> HeatMa
 
 
 def _add_branches(node: Node, rows: dict[int, float], whole: float, branches: list[str]) -> float:
-    """Adds the lines of a node and of all below it. Returns the height of its middle."""
+    """Adds the lines of a node and its subtrees to ``branches``. Returns the y of its middle."""
     if node.left is None or node.right is None:
         return rows[node.value]
     upper, lower = (
@@ -95,5 +96,5 @@ def _add_branches(node: Node, rows: dict[int, float], whole: float, branches: li
 
 
 def _x(height: float, whole: float) -> float:
-    """Leaves at the labels, the root at the left edge."""
+    """Returns the x of a linkage height: leaves are at the labels, the root at the left edge."""
     return 4 + (TREE - 8) * (1 - height / whole)

@@ -1,4 +1,4 @@
-"""Examples of metrics."""
+"""Examples of distance queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,6 +1,6 @@
-"""Which values are close: average linkage, for drawing a matrix of distances as a tree.
+"""Average linkage clustering, which turns a matrix of distances between values into a tree.
 
-The matrix is a released answer, so this is arithmetic on what is public to its reader.
+Privacy: it costs no loss, because the matrix is an answer that was already released.
 Source: Sokal and Michener 1958 (UPGMA).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """A leaf (``value``) at height 0, or what was joined at ``height``."""
+    """A leaf that holds the index ``value``, at height 0, or two nodes joined at ``height``."""
 
     height: float
     value: int = -1
@@ -20,14 +20,14 @@ class Node:
     right: Node | None = None
 
     def order(self) -> list[int]:
-        """The values below, from left to right."""
+        """Returns the values of all leaves below this node, from left to right."""
         if self.left is None or self.right is None:
             return [self.value]
         return self.left.order() + self.right.order()
 
 
 def average_linkage(matrix: Sequence[Sequence[float]]) -> Node:
-    """Join the two closest groups until one is left; ties go to the first pair.
+    """Joins the two closest groups until one is left, and of equal pairs the first one.
 
     Args:
         matrix: symmetric distances, shape (n, n), n ≥ 1.

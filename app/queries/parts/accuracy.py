@@ -1,4 +1,4 @@
-"""How accuracy is predicted and reached: the probability, the digits, the targets, the search."""
+"""Shared tools to predict the accuracy of an answer, and to find the loss that reaches a target."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,29 +6,29 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO
 from mechanisms.model.errors import UnsupportedQuery
 
-#: Quotes say how accurate an answer is with this probability.
+#: The probability with which the error bounds in a quote hold.
 CONFIDENCE = 0.95
-#: The accuracy that selections predict and may have to reach: how many steps of the sensitivity
-#: the score of a selected candidate falls below the best.
+#: The accuracy that selections predict and may take as a target: the distance of a selected
+#: candidate's score below the best score, in steps of the sensitivity.
 SCORE_TARGET = "score_below_best"
 
 
 def only(target: Mapping[str, float], name: str) -> float:
-    """The value of the one target that a query has. Raises: UnsupportedQuery for any other."""
+    """Returns the value of the target ``name``. Raises: UnsupportedQuery for any other target."""
     if set(target) != {name}:
         raise UnsupportedQuery("no such accuracy target", supported={"target": [name]})
     return target[name]
 
 
 def significant(value: float) -> float:
-    """Four significant digits: predictions are bounds, not measurements."""
+    """Rounds to four significant digits, because a prediction is a bound and not a measurement."""
     return float(f"{value:.4g}")
 
 
 def least_loss(
     steps: Callable[[PrivacyLoss], object], noise: Callable[[PrivacyLoss], float], target: float
 ) -> PrivacyLoss:
-    """The least loss with ``noise`` at most ``target``.
+    """Returns the least loss at which the scale ``noise`` is at most ``target``.
 
     ``steps`` raises UnsupportedQuery for a loss that is too small to be divided among the releases.
     ``noise`` is the scale of the noise at a loss, and it does not grow with the loss.

@@ -1,4 +1,4 @@
-"""The form of kinds that select: a variant is a kind of candidates."""
+"""The form of the query kinds that select candidates. A variant is a kind of candidates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mechanisms.model.candidates import AllNodes
 
 @dataclass(frozen=True)
 class CandidateForm(KindForm):
-    """Candidates first, then the utilities that compare them, then all other parameters."""
+    """Shows the candidates first, then the utilities that compare them, then all other fields."""
 
     choice: str = "candidates"
 

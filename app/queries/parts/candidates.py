@@ -1,4 +1,4 @@
-"""The candidates of a selection as the contract writes them."""
+"""The forms in which a request writes the candidates of a selection."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
-#: Names of attributes and levels are registered at most this long.
+#: The name of an attribute or of a level; registration refuses longer names.
 Text = Annotated[str, Field(max_length=1000)]
 
 
 class CandidateBody(Body):
-    """How a request writes candidates of one kind."""
+    """The base of the forms in which a request writes candidates of one kind."""
 
     @abstractmethod
     def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
-        """So many of them in ``place``, and what they are compared by, if that is a class."""
+        """Returns the subject of a question ("node of github"), and " for the class …" or ""."""
 
     @abstractmethod
     def over(self, dataset: Dataset) -> Candidates:
-        """The candidates of a dataset. Raises: UnsupportedQuery."""
+        """Returns the candidates. Raises: UnsupportedQuery if they do not fit the dataset."""
 
 
 class Nodes(CandidateBody):
@@ -46,9 +46,9 @@ class Nodes(CandidateBody):
 
 
 class AttributeList(CandidateBody):
-    """Attributes of a table, scored by what they say about a class attribute.
+    """Attributes of a table, scored by how well they predict a class attribute.
 
-    The class attribute is the registered one unless it is named.
+    Without ``class_attribute``, the class attribute is the one registered with the dataset.
     """
 
     attributes: tuple[Text, ...] = Field(min_length=2, max_length=10_000)
@@ -61,24 +61,24 @@ class AttributeList(CandidateBody):
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
-        except ValueError as error:  # The class attribute may be one that the dataset names.
+        except ValueError as error:  # The dataset may have supplied the class attribute.
             raise UnsupportedQuery(str(error)) from None
 
 
 class AttributeValues(CandidateBody):
-    """The public levels of one attribute: its values or bins, and its missing level."""
+    """The public levels of one attribute: its values or bins, and the level for missing values."""
 
     values_of: Text
 
     def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:  # noqa: ARG002
         return f"{_several(count, 'value')} of {self.values_of} in {place}", ""
 
-    def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - named, not looked up
+    def over(self, dataset: Dataset) -> Candidates:  # noqa: ARG002 - the name is enough
         return ValuesOf(self.values_of)
 
 
 class TreeList(CandidateBody):
-    """Public decision trees, chosen between by their private rates."""
+    """Public decision trees. A selection compares them by true positive and negative rates."""
 
     trees: tuple[dict[str, Any], ...] = Field(min_length=2, max_length=1000)
     class_attribute: Text | None = None
@@ -86,7 +86,7 @@ class TreeList(CandidateBody):
 
     @model_validator(mode="after")
     def _well_formed(self) -> TreeList:
-        # The shape of trees needs no dataset: what is wrong with it is wrong with the body.
+        # The shape of trees is checked without a dataset, so a fault is an error of the request.
         Trees(self.trees, self.class_attribute or "", self.positive_class)
         return self
 
@@ -100,7 +100,7 @@ class TreeList(CandidateBody):
 
 
 def _which(body: Any) -> str | None:
-    """The kind of candidates by the one member that only this kind has."""
+    """Returns the kind of candidates, found by the one field that only this kind has."""
     has = body.__contains__ if isinstance(body, dict) else partial(hasattr, body)
     return next(filter(has, ("nodes", "attributes", "values_of", "trees")), None)
 
@@ -117,7 +117,7 @@ CandidateList = Annotated[
     ),
 ]
 
-#: By kind: how a request writes candidates, and what they are.
+#: For each kind of candidates: its form in a request, and its description.
 CANDIDATES: dict[str, tuple[type[CandidateBody], str]] = {
     AllNodes.kind: (Nodes, AllNodes.description),
     Attributes.kind: (AttributeList, Attributes.description),
@@ -131,7 +131,7 @@ def _several(count: int, noun: str) -> str:
 
 
 def class_of(dataset: Dataset, named: str | None) -> str:
-    """The class attribute that the query names, or else the registered one."""
+    """Returns the class attribute in the query, or else the one registered with the dataset."""
     if named is not None:
         return named
     domain = dataset.domain
@@ -144,7 +144,7 @@ def class_of(dataset: Dataset, named: str | None) -> str:
 
 
 def utilities_of(kind: str, neighbouring: str) -> list[Utility]:
-    """The utilities that compare candidates of a kind under the relation of a dataset."""
+    """Returns the utilities for candidates of this kind under this neighbouring relation."""
     return [
         one
         for one in UTILITIES.values()

@@ -1,11 +1,11 @@
-"""From the loss that is charged to the loss a mechanism may run at: the one place for both.
+"""Converts the charge (ε, δ) of a query into the smaller loss at which its mechanism may run.
 
-A person with up to c records is protected as a group of c changes, and a replacement is a group of
-two: a removal and an addition. ``accounting.group_privacy`` proves that a mechanism at ε/k and
-δ / (1 + e^(ε/k) + … + e^((k−1)ε/k)) loses at most (ε, δ) on k changes: for a replacement at ε/2 and
-δ / (1 + e^(ε/2)). Never the other way: a mechanism of ``replace`` may rely on the number of
-records. Shares are rounded down, and the rest of the charge is a step of its own, so the steps
-still add up to the charge, to the last unit of ε and of δ.
+A mechanism for ``replace`` must never run under add/remove: it may rely on the number of records.
+A person with up to c records is protected as a group of c changes. A replacement is a group of two:
+a removal and an addition. ``accounting.group_privacy`` shows that a mechanism which runs at ε/k and
+δ / (1 + e^(ε/k) + … + e^((k−1)ε/k)) loses at most (ε, δ) on k changes. For a replacement these are
+ε/2 and δ / (1 + e^(ε/2)). Shares round down, and a separate step holds the rest of the charge, so
+the steps add up exactly to the charge, to the last unit of ε and of δ.
 """
 
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from mechanisms.model.errors import UnsupportedQuery
 
 
 def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, tuple[Step, ...]]:
-    """The loss for one record's change, and the steps that account for the remainder.
+    """Returns the loss on a change of one record, and the steps that hold the rest of the charge.
 
-    Raises: UnsupportedQuery when ε, or a δ that was asked for, leaves nothing to share.
+    Raises: UnsupportedQuery if the share of ε, or of a δ above zero, would round down to zero.
     """
     people = dataset.records_per_person
     if people == 1:
@@ -33,15 +33,16 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
 
 
 def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> PrivacyLoss:
-    """The loss on one of ``changes``; who asked for a δ gets one, or is told what it takes.
+    """Returns the loss on one of ``changes`` changes. A charge with δ > 0 gives a share with δ > 0.
 
-    ``people``: into how many parts the charge of the query was shared before.
+    ``people`` is the number of parts into which an earlier step divided the charge of the query.
+    Raises: UnsupportedQuery, with the least δ that suffices, if a share would round to zero.
     """
     share = member_loss(charge, changes)
     if share.epsilon_nano == 0:
         raise UnsupportedQuery(f"epsilon is too small to be {how}")
     if charge.delta_atto and share.delta_atto == 0:
-        # Never a δ of 0: a mechanism that takes one is not private without.
+        # A share with δ = 0 would break privacy: a mechanism that uses δ is not private without it.
         least = group_loss(PrivacyLoss(share.epsilon_nano, 1), changes).delta_atto
         least = group_loss(PrivacyLoss(charge.epsilon_nano, least), people).delta_atto
         enough = f"at least {format_units(least, 18)}" if least < ATTO else "none at this epsilon"
@@ -50,25 +51,25 @@ def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> Pri
 
 
 def charge_for(dataset: Dataset, loss: PrivacyLoss) -> PrivacyLoss:
-    """The least charge under which a mechanism runs at ``loss``."""
+    """Returns the least charge that lets a mechanism run at ``loss`` on this dataset."""
     return group_loss(loss, dataset.records_per_person)
 
 
 @dataclass(frozen=True)
 class Native:
-    """How a mechanism of one relation sees a dataset: what it runs on, at which loss."""
+    """The dataset and the loss as a mechanism reads them, under its own neighbouring relation."""
 
     dataset: Dataset
     loss: PrivacyLoss
-    #: What accounts for the rest of the charge.
+    #: The steps that hold the rest of the charge, beyond ``loss``.
     steps: tuple[Step, ...]
 
 
 def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
-    """The terms of a mechanism that is private when a record of a table comes or goes.
+    """Returns the dataset and the loss for a mechanism that is private under add/remove.
 
-    Raises: UnsupportedQuery when the dataset is no table of either relation, or the loss is too
-        small for the conversion.
+    Raises: UnsupportedQuery if the dataset is not a table under ``add_remove`` or ``replace``, or
+        if the charge is too small for the conversion.
     """
     loss, steps = mechanism_loss(dataset, charge)
     if dataset.neighbouring is NeighbouringRelation.ADD_REMOVE:
@@ -97,6 +98,6 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
 
 
 def charge_for_add_remove(dataset: Dataset, loss: PrivacyLoss) -> PrivacyLoss:
-    """The least charge under which ``as_add_remove`` leaves a mechanism this loss."""
+    """Returns the least charge that ``as_add_remove`` converts into this loss of a mechanism."""
     replaced = dataset.neighbouring is NeighbouringRelation.REPLACE
     return charge_for(dataset, group_loss(loss, 2) if replaced else loss)

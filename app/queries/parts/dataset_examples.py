@@ -1,4 +1,4 @@
-"""What examples take from the public description of a dataset: attributes, contexts, candidates."""
+"""Parts of example queries that fit a dataset, built from its public description alone."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -10,14 +10,15 @@ from mechanisms.model.domains import Attribute, Dataset, GraphDomain, NumericAtt
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: Levels that one byte tells apart.
+#: The number of levels (distinct values of an attribute) that one byte can encode.
 BYTE = 256
 
 
 def attribute_lists(dataset: Dataset) -> Iterator[list[str] | None]:
-    """Those whose values fit a byte, where they are several, and all: their columns differ in type.
+    """Yields lists of attributes whose columns have different types; ``None`` means all attributes.
 
-    Nothing for a dataset that is no table.
+    The first list holds the attributes whose values fit a byte, if at least two but not all do.
+    Yields nothing for a dataset that is not a table.
     """
     domain = dataset.domain
     if not isinstance(domain, TableDomain):
@@ -30,21 +31,21 @@ def attribute_lists(dataset: Dataset) -> Iterator[list[str] | None]:
 
 
 def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Every way to find the context of an attribute of a table."""
+    """Yields options of a metric, one for every way to choose the context of an attribute."""
     yield from ({"context": "baseline", "selection_rule": rule.value} for rule in Rule)
     domain = dataset.domain
-    # Entropies need a public lower bound on the rows.
+    # The method ``mean_su`` releases entropies, which need a public lower bound on the rows.
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
-        # With one attribute per context there is a choice wherever there are three attributes.
+        # With contexts of one attribute, three attributes suffice to leave a real choice.
         yield {"context": context, "sensitivity": sensitivity, "context_size": 1}
 
 
 def candidates_of(dataset: Dataset) -> Mapping[str, Mapping[str, Any]]:
-    """By kind of candidates: a list of them that fits the dataset.
+    """Returns, for each kind of candidates, an example list that fits the dataset.
 
-    Nothing for a table without a class attribute, nor for a dataset of another kind.
+    Returns nothing for a table without a class attribute, or if it is neither table nor graph.
     """
     domain = dataset.domain
     if isinstance(domain, GraphDomain):
@@ -62,7 +63,7 @@ def candidates_of(dataset: Dataset) -> Mapping[str, Mapping[str, Any]]:
 
 
 def selections(dataset: Dataset, draws: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Queries that select by one utility: each kind of candidates, in every way to select."""
+    """Yields queries by one utility, for every utility, sensitivity and selector that fit."""
     for kind, candidates in candidates_of(dataset).items():
         utilities = utilities_of(kind, dataset.neighbouring)
         for utility, sensitivity, selector in product(utilities, Sensitivity, SELECTORS):
@@ -76,12 +77,12 @@ def selections(dataset: Dataset, draws: Mapping[str, Any]) -> Iterator[dict[str,
 
 
 def _inputs(table: TableDomain) -> list[Attribute]:
-    """All attributes but the class attribute."""
+    """Returns all attributes except the class attribute, which a tree predicts."""
     return [one for one in table.attributes if one.name != table.class_attribute]
 
 
 def _stump(attribute: Attribute, classes: tuple[str, ...]) -> dict[str, Any]:
-    """A tree of one split in two."""
+    """Returns a decision tree with one binary split on ``attribute``."""
     first, second = {"label": classes[0]}, {"label": classes[1]}
     if isinstance(attribute, NumericAttribute):
         middle = (attribute.lower + attribute.upper) / 2
@@ -92,7 +93,7 @@ def _stump(attribute: Attribute, classes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _branches(attribute: Attribute, classes: tuple[str, ...]) -> dict[str, Any]:
-    """A tree of one split into all levels."""
+    """Returns a decision tree whose root has one branch per level (value) of ``attribute``."""
     leaves = {
         level: {"label": classes[number % len(classes)]}
         for number, level in enumerate(attribute.levels)

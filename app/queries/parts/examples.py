@@ -1,4 +1,4 @@
-"""Examples of requests and answers: for the documents, for tests and for the warm-up."""
+"""Examples of requests and answers for the documentation, the tests and the warm-up."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 
-#: The datasets that examples name, as their owners would register them.
+#: The public descriptions of the datasets that examples name, as owners would register them.
 GITHUB = Dataset("github", NeighbouringRelation.EDGE, GraphDomain(37_700, 10_000))
 ADULT = Dataset(
     "adult",
@@ -39,7 +39,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Example:
-    """A whole request, with a line that says what it is for."""
+    """A complete request, with one line that states its purpose."""
 
     summary: str
     request: Body
@@ -47,26 +47,26 @@ class Example:
 
 @dataclass(frozen=True)
 class TypicalQuestion:
-    """A question whose accuracy shows an owner what an allowance buys."""
+    """A query whose predicted accuracy shows an owner how useful an allowance is."""
 
-    #: The kind of dataset that it is asked of.
+    #: The kind of dataset that the query runs on, such as ``graph``.
     dataset: str
     question: str
     query: Body
-    #: The name of the predicted accuracy, and the text that its value is shown in.
+    #: The name of the predicted accuracy, and a text with ``{}`` in the place of its value.
     accuracy: str
     text: str
 
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of one kind."""
+    """The examples of one query kind."""
 
-    #: One query with its request, and an answer to it.
+    #: One complete request, and an answer to its query.
     request: Body
     answer: Mapping[str, Any]
-    #: Queries of every way through the kind's compiled code that fit a dataset.
-    #: Run on small records they compile everything that a query of this kind may meet.
+    #: Yields queries that fit a dataset and together run all compiled code of the kind.
+    #: The warm-up runs them on small records, so that no later query has to compile anything.
     every: Callable[[Dataset], Iterator[Body]]
     #: The examples of the OpenAPI document, for queries and for quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Examples:
 
 
 def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to ``request``, which was read as ``query``, of an allowance of ten such."""
+    """Returns the reply to ``request``, parsed as ``query``, for an allowance of ten charges."""
     dataset = DATASETS[request["dataset"]]
     charge = PrivacyLoss.parse(request["epsilon"])
     return {

@@ -1,7 +1,7 @@
-"""How a kind is asked on a page: which datasets it fits, its variants, and the fields of each.
+"""The form of a query kind on a page: the datasets it fits, its variants, and their fields.
 
-A form names fields and their schemas; pages make controls of them. By default a kind has one
-field per parameter of its body, so a new parameter is on the page without another line.
+A form lists fields with their JSON schemas, and the pages turn them into controls. By default a
+form has one field per parameter of the query's body, so a new parameter appears on the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.queries.parts.query import CatalogueEntry
 
 @dataclass(frozen=True)
 class Option:
-    """One line of a choice."""
+    """One option of a list from which a person chooses on a page."""
 
     value: str
     title: str
@@ -25,52 +25,53 @@ class Option:
 
 @dataclass(frozen=True)
 class FormField:
-    """One field; ``name`` is its path in the query, such as ``distance.context``."""
+    """One field of a form. ``name`` is its path in the query, such as ``distance.context``."""
 
     name: str
     schema: Mapping[str, Any] = field(default_factory=dict)
     required: bool = False
-    #: The models that ``schema`` refers to.
+    #: The schemas of the models that ``schema`` refers to, by name.
     definitions: Mapping[str, Any] = field(default_factory=dict)
-    #: ``plain``: by its schema; ``utilities``: ticked, with weights; ``where``: a condition.
+    #: The control: ``plain`` follows the schema, ``utilities`` is tick boxes with weights,
+    #: ``where`` edits a condition on records.
     widget: Literal["plain", "utilities", "where"] = "plain"
     options: tuple[Option, ...] = ()
-    #: Fields of one group are folded together under this title.
+    #: The page folds the fields of one group together under this title.
     group: str = ""
 
 
 @dataclass(frozen=True)
 class KindForm:
-    """The form of one kind. A variant is the algorithm, the statistic or the candidates."""
+    """The form of a query kind. A variant is an algorithm, a statistic or a kind of candidates."""
 
     body: type[CatalogueEntry]
-    #: Kinds are listed in ascending order of it.
+    #: The position of the kind: lists are in ascending order of this number.
     order: int
-    #: The kinds of datasets that it fits.
+    #: The kinds of datasets that accept this kind of query.
     datasets: tuple[str, ...] = ("graph", "table", "prefix")
-    #: The parameter that a variant fills, where there are variants.
+    #: The parameter that holds the variant; empty if the kind has no variants.
     choice: str = ""
-    #: The bodies of the variants, where each has its own.
+    #: The query bodies by variant, if each variant has a body of its own.
     bodies: Mapping[str, type[CatalogueEntry]] = field(default_factory=dict)
-    #: The parameters that are objects, whose fields are folded together, with their titles.
+    #: Parameters that are objects, with the titles under which the page folds their fields.
     folded: Mapping[str, str] = field(default_factory=dict)
 
     def fits(self, facts: Facts) -> bool:
-        """True if the dataset can be asked queries of this kind."""
+        """True if this kind of query can run on the dataset."""
         return facts.kind in self.datasets and (not self.choice or bool(self.variants(facts)))
 
     def variants(self, facts: Facts) -> tuple[Option, ...]:
-        """The variants that fit the dataset; empty if the kind has none."""
+        """Returns the variants that fit the dataset; empty if the kind has none."""
         del facts
         bodies = self.bodies.items()
         return tuple(Option(name, body.title, body.description) for name, body in bodies)
 
     def start(self, variant: str) -> dict[str, Any]:
-        """What the variant alone says of the query."""
+        """Returns the fields of the query that the choice of this variant determines."""
         return {self.choice: variant} if self.choice else {}
 
     def fields(self, facts: Facts, variant: str) -> Iterator[FormField]:
-        """The fields of a variant, in the order of the page: one per parameter of its body."""
+        """Yields the fields of a variant in page order: by default each parameter of its body."""
         del facts
         entry = self.bodies.get(variant, self.body).catalogue()
         for name, schema in entry["parameters"].items():
@@ -84,5 +85,5 @@ class KindForm:
                 yield field
 
     def targets(self, variant: str) -> tuple[str, ...]:
-        """The accuracies that a quote may have to reach."""
+        """Returns the names of the accuracies that a request for a quote may set as targets."""
         return self.bodies.get(variant, self.body).targets

@@ -1,6 +1,6 @@
-"""What a query kind is to the rest of the service: one value, ``KIND``, of one folder.
+"""The description of a query kind for the rest of the service; each folder of a kind has one.
 
-Routes, pages, snippets, documentation and warm-up read these fields and know no kind by name.
+Routes, pages, snippets, documentation and warm-up read these fields and name no kind themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +15,13 @@ from app.queries.parts.query import CatalogueEntry
 from app.queries.parts.sentences import words
 from mechanisms.model.domains import NeighbouringRelation
 
-#: A stored query, in the form that requests are stored in.
+#: A query as the database stores it: the JSON object of the request.
 Stored = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Format:
-    """A media type, and the text that it makes of an answer."""
+    """A format of answers: its media type, and the function that writes an answer as text."""
 
     media_type: str
     write: Callable[[Mapping[str, Any]], str]
@@ -29,26 +29,26 @@ class Format:
 
 @dataclass(frozen=True)
 class Kind:
-    """One query kind."""
+    """One query kind, such as ``selection`` or ``tree``."""
 
     form: KindForm
     examples: Examples
-    #: By what a history groups its queries: how the answer was made, after the name of the kind.
+    #: Returns the name of the mechanism of a query, by which a history groups its queries.
     mechanism: Callable[[Stored, NeighbouringRelation], str]
-    #: The arguments of the client's call after the dataset; all others are keywords.
+    #: The positional arguments of the client's call after the dataset; all others are keywords.
     arguments: tuple[str, ...]
-    #: The type that requests are read into, where several bodies make one kind.
+    #: The type that parses a request, if the kind has several bodies.
     model: Any = None
-    #: What ``answer.html`` shows of an answer, beside the answer itself.
+    #: Returns what ``answer.html`` shows in addition to the answer, such as a drawing.
     draw: Callable[[Mapping[str, Any]], Any] = lambda answer: None  # noqa: ARG005 - shown as it is
-    #: The parameter that lists of queries show beside the name of the kind.
+    #: The parameter whose value lists of queries show beside the name of the kind.
     subject: str | None = None
-    #: Further formats of an answer, by name.
+    #: The formats of an answer in addition to JSON, by name.
     formats: Mapping[str, Format] = field(default_factory=dict)
 
     @property
     def body(self) -> type[CatalogueEntry]:
-        """The entry of the catalogue: name, title, description, parameters."""
+        """The class with the catalogue entry: name, title, description, parameters."""
         return self.form.body
 
     @property
@@ -57,21 +57,21 @@ class Kind:
 
     @property
     def folder(self) -> Path:
-        """The folder of the kind, with ``answer.html``."""
+        """The folder of the kind, which holds its template ``answer.html``."""
         return Path(getfile(self.body)).parent
 
     def label(self, query: Stored) -> str:
-        """A query in few words, for lists: "statistic: edges"."""
+        """Returns a short name of a query for lists, such as "statistic: edges"."""
         subject = query.get(self.subject) if self.subject else None
         return words(self.name) if subject is None else words(f"{self.name}: {subject}")
 
     def how(self, query: Stored, neighbouring: str) -> str:
-        """The kind and the mechanism of a query, for histories: "tree: id3: permute_and_flip"."""
+        """Returns kind and mechanism of a query for histories: "tree: id3: permute_and_flip"."""
         return f"{self.name}: {self.mechanism(query, NeighbouringRelation(neighbouring))}"
 
 
 def by_fields(*names: str) -> Callable[[Stored, NeighbouringRelation], str]:
-    """A mechanism that fields of the query name."""
+    """Returns a function that joins these fields of a query into the name of its mechanism."""
 
     def mechanism(query: Stored, relation: NeighbouringRelation) -> str:
         del relation

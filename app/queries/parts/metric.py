@@ -1,4 +1,4 @@
-"""How a metric is learned, as the contract writes it; ``distance`` and ``clustering`` share it."""
+"""The options for learning a metric between values, which ``distance`` and ``clustering`` share."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from mechanisms.distances.plan import Plan
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: The accuracy that a quote predicts and may have to reach.
+#: The accuracy that a quote predicts or takes as a target: the noise scale of a table's cells.
 TARGET = "cell_noise_scale"
-#: A part of a loss.
+#: A fraction of a privacy loss, strictly between 0 and 1.
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class MetricOptions(Body):
-    """The fields of a metric. Those that a context has no use for are ignored, but for the two of
-    the baseline alone."""
+    """The options for learning a metric. Options that a context does not use are ignored, except
+    that ``selection_rule`` and ``threshold`` are refused unless the context is ``baseline``."""
 
     context: Literal["baseline", "mean_su", "max_relevance", "max_dependency"] = Field(
         default="max_relevance",
@@ -76,12 +76,12 @@ class MetricOptions(Body):
 
 
 def exact(number: float) -> Fraction:
-    """A float by its shortest decimal form: 0.3 means three tenths."""
+    """Converts a float by its shortest decimal form, so that 0.3 is exactly three tenths."""
     return Fraction(repr(number))
 
 
 def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
-    """What a quote says about a metric."""
+    """Returns the predicted accuracy of a metric for a quote; it reads public facts alone."""
     said: dict[str, Any] = {
         "tables_at_most": plan.tables,
         TARGET: significant(accuracy.cell_noise_scale(plan, loss)),

@@ -1,4 +1,4 @@
-"""What the body of a query is: frozen and strict; priced first, and computed once it is paid.
+"""The base class of all query bodies. A query is priced first and computed after its charge.
 
 Everything here is pure: no clock, no database, no HTTP.
 """
@@ -20,10 +20,10 @@ from mechanisms.model.release import Release
 
 @dataclass(frozen=True)
 class Price:
-    """The steps that a loss is spent on, and what they promise; made of public facts alone."""
+    """The steps that spend a loss, and their predicted accuracy, from public facts alone."""
 
     steps: tuple[Step, ...]
-    #: The predictions of a quote. A query that is asked does not work them out.
+    #: Returns the predictions for a quote. Only a quote calls it; the answer to a query does not.
     accuracy: Callable[[], Mapping[str, Any]]
 
     def total(self) -> PrivacyLoss:
@@ -32,7 +32,7 @@ class Price:
 
 @dataclass(frozen=True)
 class QueryContext:
-    """Everything that an answer is computed with, beside the query itself."""
+    """Everything, besides the query itself, that the computation of an answer needs."""
 
     records: Records
     #: The public description of ``records``.
@@ -44,17 +44,17 @@ class QueryContext:
 
 
 class CatalogueEntry(Body):
-    """The facts about a kind that the catalogue shows."""
+    """The facts about a query kind that the catalogue shows."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
-    #: The accuracies that a quote may have to reach.
+    #: The names of the accuracies that a request for a quote may set as targets.
     targets: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
-        """The entry of the catalogue: parameters with their types and defaults."""
+        """Returns the catalogue entry of the kind: its parameters with types and defaults."""
         schema = cls.model_json_schema()
         return {
             "kind": cls.name,
@@ -70,12 +70,12 @@ class Query(CatalogueEntry, ABC):
     """The base of the bodies of all query kinds."""
 
     def delta_atto(self) -> int:
-        """The δ that the query asks for: none, unless its kind says otherwise."""
+        """Returns the δ of the query, in units of 10⁻¹⁸; it is 0 unless a kind overrides this."""
         return 0
 
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
-        """How ``loss`` would be spent; the steps add up to it exactly.
+        """Returns the steps that would spend ``loss``; they add up to it exactly.
 
         Raises: UnsupportedQuery when the query does not fit the dataset's public description.
         Privacy: reads no records, so a quote is free.
@@ -83,24 +83,24 @@ class Query(CatalogueEntry, ABC):
 
     @abstractmethod
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        """The least loss, in whole nanos, that is predicted to reach an accuracy target.
+        """Returns the least loss, in whole 10⁻⁹, that is predicted to reach an accuracy target.
 
-        Raises: UnsupportedQuery when this kind has no such target or no loss reaches it.
+        Raises: UnsupportedQuery if this kind has no such target or no loss reaches it.
         """
 
     @abstractmethod
     def compute(self, context: QueryContext) -> Release:
-        """The answer. Privacy: ``context.loss`` under the relation of the dataset."""
+        """Returns the answer. Privacy: ``context.loss`` under the relation of the dataset."""
 
     @abstractmethod
     def question(self, dataset: Dataset, version: int) -> str:
-        """One plain English sentence: what the query asks of this version of the dataset.
+        """Returns the query as one plain English question about this version of the dataset.
 
-        It is made of public facts. The query must fit the dataset: ``price`` accepts it.
+        It reads public facts only. The query must fit the dataset, so that ``price`` accepts it.
         """
 
-    def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - read by other kinds
-        """True if ``compute`` always takes less time than to wake a thread for it."""
+    def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - some kinds read it
+        """True if ``compute`` always takes less time than waking a thread, so it may run inline."""
         return False
 
     def names_nodes(self) -> bool:

@@ -1,4 +1,4 @@
-"""The body of kinds that select candidates by their scores."""
+"""The base of the query kinds that privately select candidates by their scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
 
 
 class Drawing(NamedTuple):
-    """How k candidates are drawn; ``rescore``: they are scored again before each draw."""
+    """The way to draw k candidates; with ``rescore`` they are scored again before each draw."""
 
     k: int = 1
     draws: Draws = "peeled"
@@ -32,7 +32,7 @@ class Drawing(NamedTuple):
 
 
 class ScoredSelection(Query):
-    """Draws by the scores of candidates, one or several."""
+    """Selects one or several candidates, likely those with the highest scores."""
 
     targets: ClassVar[tuple[str, ...]] = (SCORE_TARGET,)
 
@@ -88,7 +88,7 @@ class ScoredSelection(Query):
         return f"Which {subject} {'has' if k == 1 else 'have'} the highest {measure}{about}?"
 
     def answer(self, labels: list[int | str]) -> dict[str, Any]:
-        """The labels of the selected candidates, as the contract shows them."""
+        """Returns the JSON answer that holds the labels of the selected candidates."""
         return {"selected": labels[0]}
 
     def _objective(self) -> Objective:
@@ -114,7 +114,7 @@ class ScoredSelection(Query):
                 "(`utility_below_best`), otherwise an amount that depends on the records."
             ),
         }
-        # Steps of a sum or of a Pareto score are no unit of anything that an analyst has asked for.
+        # One step of a sum or of a Pareto score has no unit that an analyst could interpret.
         if self.sensitivity is Sensitivity.GLOBAL and self.objective == "single":
             unit = math.ldexp(public.grid.cap, -public.grid.bits)
             accuracy["utility_below_best"] = significant(error * unit)

@@ -1,20 +1,20 @@
-"""Pieces of the sentence that says what a query asks, and texts that a drawing can show."""
+"""Pieces of the English question that describes a query, and safe texts for drawings."""
 
 from collections.abc import Iterable
 
 from mechanisms.model.domains import Dataset
 
-#: A longer list is cut, so that a sentence stays one.
+#: ``listing`` shortens a longer list of items, so that the sentence stays readable.
 MOST_ITEMS = 5
 
 
 def version_of(dataset: Dataset, version: int) -> str:
-    """The dataset and its version: "github (version 3)"."""
+    """Returns the dataset and its version as text, such as "github (version 3)"."""
     return f"{dataset.name} (version {version})"
 
 
 def listing(items: Iterable[str], last: str = "and") -> str:
-    """ "a", "a and b", "a, b and c", "a, b, c, d, e and 95 others"; there is at least one."""
+    """Joins at least one item: "a", "a and b", "a, b and c", "a, b, c, d, e and 95 others"."""
     names = list(items)
     if len(names) > MOST_ITEMS + 1:
         names = [*names[:MOST_ITEMS], f"{len(names) - MOST_ITEMS} others"]
@@ -22,16 +22,16 @@ def listing(items: Iterable[str], last: str = "and") -> str:
 
 
 def words(name: str) -> str:
-    """A name of the contract as words: "egocentric_density" is "egocentric density"."""
+    """Writes a name as words: "egocentric_density" becomes "egocentric density"."""
     return name.replace("_", " ")
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """The text without line breaks and control characters, which XML lacks; cut to ``longest``."""
+    """Replaces line breaks and control characters, which XML forbids, and cuts to ``longest``."""
     clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return clean if longest is None or len(clean) <= longest else clean[: longest - 1] + "…"
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 tree", "3 trees"."""
+    """Returns the number with its noun, such as "1 tree" or "3 trees"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

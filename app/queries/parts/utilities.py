@@ -1,4 +1,4 @@
-"""What candidates are ranked by, as the contract writes it: terms and how they are combined."""
+"""The form in which a request writes utilities of candidates, and how they form one objective."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,12 +13,12 @@ from mechanisms.objectives import OBJECTIVES, Objective, Term
 from mechanisms.utilities import UTILITIES
 
 ObjectiveName = Literal["single", "weighted_sum", "pareto"]
-#: Ratios of weights beyond 2²⁰ are rounded away, so larger numbers say nothing.
+#: A weight in a weighted sum. Larger bounds are useless: ratios beyond 2²⁰ are rounded away.
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
 class UtilityTerm(Body):
-    """A utility by its name in the catalogue, with its weight in a weighted sum."""
+    """A utility, given by its name in the catalogue, with its weight in a weighted sum."""
 
     name: str = Field(max_length=100)
     weight: Weight | None = None
@@ -37,7 +37,7 @@ class UtilityTerm(Body):
 
 
 class SumTerm(Body):
-    """A weighted sum as one member of a Pareto score; ``name`` is the analyst's own word for it."""
+    """A weighted sum as one member of a Pareto score; the analyst chooses its ``name``."""
 
     weighted_sum: tuple[UtilityTerm, ...] = Field(min_length=1, max_length=20)
     name: str | None = Field(default=None, max_length=100)
@@ -61,7 +61,7 @@ Member = Annotated[
 
 
 def objective_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> Objective:
-    """The objective; UnsupportedQuery when the members do not fit it."""
+    """Returns the objective. Raises: UnsupportedQuery if the members do not fit it."""
     if name != "pareto" and any(isinstance(member, SumTerm) for member in members):
         raise UnsupportedQuery(
             "a weighted sum can be a member of a Pareto score only",
@@ -71,7 +71,7 @@ def objective_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) 
 
 
 def phrase_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> str:
-    """The objective in a sentence: "weighted sum of 2 × degree and egocentric density"."""
+    """Returns the objective in words: "weighted sum of 2 × degree and egocentric density"."""
     phrase = listing(member.phrase() for member in members)
     prefix = {"single": "", "weighted_sum": "weighted sum of ", "pareto": "Pareto score of "}
     return prefix[name] + phrase

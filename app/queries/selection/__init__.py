@@ -1,4 +1,4 @@
-"""``selection``: one candidate, chosen privately."""
+"""The query kind ``selection``: a private selection of one candidate."""
 
 from app.queries.parts.candidate_form import CandidateForm
 from app.queries.parts.kind import Kind, by_fields

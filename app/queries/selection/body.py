@@ -1,4 +1,4 @@
-"""``selection``: one candidate, likely one of high utility."""
+"""The body of ``selection`` queries: one candidate, likely one of high utility."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.queries.parts.scored_selection import ScoredSelection
 
 
 class Selection(ScoredSelection):
-    """Select one candidate."""
+    """Selects one candidate, likely one of high utility."""
 
     name: ClassVar[str] = "selection"
     title: ClassVar[str] = "Private selection"

@@ -1,4 +1,4 @@
-"""Examples of selections."""
+"""Examples of selection queries for the documentation, the tests and the warm-up."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""``statistic``: one number about a table or a graph."""
+"""The query kind ``statistic``: one private number about a table or a graph."""
 
 from app.queries.parts.kind import Kind
 from app.queries.statistic.body import StatisticQuery, stored_mechanism

@@ -1,4 +1,4 @@
-"""``statistic``: one number about a table or a graph."""
+"""The body of ``statistic`` queries: one private number about a table or a graph."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ else:
     StatisticName = Literal[tuple(STATISTICS)]
     MechanismName = Literal[tuple(MECHANISMS)]
 
-#: The fields of their own that statistics need; ``where`` alone may be left out.
+#: The fields that each statistic adds to a query. All are required, except ``where``.
 FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "count": ("where",),
     "sum": ("attribute",),
@@ -41,18 +41,19 @@ FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "quantile": ("attribute", "quantile"),
     "stars": ("k",),
 }
-#: The fields that only some statistics have.
+#: All fields that only some statistics use.
 OWN = ("attribute", "quantile", "k", "where")
-#: How mechanisms read the fields whose form is more than a type.
+#: The functions that parse fields into the values that the mechanisms need.
 READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
-#: A count reads a byte a row: fewer rows than this are read while a thread would wake.
+#: A count of fewer rows than this takes less time than waking a thread. It reads a byte per row.
 LIGHT_ROWS = 1 << 16
-#: What a quote may have to reach: the error of the value, or by some mechanisms of its rank.
+#: The accuracies that a quote may target: the error of the value, or for some mechanisms of its
+#: rank.
 ERROR, RANK_ERROR = "error", "rank_error"
 
 
 class StatisticQuery(Query):
-    """Release one statistic."""
+    """Releases one statistic of a dataset."""
 
     name: ClassVar[str] = "statistic"
     title: ClassVar[str] = "Private statistic"
@@ -85,7 +86,7 @@ class StatisticQuery(Query):
     @field_validator(*READERS)
     @classmethod
     def _well_formed(cls, value: Any, info: ValidationInfo) -> Any:
-        # To read it takes no dataset: what is wrong with it is wrong with the body.
+        # The check needs no dataset, so a fault is an error of the request.
         if value is not None:
             READERS[str(info.field_name)](value)
         return value
@@ -135,7 +136,7 @@ class StatisticQuery(Query):
     def _noise_scale(
         self, mechanism: Mechanism, dataset: Dataset, loss: PrivacyLoss
     ) -> Fraction | None:
-        """Public, and of the same dataset and loss worked out once."""
+        """Returns the public noise scale, cached for the last dataset and loss."""
         memory = self.__dict__.get("_scale")
         if memory is None or memory[0] is not dataset or memory[1] != loss:
             scale = mechanism.noise_scale(self._statistic, dataset, loss)
@@ -168,17 +169,17 @@ class StatisticQuery(Query):
 
     @property
     def _fields(self) -> dict[str, Any]:
-        """The fields of its own that the statistic has, where the query gives them."""
+        """The fields specific to this statistic that the query sets, by name."""
         values = {field: getattr(self, field) for field in FIELDS[self.statistic]}
         return {field: value for field, value in values.items() if value is not None}
 
 
 def stored_mechanism(query: Mapping[str, Any], relation: NeighbouringRelation) -> str:
-    """The mechanism of a stored query; one that the query does not name follows from the rest."""
+    """Returns the mechanism of a stored query, or the default one if the query names none."""
     delta = parse_units(query["delta"], 18)
     return choose(query["statistic"], query["mechanism"], relation, delta)
 
 
 def number(value: Fraction) -> int | float:
-    """A whole number as one, anything else as the nearest double."""
+    """Converts a whole number to ``int``, and any other number to the nearest ``float``."""
     return value.numerator if value.denominator == 1 else float(value)

@@ -1,4 +1,4 @@
-"""Examples of statistics."""
+"""Examples of statistic queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ WOMEN: dict[str, Any] = {
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Each statistic by each mechanism that may release it."""
+    """Yields a query for each statistic and each mechanism that may release it."""
     values: dict[str, Any] = {"quantile": 0.25, "k": 3}
     if isinstance(dataset.domain, TableDomain):
         number = next(one for one in dataset.domain.attributes if isinstance(one, NumericAttribute))

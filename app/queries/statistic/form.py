@@ -1,4 +1,4 @@
-"""The form of a statistic: a variant is its name."""
+"""The form of the query kind ``statistic``. A variant is the name of a statistic."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from mechanisms.statistics.validity import VALID
 
 class StatisticForm(KindForm):
     def variants(self, facts: Facts) -> tuple[Option, ...]:
-        """The statistics that some mechanism may release; those of numbers need one to be there."""
+        """Returns the statistics that fit. Some need a numeric attribute in the dataset."""
         return tuple(
             Option(name, kind.title, kind.description)
             for name, kind in STATISTICS.items()

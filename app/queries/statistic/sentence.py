@@ -1,16 +1,16 @@
-"""The sentence of a statistic, with its condition."""
+"""Writes a statistic query, with its condition on records, as a plain English question."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from app.queries.parts.sentences import listing, words
 
-#: Conditions of no parts.
+#: The texts of empty conditions: "all" of no parts always holds, "any" of none never does.
 ALWAYS, NEVER = "the condition always holds", "the condition never holds"
 
 
 def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
-    """The question of a statistic with its own fields; ``place``: the dataset and its version."""
+    """Returns the question. ``fields`` are those of the statistic, ``place`` names the dataset."""
     match statistic:
         case "count":
             where = f" where {_phrase(fields['where'])}" if "where" in fields else ""
@@ -47,5 +47,5 @@ def _phrase(where: Mapping[str, Any]) -> str:
 
 
 def _part(where: Mapping[str, Any]) -> str:
-    """A condition of conditions is put in parentheses."""
+    """Writes one part of a condition; parentheses enclose a part that itself has parts."""
     return f"({_phrase(where)})" if where.keys() & {"all", "any"} else _phrase(where)

@@ -1,4 +1,4 @@
-"""``top_k``: several candidates, chosen privately."""
+"""The query kind ``top_k``: a private selection of several candidates."""
 
 from app.queries.parts.candidate_form import CandidateForm
 from app.queries.parts.kind import Kind, by_fields

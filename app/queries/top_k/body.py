@@ -1,4 +1,4 @@
-"""``top_k``: k candidates without replacement, in the order in which they were drawn."""
+"""The body of ``top_k`` queries: k candidates without replacement, in the order of the draws."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import Field
 from app.queries.parts.scored_selection import Drawing, ScoredSelection
 from mechanisms.selection import Draws
 
-#: Peeled draws take time in proportion to k times the number of candidates.
+#: The largest k. Peeled draws (one by one) take time in proportion to k times the candidates.
 MAX_K = 1000
 
 
 class TopK(ScoredSelection):
-    """Select the k candidates of the highest utility."""
+    """Selects k candidates, likely those with the highest utility."""
 
     name: ClassVar[str] = "top_k"
     title: ClassVar[str] = "Private top-k"

@@ -1,4 +1,4 @@
-"""Examples of top-k selections."""
+"""Examples of top-k queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -33,7 +33,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _objectives(names: list[str]) -> list[dict[str, Any]]:
-    """A sum of all utilities, and Pareto scores by either way to count: of two and of more."""
+    """Returns a sum and Pareto scores of two and of three members, which use different code."""
     members = [{"name": name} for name in names]
     total = {"weighted_sum": members}
     return [

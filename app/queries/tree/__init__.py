@@ -1,4 +1,4 @@
-"""``tree``: private decision trees."""
+"""The query kind ``tree``: differentially private decision trees."""
 
 from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields

@@ -1,4 +1,4 @@
-"""``tree``: private decision trees, by either of two algorithms."""
+"""The body of the query kind ``tree``: private decision trees, by one of two algorithms."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -13,7 +13,7 @@ ALGORITHMS: dict[str, type[TreeQuery]] = {"id3": Id3Tree, "evolutionary": Evolut
 
 
 def _which(body: Any) -> Any:
-    """The algorithm that is named; ``id3`` when none is."""
+    """Returns the algorithm that the body names, or ``id3`` if it names none."""
     if isinstance(body, dict):
         return body.get("algorithm", "id3")
     return getattr(body, "algorithm", None)
@@ -30,7 +30,7 @@ AnyTree = Annotated[
 
 
 class Tree(CatalogueEntry):
-    """The kind as the catalogue shows it; queries are of one of ``ALGORITHMS``."""
+    """The catalogue entry of the kind. A query is an instance of a class in ``ALGORITHMS``."""
 
     name: ClassVar[str] = "tree"
     title: ClassVar[str] = "Private decision trees"
@@ -42,7 +42,7 @@ class Tree(CatalogueEntry):
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
-        """The parameters of both; each says to which algorithms it belongs."""
+        """Returns the entry with the parameters of both algorithms; each lists its algorithms."""
         own = {algorithm: kind.catalogue() for algorithm, kind in ALGORITHMS.items()}
         parameters: dict[str, dict[str, Any]] = {}
         for algorithm, entry in own.items():
@@ -73,7 +73,7 @@ class Tree(CatalogueEntry):
 
 
 def _combined(forms: dict[str, Any]) -> dict[str, Any]:
-    """One form where both algorithms share it, otherwise one for each."""
+    """Returns the schema that the algorithms share, or else one schema for each of them."""
     first = next(iter(forms.values()))
     if all(form == first for form in forms.values()):
         return {**first, "algorithms": list(forms)}

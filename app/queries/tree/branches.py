@@ -1,4 +1,4 @@
-"""The parts of a node that every format shows: its question, its ways down, its label."""
+"""The texts of a decision tree's nodes, which every format shows: branches and leaf labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ Tree = Mapping[str, Any]
 
 
 def ways(node: Tree) -> list[tuple[str, Tree]]:
-    """The answers of an inner node and the trees behind them; none for a leaf."""
+    """Returns the branches of an inner node as pairs of condition and subtree; none for a leaf."""
     if "branches" in node:
         return [(f"= {level}", child) for level, child in node["branches"].items()]
     if "value" in node:
@@ -20,7 +20,7 @@ def ways(node: Tree) -> list[tuple[str, Tree]]:
 
 
 def label(leaf: Tree) -> str:
-    """The class, and the noisy counts where the leaf has some: "yes  (yes 120, no 14)"."""
+    """Returns the class of a leaf with its noisy counts, if any: "yes  (yes 120, no 14)"."""
     if "counts" not in leaf:
         return str(leaf["label"])
     counts = ", ".join(f"{name} {count}" for name, count in leaf["counts"].items())

@@ -1,4 +1,4 @@
-"""The fields that the bodies of both tree algorithms share."""
+"""The base class of tree queries, with the fields that both algorithms share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mechanisms.trees.task import Task
 class TreeQuery(Query):
     """A query for decision trees.
 
-    ``attributes`` are what a tree may split on: all but the class attribute unless they are named.
-    ``class_attribute`` is what a tree predicts: the registered one unless it is named.
+    A tree may split on ``attributes``, by default on all attributes except the class attribute.
+    A tree predicts ``class_attribute``, by default the one registered with the dataset.
     """
 
     name: ClassVar[str] = "tree"
@@ -44,6 +44,6 @@ class TreeQuery(Query):
 
 
 def of_table(records: Records) -> TableRecords:
-    """The records of a table: a tree was priced on no other dataset."""
+    """Narrows the type to the records of a table; the price refuses trees on other datasets."""
     assert isinstance(records, TableRecords)
     return records

@@ -1,4 +1,4 @@
-"""``tree`` by the ``evolutionary`` search: proposals in public, selections in private."""
+"""Tree queries by evolutionary search: public proposals of trees, then private selections."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 
-#: A full tree of this depth has as many nodes as any tree may have.
+#: The greatest depth; a full binary tree of this depth just fits the limit on nodes.
 MAX_DEPTH = 11
 
 
 class Weights(Body):
-    """The weights of the two rates in a weighted sum."""
+    """The weights of the true positive and true negative rate in a weighted sum."""
 
     true_positive_rate: Weight = 1.0
     true_negative_rate: Weight = 1.0
 
 
 class EvolutionaryTree(TreeQuery):
-    """Trees of high true positive and true negative rate for one class against all others."""
+    """Selects trees with high true positive and true negative rates for one class."""
 
     title: ClassVar[str] = "Private evolutionary search"
     description: ClassVar[str] = (
@@ -135,7 +135,8 @@ class EvolutionaryTree(TreeQuery):
             ),
         }
         if self.sensitivity == "global":
-            # Δ of the objective: trees that dominate, or Σ w · rate.
+            # The sensitivity of the objective, as a number of dominating trees (Pareto score) or as
+            # a weighted sum of rates.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)

@@ -1,4 +1,4 @@
-"""Examples of trees."""
+"""Examples of tree queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
 from itertools import product

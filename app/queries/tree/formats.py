@@ -1,4 +1,4 @@
-"""Trees as people read them: text, Graphviz and SVG; pure functions of the nested JSON."""
+"""Writes decision trees as text, Graphviz or SVG: pure functions of the answer's nested JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from app.queries.tree.svg import svg
 
 
 def text(trees: list[Tree]) -> str:
-    """All trees as indented text, one line per branch; numbered where there are several."""
+    """Writes trees as indented text with one line per branch, and numbers several trees."""
     blocks = []
     for number, tree in enumerate(trees, 1):
         lines = [f"tree {number}"] if len(trees) > 1 else []
@@ -31,7 +31,7 @@ def _below(node: Tree, indent: str) -> list[str]:
 
 
 def dot(trees: list[Tree]) -> str:
-    """One directed graph for ``dot -Tpng``; each tree is a component of it."""
+    """Writes one directed graph for ``dot -Tpng``, with each tree as a component."""
     lines = ["digraph trees {", "  node [shape=box, fontname=sans];", "  edge [fontname=sans];"]
     free = 0
     for tree in trees:
@@ -40,7 +40,7 @@ def dot(trees: list[Tree]) -> str:
 
 
 def _add(node: Tree, number: int, lines: list[str]) -> int:
-    """Write the node and all below it; the next free number."""
+    """Adds the node and its subtrees to ``lines``. Returns the next free node number."""
     if "label" in node:
         lines.append(f'  n{number} [label="{_quoted(label(node))}", style=rounded];')
         return number + 1
@@ -64,5 +64,5 @@ FORMATS: dict[str, Format] = {
 
 
 def draw(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Each tree as SVG, in which every name and label is escaped, and as indented text."""
+    """Returns each tree as SVG, with all names and labels escaped, and as indented text."""
     return [(svg([tree]), text([tree])) for tree in answer["trees"]]

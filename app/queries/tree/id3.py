@@ -1,4 +1,4 @@
-"""``tree`` by ``id3``: grown from the root, with a share of the loss per level."""
+"""Tree queries by ID3: a tree grows from the root, and each level has a share of the loss."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.budget import count_error, share_for_count_error
 from mechanisms.trees.id3.stop_rule import least_count
 
-#: How far a noisy class count of a leaf at the full depth is off.
+#: The accuracy that bounds the error of a noisy class count of a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
-#: Chances of the best split that a quote gives the needed lead for.
+#: Probabilities to choose the best split; a quote gives the lead in score that each requires.
 CHANCES = (0.5, 0.9, 0.99)
 
 
 class Id3Tree(TreeQuery):
-    """One tree whose leaves carry noisy class counts."""
+    """Grows one decision tree whose leaves carry noisy class counts."""
 
     title: ClassVar[str] = "Private ID3"
     description: ClassVar[str] = (
@@ -63,7 +63,7 @@ class Id3Tree(TreeQuery):
         if not target.keys() <= {*self.targets}:
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
-        # Any charge shows the dataset as the mechanism sees it.
+        # Only the converted dataset is used here, and it does not depend on the charge.
         id3 = self._id3(
             as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
         )

@@ -1,6 +1,6 @@
-"""A tree as a drawing: questions from left to right, one row per leaf.
+"""Draws decision trees as SVG: the root is at the left, and each leaf has a row.
 
-Plain shapes with attributes and no script, no style sheet and no address, so that it shows under
+The drawing has plain shapes without scripts, style sheets and links, so a browser shows it under
 the strictest content security policy.
 """
 
@@ -11,12 +11,12 @@ from app.queries.tree.branches import Tree, label, ways
 
 ROW, GAP, PAD, CHARACTER = 26, 46, 10, 7
 LONGEST = 60
-#: The roundness of the corners, the fill and the stroke of a box.
+#: The corner radius, fill and stroke of the boxes of leaves and inner nodes.
 LEAF, INNER = (10, "#e8f3ec", "#2e7d4f"), (3, "#e9eefb", "#3559b5")
 
 
 def svg(trees: list[Tree]) -> str:
-    """All trees below one another."""
+    """Returns one SVG document with the trees one below the other."""
     drawing = _Drawing()
     for tree in trees:
         drawing.place(tree, PAD, "")
@@ -40,7 +40,7 @@ class _Drawing:
         self.right = 0
 
     def place(self, node: Tree, x: int, answer: str) -> float:
-        """Draw a node and all below it from ``x`` on; the height of its middle."""
+        """Draws a node and its subtrees from ``x`` to the right. Returns the y of its middle."""
         text = printable(label(node) if "label" in node else str(node["attribute"]), LONGEST)
         caption = printable(answer, LONGEST)
         start = x + CHARACTER * len(caption) + (PAD if caption else 0)
