@@ -25,7 +25,6 @@ from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
 
-GRAPHS = ("github", "enron", "dblp")
 WEIGHTED = [{"name": "degree", "weight": 1}, {"name": "egocentric_density", "weight": 100}]
 PAIR = [{"name": "degree"}, {"name": "egocentric_density"}]
 BETWEENNESS = {"name": "egocentric_betweenness"}
@@ -67,7 +66,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
-@pytest.fixture(scope="module", params=GRAPHS)
+@pytest.fixture(
+    scope="module", params=["github", "enron", pytest.param("dblp", marks=pytest.mark.slow)]
+)
 def graph(session: Session, request: pytest.FixtureRequest) -> Graph:
     name = request.param
     file = data_file(f"{name}.edges.csv.gz")

@@ -132,7 +132,9 @@ def described(attribute: dict[str, Any]) -> dict[str, Any]:
     return {"name": attribute["name"], "kind": attribute["kind"], "missing": "", **own}
 
 
-@pytest.mark.parametrize("name", TRIANGLES)
+@pytest.mark.parametrize(
+    "name", ["github", "enron", "dblp", pytest.param("gowalla", marks=pytest.mark.slow)]
+)
 def test_graphs(session: Session, name: str) -> None:
     file = data_file(f"{name}.edges.csv.gz")
     edges = read_edges(file)

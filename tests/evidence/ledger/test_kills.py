@@ -58,4 +58,4 @@ class TestPostgresql:
         return "postgresql"
 
     def test_backends_are_killed(self, scene: Scene, nursery: Nursery) -> None:
-        assert scenes.kill_backends(scene, nursery, Random(7), 120, least=21) > 20
+        assert scenes.kill_backends(scene, nursery, Random(7), 40, least=21) > 20
