@@ -61,7 +61,7 @@ class Transcript:
         return reply.json()
 
     def _as_argument(self, content: bytes) -> str:
-        """The body as a curl argument: its text, or ``@`` and the name of a new file if it is long."""
+        """The body as a curl argument: its text, or ``@`` and a file's name if the text is long."""
         text = content.decode()
         if len(text) <= SHOWN_OF_BODY:
             return text
