@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def steps(self) -> list[Mapping[str, Any]]:
-        """The steps of the mechanism, each with its part of the charge."""
+        """The steps of the mechanism that the charge was spent on."""
         return list(self.reply["steps"])
 
     @staticmethod
