@@ -1,5 +1,5 @@
-"""The pages at ``/ui``: what the API offers, for people with a browser.
+"""The dashboard: pages at ``/ui`` that offer the functions of the HTTP API in a browser.
 
-Every page calls the use case that the API's route calls, so it shows nothing that the API refuses
-to its caller. One file in ``views`` is one page with its parts.
+Every page calls the same use case as the API's route, so it shows nothing that the API refuses to
+its caller. Each file in ``views`` contains the routes of one page and of its parts.
 """

@@ -1,4 +1,4 @@
-"""A refusal as people read it: the row of the table of problems, in words."""
+"""Turns an exception into the text of an error page, by the table of problem types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from app.contract.problems import INTERNAL, ProblemType, problem_type
 
 @dataclass(frozen=True)
 class Alert:
-    """What was refused, why, and where a form or a file is wrong; public facts, as in the API."""
+    """The text of a refusal, with the mistakes in the form or file; it holds public facts only."""
 
     kind: ProblemType
     text: str
@@ -21,7 +21,7 @@ class Alert:
 
 
 def alert_of(error: Exception) -> Alert:
-    """The alert for an exception of the table; any other one is raised again."""
+    """The alert for an exception that has a problem type; any other exception is raised again."""
     if isinstance(error, RequestValidationError):
         error = InvalidRequest(field_errors(error.errors()))
     kind = problem_type(error)
@@ -35,5 +35,5 @@ def alert_of(error: Exception) -> Alert:
 
 
 def internal() -> Alert:
-    """The one text for whatever was not foreseen."""
+    """The alert for every unexpected error; it reveals nothing about the error."""
     return Alert(INTERNAL, INTERNAL.explanation)

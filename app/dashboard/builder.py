@@ -1,7 +1,7 @@
-"""The form of a question, made from the form of its kind and the public facts about a dataset.
+"""Builds the form of a query from the query's kind and the public facts about a dataset.
 
-A field becomes a control by its schema, so a new parameter appears here by itself. What comes back
-is the body that a client would send, and is held to the same models.
+Each control follows from the JSON schema of its parameter, so a new parameter needs no code here.
+The submitted form becomes the body that a client would send; the same models validate it.
 """
 
 import json
@@ -20,11 +20,11 @@ from app.queries.parts.form import FormField, Option
 
 @dataclass(frozen=True)
 class Builder:
-    """One form: what is chosen so far, what else there is to choose, and the fields for it."""
+    """The form of one query: the chosen kind and variant, the alternatives, and the controls."""
 
     facts: Facts
     kind: Kind
-    #: The variant of the kind: the algorithm, the statistic, the candidates.
+    #: The variant of the kind: an algorithm, a statistic, or a set of candidates.
     variant: Option
     kinds: tuple[Kind, ...]
     variants: tuple[Option, ...]
@@ -36,7 +36,7 @@ class Builder:
 
     @property
     def groups(self) -> dict[str, list[Control]]:
-        """The controls that are folded together, by title."""
+        """The controls that the page folds together, by the title of their group."""
         groups = defaultdict(list)
         for control in self.controls:
             if control.group:
@@ -66,9 +66,9 @@ class Builder:
 
 
 def build(facts: Facts, kind: str, form: str, texts: Form) -> Builder:
-    """The form for a dataset; what is not chosen, or does not fit it, takes the first that fits.
+    """The form for a dataset. A missing or unsuitable kind or form becomes the first suitable one.
 
-    Raises: InvalidRequest when nothing at all can be asked of the dataset.
+    Raises: InvalidRequest if the dataset supports no kind of query.
     """
     fitting = tuple(one for one in QUERY_KINDS.values() if one.form.fits(facts))
     if not fitting:
@@ -117,12 +117,12 @@ def _members(texts: Form) -> list[dict[str, Any]]:
 
 
 def _plain(text: str) -> str:
-    """A text of the catalogue without the marks of names."""
+    """A text of the catalogue without the backquotes around names."""
     return text.replace("`", "").strip()
 
 
 def number(text: str, *loc: str) -> int | float:
-    """A JSON number. Raises: InvalidRequest."""
+    """The number in a JSON text. Raises: InvalidRequest at the field ``loc`` for any other text."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What is left of an allowance, day by day: a step line from the limit towards nothing.
+"""The chart of the remaining allowance per day: a step line that falls from the limit towards 0.
 
-SVG that shows under the strictest policy: shapes with attributes and class names. The page shows
-the numbers in a table beside it.
+The SVG has no inline styles or scripts, so the strictest content security policy permits it. The
+page shows the same numbers in a table.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 26, 30
 def burn_down_chart(
     days: Sequence[Day], allowance_nano: int, today: date, projected: date | None
 ) -> Markup:
-    """The drawing; ``days`` has at least one, oldest first, and the allowance is above 0."""
+    """The chart as SVG; ``days`` is not empty, oldest first, and the allowance is above 0."""
     first, last = days[0].day, today
     span = max((last - first).days, 1)
     if projected is not None and 0 < (projected - last).days <= 3 * span:
@@ -51,7 +51,7 @@ def burn_down_chart(
     ]
     if projected is not None and remaining:
         end = min(projected, last)
-        # Beyond the drawing the line stops where it leaves it.
+        # A projection that ends after the last day of the chart is cut off at that day.
         rest = remaining * (projected - end).days // max((projected - today).days, 1)
         parts.append(
             f'<path class="projected" d="M{x(today)} {y(remaining)} L{x(end)} {y(rest)}"/>'

@@ -1,4 +1,4 @@
-"""The condition of a count, put together from values that are ticked and a range, or as JSON."""
+"""The condition of a count, composed of ticked values and a numeric range, or typed as JSON."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from app.queries.parts.form import Option
 
 
 def condition_control(facts: Facts, texts: Form) -> Control:
-    """One control for all: values of categorical attributes, a range of a numeric one, or JSON."""
+    """The control of a condition: check boxes for values, a range of a numeric attribute, JSON."""
     options = [
         Option(f"{i}:{j}", f"{attribute.name} = {value}")
         for i, attribute in enumerate(facts.attributes)
@@ -31,9 +31,12 @@ def condition_control(facts: Facts, texts: Form) -> Control:
 
 
 def condition_of(facts: Facts, texts: Form) -> dict[str, Any] | None:
-    """The condition as the API takes it; None for all records. Raises: InvalidRequest."""
+    """The condition in the form's fields, in the API's syntax; None means all records.
+
+    Raises: InvalidRequest.
+    """
     if written := texts.get("where.json"):
-        # Whatever it is, the model of the query judges it as it judges what programs send.
+        # The query's model validates this value later, as it validates requests of programs.
         whole: dict[str, Any] = _json(written)
         return whole
     ticked: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""From the schema of a parameter to a control of a form, and from its text back to a value."""
+"""Turns the JSON schema of a parameter into a form control, and its text back into a value."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from app.contract.errors import InvalidRequest
 from app.dashboard.forms import Form
 from app.queries.parts.form import FormField, Option
 
-#: Parameters that name one attribute, or several.
+#: The parameters whose value is the name of one attribute.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
-#: A list of values longer than this is a text field: a page must stay a page.
+#: The most check boxes for values on one page; further values can be typed as JSON.
 MOST_OPTIONS = 500
-#: The option of a field that may be left open.
+#: The option of an optional field that leaves the value to the service.
 BY_DEFAULT = Option("", "by default")
-#: What a field of a type takes, where that is not JSON.
+#: Error texts: the value that a field of each JSON type requires.
 REQUIRED = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}
 
 
 @dataclass(frozen=True)
 class Control:
-    """One field of the form; ``values`` are the texts in it."""
+    """One field of the form; ``values`` are its current texts."""
 
     name: str
     control: Literal["choice", "number", "text", "names", "json", "utilities", "where"]
@@ -93,7 +93,7 @@ def plain_control(parameter: FormField, facts: Facts, texts: Form) -> Control:
 
 
 def read_control(control: Control, texts: Form) -> Any:
-    """The value for the query; None for a field that was left open. Raises: InvalidRequest."""
+    """The value of a submitted field; None if it is empty. Raises: InvalidRequest."""
     if control.control == "names":
         return texts.all(control.name) or None
     text = texts.get(control.name)
@@ -111,7 +111,7 @@ def read_control(control: Control, texts: Form) -> Any:
 
 
 def _names(common: dict[str, Any], name: str, facts: Facts, texts: Form) -> Control:
-    """Check boxes of attributes; a list of candidates starts with all but the class."""
+    """Check boxes of attributes; for candidates, all but the class attribute begin as ticked."""
     names = [one.name for one in facts.attributes]
     if name.startswith("candidates"):
         names = [one for one in names if one != facts.class_attribute]
@@ -120,7 +120,7 @@ def _names(common: dict[str, Any], name: str, facts: Facts, texts: Form) -> Cont
 
 
 def _attribute_options(facts: Facts, required: bool, numeric: bool) -> tuple[Option, ...]:
-    """Attributes by name; sums, means and quantiles are of numbers."""
+    """The attributes as options; if ``numeric``, only those with bounds, as sums and means need."""
     options = _options(
         one.name for one in facts.attributes if one.bounds is not None or not numeric
     )
@@ -128,12 +128,12 @@ def _attribute_options(facts: Facts, required: bool, numeric: bool) -> tuple[Opt
 
 
 def _options(values: Iterable[str]) -> tuple[Option, ...]:
-    """Options that are shown as they are."""
+    """Options whose titles equal their values."""
     return tuple(Option(one, one) for one in values)
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema itself: behind its reference, and without the null that leaves a field open."""
+    """The schema after its ``$ref`` is resolved and a null alternative is removed."""
     if "$ref" in schema:
         definition: Mapping[str, Any] = definitions[schema["$ref"].rpartition("/")[2]]
         return definition

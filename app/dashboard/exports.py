@@ -1,4 +1,4 @@
-"""Lists as files: comma-separated values, written a page at a time."""
+"""Exports lists as CSV files, streamed in pieces so that long lists need little memory."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from app.dashboard.templating import HEADERS
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Response:
-    """A download of ``rows``; they are asked for while it is sent."""
+    """A CSV download of ``rows``, which are read only as the file is sent."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}.csv"'}
     lines = _lines(columns, rows)
     return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,7 +1,7 @@
-"""A file in a form, read as it arrives: nothing of it rests where the store does not guard it.
+"""Reads a file in a multipart form as a stream, so no private record is stored in temporary files.
 
-Browsers send the fields of a form in their order on the page, so the token comes before the file
-and is checked before a byte of it is kept.
+Browsers send the fields of a form in page order. The CSRF token therefore precedes the file, and
+it is checked before any byte of the file is stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.dashboard.sessions import check_csrf
 from app.http.dependencies import services_of
 from app.usecases.records import Delivery
 
-#: The events of the parser, in the order of one part.
+#: The events of the multipart parser, in the order in which one part of a form causes them.
 EVENTS = (
     "part_begin",
     "header_field",
@@ -31,9 +31,9 @@ EVENTS = (
     "part_data",
     "part_end",
 )
-#: Bytes of one field that is no file.
+#: The most bytes of a form field that is not a file.
 MOST_FIELD = 10_000
-#: What the end of a file's name says of it.
+#: The media type of a file, by the suffix of its name.
 MEDIA_TYPES = {
     ".csv": "text/csv",
     ".txt": "text/csv",
@@ -44,7 +44,7 @@ MEDIA_TYPES = {
 
 
 class SentFile:
-    """The one file of a form: its media type by its name, and its content, once."""
+    """The file in a form; its media type follows from its name, and it can be read only once."""
 
     def __init__(self, request: Request) -> None:
         kind, options = parse_options_header(request.headers.get("content-type", ""))
@@ -57,7 +57,7 @@ class SentFile:
         self.media_type, self.gzipped = "", False
 
     def _adder(self, event: str) -> Callable[..., None]:
-        """The callback of the parser for an event, which some events give a part of their data."""
+        """A callback for the parser that queues the event with its bytes, if it has any."""
 
         def add(data: bytes = b"", start: int = 0, end: int = 0) -> None:
             self._events.append((event, data[start:end]))
@@ -65,9 +65,9 @@ class SentFile:
         return add
 
     async def open(self) -> SentFile:
-        """Read up to the file.
+        """Read the form up to the start of the file.
 
-        Raises: CrossSite before it, InvalidRequest when there is none, BodyTooSlow.
+        Raises: CrossSite if the token is wrong; InvalidRequest if no file comes; BodyTooSlow.
         """
         try:
             async with asyncio.timeout(services_of(self._request).settings.body_timeout):
@@ -104,11 +104,11 @@ class SentFile:
         raise InvalidRequest.at("body", "file", type="missing", msg="choose a file")
 
     def delivery(self) -> Delivery:
-        """The file as an upload."""
+        """The file as an upload for the use cases of records."""
         return Delivery(self._content(), self.media_type, self.gzipped)
 
     async def _content(self) -> AsyncIterator[bytes]:
-        """The file, piece by piece; what follows it in the form is read and left."""
+        """The bytes of the file in pieces; the fields after it are read and ignored."""
         inside = True
         async for event, data in self._all():
             if event == "part_data" and inside:

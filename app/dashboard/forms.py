@@ -1,6 +1,6 @@
-"""What a form sends: names with texts, and the models they are read into.
+"""The fields of submitted forms, and their validation by the models of the API.
 
-Models are validated from JSON text as everywhere else, so a form is held to the rules of the API.
+Forms are converted to JSON and validated as JSON, so they obey the same rules as API requests.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ MAX_FIELDS = 10_000
 
 Model = TypeVar("Model")
 LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
-#: A filter by name; one that is left open arrives as an empty text.
+#: A filter by name in the URL; an empty text means no filter.
 NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
 
 class Form:
-    """The fields of one form, each with one or several texts."""
+    """The fields of one submitted form; each name has one or more texts."""
 
     def __init__(self, fields: Mapping[str, list[str]]) -> None:
         self._fields = fields
 
     @classmethod
     def parse(cls, body: bytes) -> Form:
-        """Raises: InvalidRequest for what no browser sends."""
+        """The form in a URL-encoded body. Raises: InvalidRequest if no browser would send it."""
         fields: dict[str, list[str]] = {}
         try:
             pairs = parse_qsl(
@@ -54,7 +54,7 @@ class Form:
         return cls(fields)
 
     def get(self, name: str) -> str:
-        """The first text under the name without surrounding blanks; empty when there is none."""
+        """The first text of a field without surrounding blanks; empty if the field is missing."""
         return next((text.strip() for text in self._fields.get(name, ())), "")
 
     def all(self, name: str) -> list[str]:
@@ -62,12 +62,12 @@ class Form:
 
 
 def read(kind: TypeAdapter[Model], body: Any) -> Model:
-    """The model in ``body``. Raises RequestValidationError, as a route does."""
+    """The model that ``body`` describes. Raises: RequestValidationError, as API routes do."""
     return read_json(kind, json.dumps(body))
 
 
 def read_json(kind: TypeAdapter[Model], text: str) -> Model:
-    """The model in a JSON text that came from a browser, held to the rules for bodies."""
+    """The model in a JSON text from a browser, validated as strictly as a body of the API."""
     encoded = text.encode("utf-8", "surrogatepass")
     strict_json.parse(encoded)
     try:
@@ -79,7 +79,7 @@ def read_json(kind: TypeAdapter[Model], text: str) -> Model:
 
 
 def sent_limit(form: Form) -> PrivacyLoss:
-    """The allowance in the fields of a form. Raises: RequestValidationError."""
+    """The allowance in the fields epsilon and delta. Raises: RequestValidationError."""
     return read(LIMIT, {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"})
 
 
@@ -88,9 +88,9 @@ async def _form(request: Request) -> Form:
     return form
 
 
-#: The form that was sent, for views.
+#: A parameter of a page function: the submitted form.
 SentForm = Annotated[Form, Depends(_form)]
 
 
-#: Annotates a parameter whose form field may be left open.
+#: Annotates a parameter whose form field may be empty; an empty text becomes None.
 optional = BeforeValidator(lambda text: text or None)

@@ -1,4 +1,4 @@
-"""Where one can go: the links at the top of every page, by who may use them."""
+"""The links at the top of every page, with the roles that may open each of them."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from app.http.access import ROLES, Access, Caller, Role
 
 @dataclass(frozen=True)
 class Link:
-    """A page and who may open it."""
+    """A link to a page, and the roles that may open it."""
 
     title: str
     path: str
@@ -18,7 +18,7 @@ def _link(title: str, path: str, *roles: Role) -> Link:
     return Link(title, path, Access(frozenset(roles) or ROLES))
 
 
-#: In the order in which they are shown; the first of a user's links is where they start.
+#: The links in display order; a user starts at the first page that they may open.
 LINKS = (
     _link("Budgets", "/ui/budgets", "analyst"),
     _link("Ask", "/ui/ask", "analyst"),
@@ -35,7 +35,7 @@ LINKS = (
 )
 
 
-#: Pages that other pages link to, where their reader may open them.
+#: Pages without a link at the top; other pages link to them if the reader may open them.
 INNER = (_link("Register a dataset", "/ui/register", "owner"),)
 
 
@@ -45,5 +45,5 @@ def links_for(caller: Caller) -> list[Link]:
 
 
 def paths_for(caller: Caller) -> frozenset[str]:
-    """The paths of all pages that the caller may open from another one."""
+    """The paths to which pages may link for this caller."""
     return frozenset(link.path for link in (*LINKS, *INNER) if link.access.admits(caller))

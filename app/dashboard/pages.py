@@ -1,7 +1,7 @@
-"""The route class of pages: a session identifies the caller, refusals are pages too.
+"""The route class of pages: a session identifies the caller, and refusals become error pages.
 
-A page that changes something takes a form, and takes it from a page of the same session alone:
-the origin is checked before anything else and the token in the form before it is acted upon.
+A page that changes state accepts a form only from a page of the same session. The request's
+Origin header is checked first, and the CSRF token in the form before the form takes effect.
 """
 
 from collections.abc import Callable, Coroutine
@@ -27,7 +27,7 @@ log = structlog.get_logger("privypurse.dashboard")
 
 
 class Page(Route):
-    """A route whose caller has a session; building one that does not say who may call fails."""
+    """A route for callers with a session. A route that declares no access rule fails at start."""
 
     async def caller(self, request: Request) -> Caller:
         if request.method == "POST":
@@ -61,27 +61,27 @@ class Page(Route):
 
 
 class UploadPage(Page):
-    """A page that takes a file: it reads the form itself, as it arrives."""
+    """A page for uploads: its function reads the form as a stream."""
 
     async def received(self, request: Request) -> Request:
-        """The function reads the form itself."""
+        """Return the request with its body unread, for the function of the page to read."""
         return request
 
 
-#: The router of all pages, and the one of those that take a file.
+#: The router of pages in general, and the router of pages that receive a file.
 pages = APIRouter(route_class=Page, include_in_schema=False)
 uploads = APIRouter(route_class=UploadPage, include_in_schema=False)
 
 
 def to(path: str) -> Response:
-    """Send the browser on, so that loading the next page again repeats nothing."""
+    """Redirect the browser (303), so that reloading the next page does not send the form again."""
     return RedirectResponse(path, 303, HEADERS)
 
 
 def to_sign_in(request: Request) -> Response:
-    """Where one signs in, and from there back to the page that was asked for."""
+    """Redirect to the sign-in page, which leads back to the requested page."""
     if "hx-request" in request.headers:
-        # A part of a page: it is the page around it that has to go.
+        # The request is for a part of a page, but the whole page must be replaced.
         return Response(status_code=401, headers={**HEADERS, "HX-Redirect": SIGN_IN})
     if request.method != "GET" or request.url.path == "/ui":
         return to(SIGN_IN)
@@ -90,7 +90,7 @@ def to_sign_in(request: Request) -> Response:
 
 
 def error_page(request: Request, error: Exception) -> Response:
-    """The page of a refusal; of what was not foreseen only the class is written down."""
+    """The page for an error. Of an unexpected error, the log receives only the class name."""
     try:
         alert = alert_of(error)
     except Exception:

@@ -1,4 +1,4 @@
-"""Putting the dashboard into an application: its pages, its files, and a page for what is not."""
+"""Adds the dashboard to an application: pages, static files, and a page for unknown addresses."""
 
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
@@ -24,12 +24,12 @@ from storage.errors import NotFound
 
 @pages.get("/ui/{path:path}", dependencies=[anyone])
 async def no_such_page() -> None:
-    """A page that says so, for every other address below /ui."""
+    """Refuse every other address below /ui with the error page of NotFound."""
     raise NotFound
 
 
 def mount(app: FastAPI) -> None:
-    # The page for every other address is the last of its router, which comes last.
+    # The page for unknown addresses matches every path, so its route must come last.
     app.mount("/ui/static", StaticFiles(directory=HERE / "static"), name="dashboard")
     app.include_router(uploads)
     app.include_router(pages)

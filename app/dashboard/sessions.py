@@ -1,8 +1,8 @@
-"""The cookie of a session, and what shows that a form came from a page of that session.
+"""The session cookie, and the checks that a form came from a page of the same session.
 
-The cookie is for ``/ui`` alone: no route of the API looks at it. Its name begins with ``__Host-``,
-which browsers take from this very host over TLS only. A browser that calls this host its own
-machine may use plain HTTP, and there alone another name without that protection is used.
+Only pages below ``/ui`` read the cookie; no route of the API does. Its name begins with
+``__Host-``: browsers accept such a cookie only over TLS and only from this very host. Plain HTTP is
+possible to loopback addresses only; the cookie then has another name, without that protection.
 """
 
 from hashlib import sha256
@@ -22,11 +22,11 @@ LOOPBACK_COOKIE = "privypurse-loopback"
 
 
 def on_loopback(request: Request) -> bool:
-    """Whether this is plain HTTP to a host that the browser calls ``localhost`` or alike.
+    """Whether the request is plain HTTP to ``localhost`` or a loopback address.
 
-    What it sends there stays on its machine, in a container's published port or in a tunnel. Who
-    claims that name without need endangers their own session only; a proxy in front passes the
-    public name on in ``Host``, or forms are refused for their origin.
+    Its traffic stays on the browser's machine, in a container's published port or in a tunnel. A
+    client that forges this name endangers its own session only. A proxy must pass the public name
+    on in ``Host``; otherwise the origin check refuses all forms.
     """
     name = request.url.hostname or ""
     if request.url.scheme != "http" or name == "localhost":
@@ -42,12 +42,12 @@ def cookie_name(request: Request) -> str:
 
 
 def token_of(request: Request) -> str:
-    """The session token that came with the request; empty when there is none."""
+    """The session token in the cookie of the request; empty if there is none."""
     return request.cookies.get(cookie_name(request), "")
 
 
 async def signed_in(request: Request) -> Caller:
-    """The caller whose session it is. Raises: Unauthenticated."""
+    """The caller whose session the cookie names. Raises: Unauthenticated."""
     token = token_of(request)
     caller = await caller_of_session(services_of(request), token)
     request.state.csrf = csrf_token(token)
@@ -55,7 +55,7 @@ async def signed_in(request: Request) -> Caller:
 
 
 def remember(response: Response, request: Request, token: str) -> None:
-    """Give the browser the session; it ends with the browser, or with its lifetime here."""
+    """Set the session cookie. It ends with the browser, or with the session in the service."""
     secure = not on_loopback(request)
     response.set_cookie(
         cookie_name(request), token, secure=secure, httponly=True, samesite="strict"
@@ -68,20 +68,20 @@ def forget(response: Response, request: Request) -> None:
 
 
 def csrf_token(token: str) -> str:
-    """What pages of a session put into their forms: it follows from the token, not back."""
+    """The CSRF token in the forms of a session: a hash that does not reveal the session token."""
     return sha256(b"form of " + token.encode()).hexdigest()
 
 
 def check_csrf(request: Request, sent: str) -> None:
-    """Raises CrossSite unless ``sent`` is what this session's pages put into their forms."""
+    """Raises: CrossSite unless ``sent`` is the CSRF token of this session."""
     if not compare_digest(sent.encode("utf-8", "replace"), request.state.csrf.encode()):
         raise CrossSite
 
 
 def check_origin(request: Request) -> None:
-    """Raises CrossSite unless the browser says that a page of this very address sent the form.
+    """Raises: CrossSite unless the Origin header names the address of this service.
 
-    Plain HTTP is for loopback alone: elsewhere anybody on the way could take the session.
+    Plain HTTP is accepted on loopback only: elsewhere the network could steal the session.
     """
     origin = request.headers.get("origin", "").lower()
     scheme, _, place = origin.partition("://")

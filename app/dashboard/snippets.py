@@ -1,4 +1,4 @@
-"""The same question for programs: a line for curl, and some for Python with the client package."""
+"""The query of a form as a program: a curl command, and Python with the client package."""
 
 import json
 import pprint
@@ -10,7 +10,7 @@ from app.queries import QUERY_KINDS
 
 
 def curl(base: str, request: Mapping[str, Any], key: str) -> str:
-    """A command that asks the question once, however often it is repeated."""
+    """A curl command; its idempotency key makes repetitions return the same answer, free."""
     body = json.dumps(request, ensure_ascii=False)
     lines = [
         f"curl -sS {base}/v1/queries",
@@ -23,7 +23,7 @@ def curl(base: str, request: Mapping[str, Any], key: str) -> str:
 
 
 def python(base: str, request: Mapping[str, Any], key: str) -> str:
-    """Lines for the package ``privypurse``."""
+    """A Python program that sends the query with the package ``privypurse``."""
     query = dict(request["query"])
     kind = query.pop("kind")
     first = [query.pop(name) for name in QUERY_KINDS[kind].arguments if name in query]

@@ -1,4 +1,4 @@
-"""From a template to a page: everything is escaped, and a name that is missing is an error."""
+"""Renders templates into pages: all values are escaped, and an undefined name is an error."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from app.queries.parts.sentences import words
 HERE = Path(__file__).parent
 
 ENVIRONMENT = Environment(
-    # ``<kind>/answer.html`` lies in the folder of the kind.
+    # The template ``<kind>/answer.html`` is in the folder of that kind of query.
     loader=ChoiceLoader(
         [
             FileSystemLoader(HERE / "templates"),
@@ -32,13 +32,13 @@ ENVIRONMENT = Environment(
 )
 ENVIRONMENT.globals["version"] = __version__
 
-#: Pages tell no other site where they are, but their own forms say where they come from:
-#: without that, browsers send them with the origin "null".
+#: Browsers do not send the address of a page to other sites, but send it to this one: with no
+#: referrer at all they would send forms with the origin "null", which ``check_origin`` refuses.
 HEADERS = {"Referrer-Policy": "same-origin"}
 
 
 def _marked(text: str) -> Markup:
-    """A text of the API with its `names` set apart, in words."""
+    """A text of the API as HTML, with each name in backquotes as emphasized words."""
     parts = text.split("`")
     named = (
         Markup("<em>{}</em>").format(words(part)) if number % 2 else escape(part)
@@ -59,9 +59,9 @@ ENVIRONMENT.filters |= {
 def render(
     request: Request, template: str, /, status_code: int | None = None, **context: Any
 ) -> HTMLResponse:
-    """The page that ``template`` makes of ``context`` for the caller, if one is signed in.
+    """The page that ``template`` renders from ``context``, with the links of a signed-in caller.
 
-    Its status is the one of the ``alert`` that it shows, unless another one is named.
+    Its status is ``status_code``, or else the status of its ``alert``, or else 200.
     """
     caller = getattr(request.state, "caller", None)
     alert = context.get("alert")

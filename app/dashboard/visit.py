@@ -1,4 +1,4 @@
-"""One request for a page: who sent it, what answers it, and how the answer is shown."""
+"""One request for a page, with its caller, the services, and the rendering of the page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from app.usecases.services import Services
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Lines of one page of a list.
+#: The number of lines on one page of a list.
 PAGE = 50
 
 
@@ -29,7 +29,7 @@ class Visit:
 
     @property
     def is_of_part(self) -> bool:
-        """True if a script replaces a part of the page that shows already."""
+        """True if a script in the browser requests only a part of a page."""
         return "hx-request" in self.request.headers
 
     def run(
@@ -38,15 +38,15 @@ class Visit:
         *arguments: P.args,
         **named: P.kwargs,
     ) -> T:
-        """The result of a use case for this caller."""
+        """Call a use case as this caller and return its result."""
         return use_case(self.services, self.caller, *arguments, **named)
 
     def render(self, template: str, /, **context: Any) -> Response:
-        """The page for this caller; its status is the alert's, where it shows one."""
+        """The page that a template renders; its status is that of its ``alert``, or else 200."""
         return render(self.request, template, **context)
 
     def render_part(self, template: str, /, **context: Any) -> Response:
-        """As ``render``, but a part that is replaced while one types is not a failed page."""
+        """As ``render``, but with status 200 for a part: typing may pass through invalid values."""
         return render(self.request, template, 200 if self.is_of_part else None, **context)
 
 
@@ -54,5 +54,5 @@ async def _visit(request: Request, caller: CurrentCaller, services: ServicesDep)
     return Visit(request, caller, services)
 
 
-#: The visit that a function of a page answers.
+#: A parameter of a page function: the visit of the current request.
 CurrentVisit = Annotated[Visit, Depends(_visit)]

@@ -1,1 +1,1 @@
-"""A whole session against a real service of its own: ``./run demo``."""
+"""The demonstration ``./run demo``: a session of all roles with a temporary real service."""

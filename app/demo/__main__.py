@@ -1,4 +1,4 @@
-"""``python -m app.demo``: start a service over a temporary folder, play the session, clean up."""
+"""``python -m app.demo``: start a service on a temporary folder, run the session, clean up."""
 
 import sys
 import tempfile
@@ -11,7 +11,7 @@ from app.demo.transcript import Transcript, Unexpected
 
 
 def main() -> int:
-    """Play the demonstration; 0 when every answer was as expected."""
+    """Run the demonstration. Returns 0 if every reply is as expected, otherwise 1."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="privypurse-demo-") as name:
         folder = Path(name)

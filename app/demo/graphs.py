@@ -1,4 +1,4 @@
-"""A large graph to show with, and what the owner of a graph does with it."""
+"""A large generated graph, its file of edges, and its true top nodes for comparison."""
 
 import csv
 import gzip
@@ -11,12 +11,12 @@ GENERATED_NODES = 20_000
 
 
 def generated() -> Any:
-    """A clustered graph with a heavy-tailed degree: 20,000 nodes, about 100,000 edges."""
+    """A clustered graph with heavy-tailed degrees: 20,000 nodes and about 100,000 edges."""
     return networkx.powerlaw_cluster_graph(GENERATED_NODES, 5, 0.3, seed=2021)
 
 
 def write_csv(graph: Any, path: Path) -> Path:
-    """``source,target`` and one edge a line; compressed when the name ends in ``.gz``."""
+    """Write the edges as CSV, one per line; compressed if the name ends in ``.gz``."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "wt", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
@@ -26,7 +26,7 @@ def write_csv(graph: Any, path: Path) -> Path:
 
 
 def true_top(graph: Any, k: int) -> list[Any]:
-    """The k nodes of largest egocentric betweenness, as only the owner of the graph can know."""
+    """The k nodes of largest egocentric betweenness, computed from private edges without noise."""
 
     def egocentric_betweenness(node: Any) -> float:
         ego = networkx.ego_graph(graph, node)

@@ -1,4 +1,4 @@
-"""The real service in a process of its own, on a free port of this machine."""
+"""Runs the real service in a separate process, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class ServiceDied(Exception):
-    """The service ended, or did not answer in time; the text holds the end of its log."""
+    """The service ended or did not reply in time; the message contains the end of its log."""
 
 
 class ServiceProcess:
-    """``app.cli serve`` over one data folder; start and stop it as often as you like.
+    """A process of ``app.cli serve`` on one data folder, which can be started repeatedly.
 
-    ``settings`` are environment variables, such as ``PURSE_RELEASE_INTERVAL="0"``. The caller's
-    own ``PURSE_…`` variables and database are left out: a demonstration touches nothing else.
+    ``settings`` are environment variables, such as ``PURSE_RELEASE_INTERVAL="0"``. The process does
+    not inherit the caller's ``PURSE_…`` variables or database, so it cannot touch other data.
     """
 
     def __init__(self, data: Path, *, port: int | None = None, **settings: str) -> None:
@@ -38,12 +38,12 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the running process."""
+        """The process id of the service."""
         return self._running().pid
 
     @property
     def admin_key(self) -> str:
-        """What the first start left for the first admin."""
+        """The key of the first admin, which the first start of the service wrote to a file."""
         return (self.data / "bootstrap-admin.key").read_text("utf-8").strip()
 
     def start(self) -> Self:
@@ -66,7 +66,7 @@ class ServiceProcess:
         return self
 
     def wait_ready(self, seconds: float = 120) -> Self:
-        """Return when ``/readyz`` says yes; ServiceDied when it does not in time."""
+        """Return when ``/readyz`` replies 200. Raises: ServiceDied if ``seconds`` pass before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if (status := self._running().poll()) is not None:
@@ -75,12 +75,12 @@ class ServiceProcess:
                 if httpx.get(self.url + "/readyz", timeout=5).status_code == 200:
                     return self
             except httpx.TransportError:
-                pass  # Not listening yet.
+                pass  # The service does not listen yet.
             time.sleep(0.05)
         raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
 
     def stop(self, seconds: float = 30) -> int:
-        """Ask it to end, as an operator would; its exit status."""
+        """End the process with SIGTERM, as an operator would, and return its exit status."""
         process = self._running()
         process.terminate()
         try:
@@ -90,13 +90,13 @@ class ServiceProcess:
             raise ServiceDied(f"still there {seconds:g} s after SIGTERM") from None
 
     def kill(self) -> None:
-        """End it as a crash would: no code of it runs any more."""
+        """End the process as a crash would: it runs no code of its own any more."""
         process = self._running()
         process.kill()
         process.wait()
 
     def log_end(self) -> str:
-        """The last lines it wrote."""
+        """The last 20 lines of the log."""
         return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-20:])
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -113,17 +113,17 @@ class ServiceProcess:
 
 
 def free_port() -> int:
-    """A port that nobody uses now, below those that outgoing connections take by themselves.
+    """A free port below the range that outgoing connections use.
 
-    For a minute this function gives it to nobody else, in this process or another.
+    For about a minute this function returns the port to no other caller, in any process.
     """
     while True:
         address = ("127.0.0.1", random.randrange(15_000, 32_000))
         with socket.socket() as probe, suppress(OSError):
             probe.bind(address)
             probe.listen(1)
-            # A connection that is closed at this end first keeps the port from being bound again
-            # by all but those who ask for that, as servers do. The bind above does not.
+            # Closing a connection at this end first blocks the port for about a minute, except
+            # for sockets with SO_REUSEADDR. Servers set that option; the bind above does not.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with socket.create_connection(address), probe.accept()[0]:
                 return address[1]

@@ -1,4 +1,4 @@
-"""What the demonstration does, in the order in which people would do it."""
+"""The steps of the demonstration, in the order in which users would perform them."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from app.demo.transcript import Transcript, Unexpected
 
 
 def session(talk: Transcript, folder: Path) -> None:
-    """Play all of it; Unexpected when the service does not answer as it should."""
+    """Perform all steps. Raises: Unexpected if a reply of the service is not as expected."""
     people(talk)
     small_graph(talk, folder)
     large_graph(talk, folder)
@@ -21,7 +21,7 @@ def session(talk: Transcript, folder: Path) -> None:
 
 
 def people(talk: Transcript) -> None:
-    """The admin makes an owner, who will hold records, and an analyst, who will ask."""
+    """The admin creates an owner, who provides records, and an analyst, who sends queries."""
     talk.say("The admin makes an owner and an analyst; each key is shown once")
     for name, role in (("olympe", "owner"), ("ada", "analyst")):
         user = {"name": name, "roles": [role]}
@@ -30,8 +30,8 @@ def people(talk: Transcript) -> None:
 
 
 def small_graph(talk: Transcript, folder: Path) -> None:
-    """A real graph with names for nodes: ask, replay, and ask for more than there is."""
-    # Who appears with whom in Hugo's novel: 77 characters, by name (Knuth 1993).
+    """Queries of a small real graph: an answer, its replay, and one that exceeds the budget."""
+    # An edge joins two of 77 characters who appear together in Hugo's novel (Knuth 1993).
     graph = networkx.les_miserables_graph()
     talk.say("The owner registers a graph by what is public about it, then uploads its edges")
     register(talk, "les_miserables", {"ids": sorted(graph)}, max_degree=50)
@@ -61,7 +61,7 @@ def small_graph(talk: Transcript, folder: Path) -> None:
 
 
 def large_graph(talk: Transcript, folder: Path) -> None:
-    """A graph of 20,000 numbered nodes, uploaded compressed."""
+    """A query of a generated graph of 20,000 numbered nodes, which is uploaded compressed."""
     talk.say("A larger graph: 20,000 nodes, generated")
     graph = graphs.generated()
     register(talk, "generated", {"count": graphs.GENERATED_NODES}, max_degree=2000)
@@ -77,14 +77,14 @@ def large_graph(talk: Transcript, folder: Path) -> None:
 
 
 def top_k(dataset: str, *, k: int, epsilon: str) -> dict[str, Any]:
-    """The k nodes of largest egocentric betweenness, by shifted local dampening."""
+    """The body of a query for k nodes of large egocentric betweenness (shifted local dampening)."""
     utilities = [{"name": "egocentric_betweenness"}]
     kind = {"kind": "top_k", "k": k, "utilities": utilities, "sensitivity": "shifted"}
     return {"dataset": dataset, "epsilon": epsilon, "query": kind}
 
 
 def ask(talk: Transcript, query: dict[str, Any], key: dict[str, str] | None = None) -> Any:
-    """The answer, also when it takes longer than a reply waits: kernels may have to be compiled."""
+    """Send a query and wait for its answer, which may take long while kernels are compiled."""
     reply = talk.send("ANALYST", "POST", "/v1/queries", query, expect=(201, 202), headers=key)
     while reply["status"] == "running":
         path, patient = f"/v1/queries/{reply['id']}", {"Prefer": "wait=30"}
@@ -95,7 +95,7 @@ def ask(talk: Transcript, query: dict[str, Any], key: dict[str, str] | None = No
 
 
 def register(talk: Transcript, name: str, nodes: dict[str, Any], *, max_degree: int) -> None:
-    """The public description: nodes, a bound on degrees, and a cap for all analysts together."""
+    """Register a graph: nodes, a bound on degrees, and a cap for all analysts together."""
     description = {
         "name": name,
         "kind": "graph",
@@ -115,7 +115,7 @@ def upload(talk: Transcript, name: str, file: Path) -> None:
     path = f"/v1/datasets/{name}"
     records = f"{path}/records"
     reply = talk.send("OWNER", "PUT", records, file, expect=(201, 202), headers=headers)
-    deadline = time.monotonic() + 600  # seconds; kernels may have to be compiled first
+    deadline = time.monotonic() + 600  # Seconds; the kernels may have to be compiled first.
     while reply["status"] != "ready":
         if reply["status"] == "refused" or time.monotonic() > deadline:
             raise Unexpected(f"the records of {name} did not become ready")

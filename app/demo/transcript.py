@@ -1,4 +1,4 @@
-"""Requests as a reader could send them: each is shown as a curl line, then sent, then answered."""
+"""Sends requests and prints each as a curl command, followed by its reply."""
 
 import json
 import shlex
@@ -8,25 +8,25 @@ from typing import Any
 
 import httpx
 
-#: Longer bodies are shown in part, though sent in full; longer replies are shown in part too.
+#: The most characters that are printed of a request body and of a reply.
 SHOWN_OF_BODY = 400
 SHOWN_OF_REPLY = 2000
 
 
 class Unexpected(Exception):
-    """The service answered otherwise than the demonstration expects."""
+    """A reply of the service is not the one that the demonstration expects."""
 
 
 class Transcript:
-    """One printed conversation with the service at ``url``; keys are shown by name only."""
+    """A printed dialogue with the service at ``url``; keys appear only as ``$ADMIN`` or alike."""
 
     def __init__(self, url: str, folder: Path, admin_key: str) -> None:
         self._url, self._folder = url, folder
-        #: Who stands for which key in the curl lines: ``$ADMIN``.
+        #: The keys by the names that replace them in print: "ADMIN" is printed as ``$ADMIN``.
         self.keys = {"ADMIN": admin_key}
 
     def say(self, text: str) -> None:
-        """A line for the reader."""
+        """Print a heading for the next steps."""
         print(f"\n## {text}", flush=True)
 
     def send(
@@ -39,7 +39,7 @@ class Transcript:
         expect: tuple[int, ...],
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send JSON, or a file from disk, as ``who``; the JSON of the reply."""
+        """Send JSON or a file with the key of ``who``, and return the JSON of the reply."""
         sent, content, arguments = dict(headers or {}), None, []
         if isinstance(body, Path):
             content, arguments = body.read_bytes(), ["--data-binary", f"@{body.name}"]
@@ -61,7 +61,7 @@ class Transcript:
         return reply.json()
 
     def _as_argument(self, content: bytes) -> str:
-        """The body itself, or the name of a file that holds it when it is long."""
+        """The body as a curl argument: its text, or ``@`` and a file's name if the text is long."""
         text = content.decode()
         if len(text) <= SHOWN_OF_BODY:
             return text
@@ -77,6 +77,6 @@ class Transcript:
         if "json" in reply.headers.get("Content-Type", ""):
             parsed = json.loads(text)
             if isinstance(parsed, dict) and "key" in parsed:
-                parsed["key"] = "pp_…"  # Shown once, to its user; a transcript is no place for it.
+                parsed["key"] = "pp_…"  # A transcript must not show a new key.
             text = json.dumps(parsed, ensure_ascii=False)
         return text if len(text) <= SHOWN_OF_REPLY else f"{text[:SHOWN_OF_REPLY]} …"

@@ -13,7 +13,7 @@ Number = int | float | str | Decimal
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A privacy loss (ε, δ), or a limit of one."""
+    """A privacy loss (ε, δ), or a limit on a privacy loss."""
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
@@ -27,11 +27,11 @@ class Amount:
 
 
 def decimal_text(amount: Number) -> str:
-    """The amount as the service reads it; 0.1 means one tenth. Raises: ValueError."""
+    """The exact decimal text that the service reads; 0.1 means one tenth. Raises: ValueError."""
     if isinstance(amount, bool):
         raise ValueError("an amount is a number or a decimal text")
     try:
-        # ``repr`` of a subclass such as numpy's would contain the name of its type.
+        # The ``repr`` of a subclass of float, such as NumPy's, would contain the name of its type.
         text = float.__repr__(amount) if isinstance(amount, float) else amount
         return format(Decimal(text), "f")
     except InvalidOperation:

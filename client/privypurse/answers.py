@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def steps(self) -> list[Mapping[str, Any]]:
-        """The steps that the charge was spent on."""
+        """The steps of the mechanism that the charge was spent on."""
         return list(self.reply["steps"])
 
     @staticmethod
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Selection(Answer):
-    """The selected candidate: a node or value as itself, an attribute by name, a tree by index."""
+    """The selected candidate: a node, a value, the name of an attribute, or the index of a tree."""
 
     selected: Any
 
@@ -82,7 +82,7 @@ class TopK(Answer):
 
 @dataclass(frozen=True)
 class Value(Answer):
-    """One number; ``noise_scale`` where the scale of its noise is public."""
+    """One number; ``noise_scale`` is the scale of its noise, or None if that is not public."""
 
     value: float
     noise_scale: float | None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-#: ``numpy.ndarray`` of floats, or ``list[list[float]]``; both index as ``matrix[i][j]``.
+#: ``numpy.ndarray`` of floats, or ``list[list[float]]``; both are indexed as ``matrix[i][j]``.
 Matrix = Any
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Matrix:
-    """``rows`` as an array, or as lists if NumPy is not installed."""
+    """Convert ``rows`` to a NumPy array, or to lists if NumPy is not installed."""
     try:
         import numpy
     except ImportError:

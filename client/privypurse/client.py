@@ -27,8 +27,8 @@ class PrivyPurse(KindCalls, Ownership, Administration):
 
     One call gives one answer and one charge, also if the connection is lost or the service is
     restarted during the call. ``patience``: seconds for which the service may be away or busy at a
-    time. ``progress``: whether a bar is visible while waiting; None means on a terminal only. Safe
-    to share between threads.
+    time. ``progress``: whether a bar is visible while waiting; None means on a terminal only.
+    Threads may share one instance.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         return map(Entry.of, self._connection.pages("/v1/ledger", dataset=dataset))
 
     def verify(self) -> Verification:
-        """Let the service recompute the accounts that the user may see."""
+        """Let the service recompute the hash chains of the accounts that the user may see."""
         return Verification.of(self._connection.json("GET", "/v1/ledger/verification"))
 
     # ---- queries ------------------------------------------------------------------------------
@@ -154,5 +154,5 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         self.close()
 
     def __repr__(self) -> str:
-        # Without the key: a shared notebook contains this text.
+        # The text omits the key, because a shared notebook may contain it.
         return f"PrivyPurse({self._connection.url!r})"

@@ -27,7 +27,7 @@ class AttributeEncoding:
 
 @dataclass(frozen=True)
 class Clusters(Answer):
-    """``centres``: shape (clusters, coordinates), the coordinates of ``encoding`` in order."""
+    """Cluster centres: ``centres`` has shape (clusters, coordinates), ordered as ``encoding``."""
 
     centres: Matrix
     encoding: list[AttributeEncoding]
@@ -81,7 +81,7 @@ class Clusters(Answer):
 
 
 def nearest(point: Sequence[float], others: Sequence[Sequence[float]]) -> int:
-    """The index of the nearest by Euclidean distance, the first among equals."""
+    """The index of the nearest of ``others`` by Euclidean distance; the lowest if several tie."""
     return min(
         range(len(others)),
         key=lambda k: sum((x - y) ** 2 for x, y in zip(point, others[k], strict=True)),

@@ -18,11 +18,11 @@ import httpx
 from privypurse.problems import Problem, Unreachable, problem_of
 from privypurse.version import __version__
 
-#: Seconds of patience with a service that has never replied: its address may be wrong.
+#: Seconds of retries if the service has never replied: its address may be wrong.
 FIRST_CONTACT = 5.0
-#: Seconds before the second attempt and at most between later ones; each pause doubles.
+#: Seconds of the pause before the second attempt, which then doubles, and of the longest pause.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-#: Seconds; longer than the longest ``Prefer: wait`` that this client sends.
+#: Seconds to wait for a reply; more than the longest ``Prefer: wait`` that this client sends.
 READ_TIMEOUT = 60.0
 #: Statuses that a proxy sends while the service behind it is away.
 AWAY = frozenset({502, 503, 504})
@@ -58,14 +58,17 @@ class Connection:
         self._http.close()
 
     def json(self, method: str, path: str, **request: Any) -> Any:
-        """The JSON of the reply; None if the reply is empty."""
+        """Send a request and return the JSON of its reply; None if the reply is empty."""
         reply = self.send(method, path, **request)
         return reply.json() if reply.content else None
 
     def send(
         self, method: str, path: str, *, repeatable: bool = True, **request: Any
     ) -> httpx.Response:
-        """The successful reply. Raises: Problem; Unreachable when patience is over."""
+        """Send a request and return its successful reply.
+
+        Raises: Problem for a refusal; Unreachable after ``patience`` seconds of retries.
+        """
         give_up_at: float | None = None
         pause = FIRST_PAUSE
         while True:
@@ -91,7 +94,7 @@ class Connection:
                 patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
                 give_up_at = now + patience
             retry_after = failure.retry_after if isinstance(failure, Problem) else None
-            # Random, so that the clients of a restarted service do not all return together.
+            # Random, so that not all clients of a restarted service send again at the same moment.
             wait = max(pause * random.uniform(0.5, 1.0), retry_after or 0.0)
             if now + wait > give_up_at:
                 raise failure
@@ -112,5 +115,5 @@ class Connection:
 
 
 def part(name: str) -> str:
-    """A name, quoted as one segment of a path."""
+    """A name, percent-encoded as one segment of a URL path."""
     return quote(name, safe="")

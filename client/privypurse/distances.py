@@ -29,7 +29,7 @@ class Distance:
     embedding: Matrix | None
 
     def between(self, one: object, other: object) -> float:
-        """The distance between two values; a number stands for its bin."""
+        """The distance between two values; a number is replaced by its public bin."""
         return float(self.matrix[self._position(one)][self._position(other)])
 
     def of(self, values: Sequence[object]) -> Matrix:

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-#: One record: a value of every attribute, by name.
+#: One record of your own: the value of every attribute, by the name of the attribute.
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One attribute as registered: ``edges`` of its bins, or the ``values`` of a category."""
+    """One registered attribute: numeric with the ``edges`` of its bins, or with its ``values``."""
 
     name: str
     edges: tuple[float, ...] = ()
@@ -28,7 +28,7 @@ class Column:
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> Self:
-        """From a member of the dataset's ``attributes``."""
+        """The column for one member of ``attributes`` in the dataset's public description."""
         name, missing = described["name"], described.get("missing")
         if described["kind"] != "numeric":
             return cls(name, values=tuple(described["values"]), missing=missing)
@@ -60,7 +60,7 @@ class Column:
         return min(bisect_right(self.edges, self.number(value)), len(self.edges) - 1) - 1
 
     def text(self, value: object) -> str:
-        """``value`` as one of the texts of a categorical attribute."""
+        """``value`` as one of the declared texts of a categorical attribute."""
         if self._is_missing(value):
             return str(self.missing)
         if str(value) not in self.values:

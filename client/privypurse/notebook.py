@@ -1,11 +1,11 @@
-"""HTML for notebooks: plain elements, all text escaped, no script and no address."""
+"""HTML for notebooks: plain elements with escaped text, without scripts or links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-#: A hue that is visible on light and dark pages; its opacity is the size of a number.
+#: A hue that is visible on light and dark pages; a larger number gets a higher opacity.
 SHADE = "rgba(53,89,181,{share:.2f})"
 
 

@@ -61,14 +61,14 @@ class Ownership:
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
         body = limit(epsilon, delta)
-        # After a successful first attempt the etag is another one: a repetition would be refused.
+        # A first attempt that succeeds changes the etag, so the service would refuse a repetition.
         repeatable = if_match is None
         return Account.of(
             self._connection.json("PUT", path, json=body, headers=headers, repeatable=repeatable)
         )
 
     def budgets_of(self, name: str) -> Budgets:
-        """All accounts of a dataset, their sum, and the cap over all of them."""
+        """All accounts of a dataset, their sum, and the cap on their sum."""
         return Budgets.of(self._connection.json("GET", f"/v1/datasets/{part(name)}/budgets"))
 
     def _progress(self, name: str) -> Progress:

@@ -38,7 +38,7 @@ class Unanswered(PurseError):
 class Problem(PurseError):
     """A problem reported by the service (RFC 9457); ``/problems/<slug>`` describes it."""
 
-    #: Whether the same request may succeed later; nothing has happened until then.
+    #: Whether the same request may succeed later; the refused request changed nothing.
     temporary = False
 
     def __init__(self, status: int, slug: str, members: dict[str, Any], retry_after: float | None):
@@ -51,7 +51,7 @@ class Problem(PurseError):
 
     @property
     def id(self) -> str | None:
-        """The id of the query that the problem is about."""
+        """The id of the query that the problem concerns; None if it concerns no query."""
         return self.members.get("id")
 
     def _amount(self, member: str) -> Amount:
@@ -101,11 +101,11 @@ class CapExhausted(Problem):
 
 
 class NotFound(Problem):
-    """404: it does not exist, or the user may not see it."""
+    """404: the requested object does not exist, or the user may not see it."""
 
 
 class StillRunning(Problem):
-    """409: the query of this key has no answer yet; its charge stands."""
+    """409: the query with this idempotency key has no answer yet; its charge stands."""
 
 
 class TooLate(Problem):
@@ -133,7 +133,7 @@ class BelowSpent(Problem):
 
 
 class QueryReleased(Problem):
-    """409: the query of this key was cancelled and nothing was charged; use a new key."""
+    """409: the query with this idempotency key was cancelled without a charge; use a new key."""
 
 
 class UploadRunning(Problem):

@@ -23,7 +23,7 @@ class Progress:
         self._drawn = 0
 
     def seconds(self, elapsed: float, expected: float) -> None:
-        """Show the elapsed time and the time at which the query may end next."""
+        """Show the elapsed seconds and the seconds after which the query may end next."""
         self._draw(elapsed, expected, f"{elapsed:.1f} of {expected:.1f} s")
 
     def bytes(self, sent: int, total: int) -> None:

@@ -29,7 +29,7 @@ def ask(
     timeout: float | None,
     progress: Progress,
 ) -> Any:
-    """The reply to an answered query. Raises: Problem, Unreachable, Unanswered."""
+    """Send a query until it is answered. Raises: Problem, Unreachable, Unanswered."""
     key = key or uuid.uuid4().hex
     try:
         return _answer(connection, body, key, timeout, progress)
@@ -70,6 +70,6 @@ def _answer(
             return state
         if state["status"] == "running":
             progress.seconds(state["elapsed"], state["expected"])
-            # A proxy may drop ``Prefer``; without this pause the loop would then never wait.
+            # A proxy may drop the header ``Prefer``; then this pause limits the rate of requests.
             time.sleep(max(0.0, sent_at + PROGRESS_WAIT - time.monotonic()))
         # A failed or cancelled query: sending its key again raises the problem in full.

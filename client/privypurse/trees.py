@@ -18,7 +18,7 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree; ``root`` is its JSON and ``columns`` are the attributes that may split it."""
+    """One tree; ``root`` is its top node as JSON, ``columns`` the attributes that may split it."""
 
     root: Node
     columns: Columns
@@ -112,7 +112,7 @@ class Trees(Answer):
 
 
 def probabilities(leaf: Node) -> dict[str, float]:
-    """Class probabilities of a leaf by its noisy counts."""
+    """The probability of each class at a leaf, computed from its noisy counts."""
     if "counts" not in leaf:
         raise ValueError("the tree was released without counts")
     counts = {label: max(count, 0) for label, count in leaf["counts"].items()}
@@ -159,7 +159,7 @@ def _lines(node: Node, indent: str) -> list[str]:
 
 
 def _html(node: Node, condition: str) -> str:
-    """Nested ``details`` elements, which fold."""
+    """The subtree as nested HTML ``details`` elements, which the reader can fold."""
     if "label" in node:
         return f"<div>{escape(condition)} <b>{escape(_label(node))}</b></div>"
     inner = "".join(

@@ -47,7 +47,7 @@ def send_file(
         headers["Content-Encoding"] = "gzip"
 
     class Chunks:
-        """Opens the file again for each attempt."""
+        """The bytes of the file in pieces; each iteration reads the file from its start."""
 
         def __iter__(self) -> Iterator[bytes]:
             sent = 0
@@ -58,7 +58,7 @@ def send_file(
                     progress.bytes(sent, total)
             progress.note("sent; being checked")
 
-    # Not repeatable: after a lost connection the file may have arrived and be a new version.
+    # Not repeated: even if the connection is lost, the file may already be a new version.
     return connection.json("PUT", path, content=Chunks(), headers=headers, repeatable=False)
 
 

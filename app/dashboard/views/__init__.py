@@ -1,1 +1,1 @@
-"""One file a page. ``app.dashboard.serving`` imports each; ``navigation`` has the links to them."""
+"""The pages, one file each, which ``app.dashboard.serving`` imports to add their routes."""

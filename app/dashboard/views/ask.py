@@ -1,4 +1,4 @@
-"""Asking: a form for the question, a quote before anything is spent, and then the answer."""
+"""The page that sends a query: a form, a free quote of the charge, and then the answer."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
 from storage.errors import NotFound, StillRunning
 
-#: Seconds to wait for an answer before the page of the running query is shown.
+#: Seconds to wait for an answer before the browser is sent to the page of the running query.
 WAIT = 3.0
 FIRST_EPSILON = "0.1"
 QUOTE, QUERY = TypeAdapter[QuoteRequest](QuoteRequest), TypeAdapter[QueryRequest](QueryRequest)
@@ -34,7 +34,7 @@ Text = Annotated[str, Query(max_length=200)]
 
 @dataclass(frozen=True)
 class Quoted:
-    """A quote with the very request that it is for: that one is asked, not the form."""
+    """A quote with its exact request; the button sends this request, not the current form."""
 
     quote: QuoteOut
     request: str
@@ -46,13 +46,13 @@ class Quoted:
 
 @pages.get("/ui/ask", dependencies=[allow("analyst")])
 def question(visit: CurrentVisit, dataset: Text = "", kind: Text = "", form: Text = "") -> Response:
-    """The form; without a choice, for the first dataset and the first kind that there is."""
+    """The form, by default for the first dataset and the first kind that it supports."""
     return _page(visit, Form({"dataset": [dataset], "kind": [kind], "form": [form]}))
 
 
 @pages.post("/ui/ask/quote", dependencies=[allow("analyst")])
 async def quoted(visit: CurrentVisit, form: SentForm) -> Response:
-    """What it would cost and promise: reads no records and costs nothing."""
+    """The price and the accuracy of the query in the form, without reading records; free."""
     quoted: Quoted | None = None
     alert: Alert | None = None
     try:
@@ -69,7 +69,7 @@ async def quoted(visit: CurrentVisit, form: SentForm) -> Response:
 
 @pages.post("/ui/ask", dependencies=[allow("analyst"), counts_itself])
 async def submit(visit: CurrentVisit, form: SentForm) -> Response:
-    """Ask what was quoted, once: the same form sent again leads to the same answer."""
+    """Send the quoted query; sending the same form again returns the same answer, free."""
     text = form.get("request")
     query = read_json(QUERY, text)
     try:
@@ -111,7 +111,7 @@ def _builder(visit: Visit, form: Form) -> Builder:
 
 
 def _body(builder: Builder, form: Form) -> dict[str, Any]:
-    """The body of a quote: with ε, or with the accuracy to be reached where that is filled in."""
+    """The body of a quote: it contains the target accuracy if that is filled in, otherwise ε."""
     body: dict[str, Any] = {"dataset": builder.facts.name}
     if target := form.get("target.value"):
         body["target"] = {form.get("target"): number(target, "target")}
@@ -122,12 +122,12 @@ def _body(builder: Builder, form: Form) -> dict[str, Any]:
 
 def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     budget = visit.run(budgets.own_account, body["dataset"]).remaining
-    # What is shown is what was written in the form: defaults stay with the service.
+    # The request contains only the fields of the form; the service adds the defaults.
     epsilon = price.charge.epsilon
     whole = {"dataset": body["dataset"], "epsilon": epsilon, "query": body["query"]}
     base, key = str(visit.request.base_url).rstrip("/"), token_urlsafe(12)
     text = json.dumps(whole, ensure_ascii=False)
-    # The button and the lines are one question: whichever comes first is charged.
+    # The button and the two programs share one idempotency key: together they are charged once.
     sent = _sent(key, text)
     charged = read(QUERY, whole).loss
     return Quoted(
@@ -141,5 +141,5 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
 
 
 def _sent(key: str, text: str) -> str:
-    """The idempotency key of a quoted request: the same page for another one is another one."""
+    """The idempotency key of a quoted request; it depends on the page and the request text."""
     return f"ui-{hashlib.sha256((key + text).encode()).hexdigest()[:40]}"

@@ -1,4 +1,4 @@
-"""The auditor's pages: do chains hold, do books agree, who was refused, who changed what."""
+"""The auditor's pages: verification of the ledger, refused queries, and the audit trail."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -16,7 +16,7 @@ from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.usecases import audit, budgets, ledger, refusals
 
-#: Datasets of one reconciliation.
+#: The most datasets of one reconciliation of accounts.
 MOST = 1000
 Days = Annotated[int, Query(ge=1, le=366)]
 COLUMNS = ("hour", "analyst", "dataset", "type", "refusals")
@@ -24,13 +24,13 @@ COLUMNS = ("hour", "analyst", "dataset", "type", "refusals")
 
 @pages.get("/ui/verification", dependencies=[allow("analyst", "owner", "auditor")])
 def verification(visit: CurrentVisit) -> Response:
-    """The books as they stand; the chains are recomputed on request."""
+    """The reconciliation of the accounts, without recomputing their hash chains."""
     return _page(visit, None)
 
 
 @pages.post("/ui/verification", dependencies=[allow("analyst", "owner", "auditor")])
 def verify_now(visit: CurrentVisit) -> Response:
-    """Recompute every chain that the caller may see."""
+    """Recompute the hash chain of every account that the caller may see."""
     return _page(visit, visit.run(ledger.verify))
 
 
@@ -41,7 +41,7 @@ def _page(visit: Visit, outcome: VerificationOut | None) -> Response:
 
 @pages.get("/ui/refusals", dependencies=[allow("auditor")])
 def refusals_page(visit: CurrentVisit, days: Days = 7) -> Response:
-    """Refused queries by analyst, dataset, type and hour, and where they come in bursts."""
+    """The number of refused queries by analyst, dataset, type and hour, and their bursts."""
     rows = visit.run(refusals.latest, days)
     bursts = refusals.bursts(rows)
     return visit.render("refusals.html", rows=rows, bursts=bursts, burst=refusals.BURST, days=days)
@@ -49,7 +49,7 @@ def refusals_page(visit: CurrentVisit, days: Days = 7) -> Response:
 
 @pages.get("/ui/refusals.csv", dependencies=[allow("auditor")])
 def refusals_csv(visit: CurrentVisit, days: Days = 7) -> Response:
-    """The same as a file."""
+    """The refused queries as a CSV file."""
     counts = visit.run(refusals.latest, days)
     members = (asdict(one) for one in counts)
     rows = ({"hour": moment(row.pop("hour_us")).isoformat(), **row} for row in members)
@@ -65,6 +65,6 @@ def trail(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
 
 @pages.get("/ui/audit.csv", dependencies=[allow("auditor")])
 def trail_csv(visit: CurrentVisit) -> Response:
-    """The whole trail as a file."""
+    """The whole audit trail as a CSV file."""
     rows = (line.model_dump(mode="json") for line in visit.run(audit.every_line))
     return csv_file("audit", list(AuditLine.model_fields), rows)

@@ -1,4 +1,4 @@
-"""An analyst's allowances: a card per dataset, and how one of them was spent."""
+"""The pages of an analyst's allowances: all of them, and the spending of one by day."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ NEARLY_SPENT = 15
 
 @dataclass(frozen=True)
 class State:
-    """The state of an account at a glance; ``tone`` is "good", "warn" or "bad"."""
+    """A summary of an account; ``tone`` selects its colour: "good", "warn" or "bad"."""
 
     name: str
     tone: str
@@ -62,7 +62,7 @@ def budget_page(visit: CurrentVisit, dataset: str) -> Response:
 
 
 def state_of(account: AccountBalance) -> State:
-    """How an account looks; "exhausted" is less than any query may cost."""
+    """The summary of an account; "exhausted" means less than the smallest possible charge."""
     if account.remaining.epsilon_nano < MIN_QUERY_EPSILON_NANO:
         return State("exhausted", "bad")
     if percent(account.remaining, account.allowance) < NEARLY_SPENT:

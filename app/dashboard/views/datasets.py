@@ -1,4 +1,4 @@
-"""Datasets: what is public about them, and for their owner their records and uploads."""
+"""The pages of datasets: their public facts, and for their owners registration and uploads."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -35,14 +35,14 @@ def datasets_page(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
 
 @pages.get("/ui/register", dependencies=[allow("owner")])
 def registration(visit: CurrentVisit, kind: Kind = "table") -> Response:
-    """The form for the public description, filled with an example."""
+    """The form that registers a dataset; it contains an example of a public description."""
     text = json.dumps(REGISTRATIONS[kind]["value"], indent=2, ensure_ascii=False)
     return visit.render("register.html", kind=kind, text=text, alert=None)
 
 
 @pages.post("/ui/register", dependencies=[allow("owner")])
 def register_one(visit: CurrentVisit, form: SentForm) -> Response:
-    """Register what is written; it is fixed from then on."""
+    """Register the description in the form; it can never change afterwards."""
     text = form.get("description")
     try:
         described = read_json(REGISTRATION, text)
@@ -54,26 +54,26 @@ def register_one(visit: CurrentVisit, form: SentForm) -> Response:
 
 @pages.get("/ui/datasets/{name}", dependencies=[allow("owner", "analyst", "auditor")])
 def dataset(visit: CurrentVisit, name: str) -> Response:
-    """One dataset: its description, its version, and to its owner how the last upload went."""
+    """One dataset: its description and version; its owner also sees the state of uploads."""
     return _page(visit, name)
 
 
 @pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])
 def withdraw(visit: CurrentVisit, name: str) -> Response:
-    """No more queries of its records; ledger and answers stay."""
+    """End all queries of the records; the ledger and stored answers stay."""
     visit.run(records.withdraw, name)
     return to(f"/ui/datasets/{name}")
 
 
 @uploads.post("/ui/datasets/{name}/records", dependencies=[allow("owner")])
 async def upload(visit: CurrentVisit, name: str) -> Response:
-    """Take records; a refusal says to their owner where they do not fit the description."""
+    """Receive records; an error shows the owner where they do not match the description."""
     return await _take(visit, name, records.take_records)
 
 
 @uploads.post("/ui/datasets/{name}/nodes", dependencies=[allow("owner")])
 async def upload_node_list(visit: CurrentVisit, name: str) -> Response:
-    """Take the names of a graph's nodes."""
+    """Receive the names of a graph's nodes."""
     return await _take(visit, name, records.take_nodes)
 
 
@@ -91,7 +91,7 @@ async def _take(visit: Visit, name: str, take: Callable[..., Awaitable[object]])
 def _page(visit: Visit, name: str, alert: Alert | None = None) -> Response:
     details = visit.run(datasets.describe, name)
     if isinstance(details.view, DatasetName):
-        raise NotFound  # there is no page of a dataset of which an admin sees the name alone
+        raise NotFound  # An admin may see only the name of a dataset, so it has no page.
     settings = visit.services.settings
     return visit.render(
         "dataset.html",

@@ -1,4 +1,4 @@
-"""The way in and the way out."""
+"""The pages for signing in and signing out."""
 
 from typing import Annotated
 
@@ -20,19 +20,19 @@ Next = Annotated[str, Query(max_length=2000)]
 
 @pages.get("/ui", dependencies=[any_key])
 async def front(caller: CurrentCaller) -> Response:
-    """Everybody starts at the first page of their roles."""
+    """Redirect each user to the first page that their roles may open."""
     return to(links_for(caller)[0].path)
 
 
 @pages.get("/ui/", dependencies=[anyone])
 async def front_with_a_slash() -> Response:
-    """The same, as many type it."""
+    """Redirect ``/ui/`` to ``/ui``, as many people type the slash."""
     return to("/ui")
 
 
 @pages.get(SIGN_IN, dependencies=[anyone])
 async def sign_in_page(request: Request, next: Next = "") -> Response:
-    """Where a key is exchanged for a session."""
+    """The form in which a user enters a key to open a session."""
     return render(request, "sign_in.html", next=next, refused=False)
 
 
@@ -42,7 +42,7 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
     key, next = form.get("key"), form.get("next")
     token = await run_in_threadpool(open_session, services, key)
     if token is None:
-        # Not 401: that has to name a header for the key, and here it comes by the form.
+        # HTTP requires a 401 to name an authentication header, but here a form carries the key.
         return render(request, "sign_in.html", 422, next=next, refused=True)
     response = to(next if _is_own(next) else "/ui")
     remember(response, request, token)
@@ -59,6 +59,6 @@ async def sign_out(request: Request, services: ServicesDep) -> Response:
 
 
 def _is_own(path: str) -> bool:
-    """Whether it is a page of this dashboard, and nothing that a browser reads as another site."""
+    """Whether the path is a page of this dashboard; no browser can read it as another site."""
     inside = path == "/ui" or path.startswith("/ui/")
     return inside and path.isprintable() and path.isascii() and "\\" not in path

@@ -1,4 +1,4 @@
-"""Grants: analyst × dataset, what they add up to against the cap, and what one would buy."""
+"""The page of grants: allowances by dataset and analyst, the caps, and previews of a grant."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from app.http.access import allow
 from app.usecases import budgets, purchases
 from app.usecases.spending import percent
 
-#: Datasets of one page; the accounts of others are in the API.
+#: The most datasets on the page; the API lists the accounts of all others.
 MOST = 200
 
 
 @dataclass(frozen=True)
 class Row:
-    """One dataset with its accounts by analyst; ``share`` of the cap is spent, in percent."""
+    """One dataset with its accounts by analyst; ``share`` is the spent percentage of the cap."""
 
     name: str
     budgets: DatasetBudgets
@@ -35,7 +35,7 @@ def grants_page(visit: CurrentVisit) -> Response:
 
 @pages.post("/ui/grants", dependencies=[allow("owner")])
 def grant(visit: CurrentVisit, form: SentForm) -> Response:
-    """Set an allowance, or only preview what it would buy."""
+    """Set an allowance, or only preview the answers that it would pay for."""
     offers: list[purchases.Purchase] = []
     alert: Alert | None = None
     done = ""

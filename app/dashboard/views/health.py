@@ -1,4 +1,4 @@
-"""The admin's page of the service itself: can it work, what is it, within which limits."""
+"""The admin's page about the service: its health, its versions and its limits."""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -11,5 +11,5 @@ from app.usecases.health import overview
 
 @pages.get("/ui/health", dependencies=[allow("admin")])
 async def health(visit: CurrentVisit) -> Response:
-    """The state of the probes in words, versions and limits."""
+    """The results of the health checks in words, with the versions and limits of the service."""
     return visit.render("health.html", service=await run_in_threadpool(visit.run, overview))

@@ -1,4 +1,4 @@
-"""One's own keys: what they are, one more, one less."""
+"""The page of a user's own API keys: list them, issue one, revoke one."""
 
 from starlette.responses import Response
 
@@ -17,13 +17,13 @@ def own_keys(visit: CurrentVisit) -> Response:
 
 @pages.post("/ui/keys", dependencies=[any_key])
 def one_more(visit: CurrentVisit) -> Response:
-    """Issue a key; it is on this one page and nowhere else."""
+    """Issue a key; only this page shows it, and only once."""
     return _page(visit, visit.run(keys.issue, visit.caller.name))
 
 
 @pages.post("/ui/keys/{id}/revoke", dependencies=[any_key])
 def revoke(visit: CurrentVisit, id: str) -> Response:
-    """Revoke a key; with the one that opened this session the session ends."""
+    """Revoke a key; if it is the key that opened this session, the session ends too."""
     visit.run(keys.revoke, id)
     return to("/ui/keys")
 

@@ -1,4 +1,4 @@
-"""The ledger: every change of every account that its reader may see, filtered, and as CSV."""
+"""The page of the ledger: all entries that the caller may see, with filters and as CSV."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -55,7 +55,7 @@ def entries_csv(
     kind: KindOrNone = None,
     analyst: NameOrNone = "",
 ) -> Response:
-    """All entries that the filters leave, as a file."""
+    """All entries that match the filters, as a CSV file."""
     filters = ledger.Filters(dataset_name=dataset or None, kind=kind, analyst_name=analyst or None)
     entries = visit.run(ledger.every_entry, filters)
     rows = (entry.model_dump(mode="json") for entry in entries)

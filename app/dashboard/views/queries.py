@@ -1,4 +1,4 @@
-"""Queries: those that run, those that are over, and one of them with its answer."""
+"""The pages of queries: running queries, the history, and one query with its answer."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ from app.usecases.queries import QueryView
 
 @dataclass(frozen=True)
 class Running:
-    """A running query."""
+    """A running query; ``progress`` holds its elapsed and expected seconds."""
 
     query: QueryOut
     progress: dict[str, float]
 
     @property
     def share(self) -> int:
-        """How much of the expected time is over, in percent."""
+        """The elapsed part of the expected time, in percent."""
         elapsed, expected = self.progress["elapsed"], self.progress["expected"]
         return min(100, round(elapsed * 100 / expected)) if expected else 0
 
@@ -35,7 +35,7 @@ class Running:
 async def history_page(
     visit: CurrentVisit, dataset: NameOrNone = "", cursor: PageCursor = None
 ) -> Response:
-    """The history, newest first, with what runs above it."""
+    """The history of queries, newest first, below the running queries."""
     page = await visit.run(queries.history, dataset or None, PAGE, cursor)
     return visit.render(
         "queries.html",
@@ -48,7 +48,7 @@ async def history_page(
 
 @pages.get("/ui/queries/running", dependencies=[allow("analyst", "owner", "auditor")])
 async def running_queries(visit: CurrentVisit) -> Response:
-    """What runs now: a part of the page, which is loaded anew when nothing runs any more."""
+    """The running queries as a part of a page; if none runs, the browser reloads the page."""
     page = await visit.run(queries.history, None, PAGE, None)
     running = await _running(visit, page.items)
     return visit.render("running.html", running=running) if running else _load_anew()
@@ -56,7 +56,7 @@ async def running_queries(visit: CurrentVisit) -> Response:
 
 @pages.get("/ui/queries/{query_id}", dependencies=[allow("analyst", "owner", "auditor")])
 async def one_query(visit: CurrentVisit, query_id: str) -> Response:
-    """One query: its answer to its analyst, the rest to who may see it."""
+    """One query. Only its analyst sees the answer; other permitted users see the other facts."""
     view = await visit.run(queries.look_up, query_id)
     if visit.is_of_part and view.progress is None:
         return _load_anew()
@@ -65,13 +65,13 @@ async def one_query(visit: CurrentVisit, query_id: str) -> Response:
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])
 async def cancel_query(visit: CurrentVisit, query_id: str) -> Response:
-    """Give the charge back, if the query has not begun."""
+    """Cancel a query that has not begun, which releases its charge."""
     await visit.run(queries.cancel, query_id)
     return to(f"/ui/queries/{query_id}")
 
 
 def _load_anew() -> Response:
-    """Makes the script load the whole page: what it watched is over."""
+    """A reply that makes the script reload the page, because the watched query has ended."""
     return Response(status_code=204, headers={**HEADERS, "HX-Refresh": "true"})
 
 

@@ -1,4 +1,4 @@
-"""The admin's pages: people, their roles, limits and keys."""
+"""The admin's pages of users: their roles, limits and keys."""
 
 from pydantic import TypeAdapter
 from starlette.responses import Response
@@ -25,7 +25,7 @@ def users_page(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
 
 @pages.post("/ui/users", dependencies=[allow("admin")])
 def create(visit: CurrentVisit, form: SentForm) -> Response:
-    """Make a user; the first key is on this one page and nowhere else."""
+    """Create a user; only this page shows the first key, and only once."""
     try:
         body = read(NEW, {"name": form.get("name"), "roles": form.all("roles")})
         user = visit.run(users.create, body)
@@ -42,7 +42,7 @@ def one_user(visit: CurrentVisit, name: str) -> Response:
 
 @pages.post("/ui/users/{name}", dependencies=[allow("admin")])
 def change(visit: CurrentVisit, name: str, form: SentForm) -> Response:
-    """Change roles, disable, enable, or set the limit over all datasets together."""
+    """Change a user's roles, disable or enable the user, or set the limit over all datasets."""
     try:
         what = form.get("do")
         if what == "budget":
@@ -60,13 +60,13 @@ def change(visit: CurrentVisit, name: str, form: SentForm) -> Response:
 
 @pages.post("/ui/users/{name}/keys", dependencies=[allow("admin")])
 def issue_key(visit: CurrentVisit, name: str) -> Response:
-    """Issue a key for somebody; it is on this one page and nowhere else."""
+    """Issue a key to a user; only this page shows it, and only once."""
     return _one(visit, name, issued=visit.run(keys.issue, name))
 
 
 @pages.post("/ui/users/{name}/keys/{id}/revoke", dependencies=[allow("admin")])
 def revoke_key(visit: CurrentVisit, name: str, id: str) -> Response:
-    """Revoke a key of somebody."""
+    """Revoke one key of a user."""
     visit.run(keys.revoke, id, owner=name)
     return to(f"/ui/users/{name}")
 

@@ -1,6 +1,6 @@
-"""The command ``privypurse``: speaks to a running service as one of its users.
+"""The command ``privypurse``: sends requests to a running service with the key of one user.
 
-The library needs nothing of this package: only the command imports typer.
+The rest of the client does not import this package, so only the command requires typer.
 """
 
 from __future__ import annotations

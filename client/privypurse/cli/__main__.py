@@ -1,4 +1,4 @@
-"""``python -m privypurse.cli``: the command where no script is installed, as in a checkout."""
+"""``python -m privypurse.cli``: the command ``privypurse`` without its installed script."""
 
 from privypurse.cli import main
 

@@ -66,7 +66,7 @@ def export(
     """Write the ledger as CSV, newest first: the accounts that you may see."""
     with service(context) as purse:
         entries = purse.ledger(dataset)
-        # The first page comes before the file is opened: a refusal must not empty an old file.
+        # Fetch the first page before opening the file: a refusal must not empty an existing file.
         first = list(islice(entries, 1))
         with _stream(output) as stream:
             _write(chain(first, entries), stream)

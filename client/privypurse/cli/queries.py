@@ -52,6 +52,6 @@ COMMANDS: dict[str, Callable[..., None]] = {"quote": quote, "query": query}
 
 
 def _reply(reply: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
-    """Leaves a reply as the service sent it."""
+    """Return a reply as the service sent it; it takes the place of a kind's ``read``."""
     del columns
     return reply

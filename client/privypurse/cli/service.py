@@ -1,4 +1,4 @@
-"""The service that a command speaks to, and the key of the user it speaks as.
+"""The address of the service and the key of the user, for all commands.
 
 Both are options that come before the command, or environment variables.
 """
@@ -36,7 +36,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Credentials:
-    """The options before the command."""
+    """The address and the key, from the options before the command or the environment."""
 
     url: str
     key: str | None

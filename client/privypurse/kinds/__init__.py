@@ -1,4 +1,4 @@
-"""The kinds of queries, one file each, as typed functions that name the type of their answer.
+"""The kinds of queries, one file each, as functions with typed options and answers.
 
 Omitted options take the service's defaults, which ``GET /v1/catalogue`` lists. A query is a plain
 value: it can be quoted, sent and stored.
@@ -28,4 +28,4 @@ __all__ = [
 
 
 class KindCalls(SelectionCall, TopKCall, TreeCall, DistanceCall, ClusteringCall, StatisticCall):
-    """One call per kind: the answer to a query of that kind, paid."""
+    """The methods of ``PrivyPurse`` that pay for a query, one method per kind."""

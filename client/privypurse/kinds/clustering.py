@@ -1,4 +1,4 @@
-"""``clustering``: centres of records."""
+"""The kind of query ``clustering``, whose answer is the centres of clusters of records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Options(TypedDict, total=False):
 
 
 def clustering(clusters: int, **options: Unpack[Options]) -> Query[Clusters]:
-    """Centres of the records, with the encoding that assigns your own records to them."""
+    """A query for cluster centres, with the encoding that assigns your own records to them."""
     body = {"kind": "clustering", "clusters": clusters, **options}
     return Query(body, Clusters.read, described=True)
 
@@ -35,5 +35,5 @@ class ClusteringCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Clusters:
-        """Centres of the records."""
+        """Pay for the centres of clusters of the private records and return them."""
         return self.ask(dataset, clustering(clusters, **options), epsilon=epsilon, key=key)

@@ -1,4 +1,4 @@
-"""``distance``: how far apart values are."""
+"""The kind of query ``distance``: the distances between the values of attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Options(MetricOptions, total=False):
 
 
 def distance(target: str | None = None, **options: Unpack[Options]) -> Query[Distances]:
-    """Distances between the values of one attribute, or of each if ``target`` is None."""
+    """A query for the distances between the values of ``target``, or of each attribute if None."""
     return Query({"kind": "distance", "target": target, **options}, Distances.read, described=True)
 
 
@@ -29,5 +29,5 @@ class DistanceCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Distances:
-        """Distances between the values of one attribute, or of all."""
+        """Pay for the distances between the values of one attribute, or of every attribute."""
         return self.ask(dataset, distance(target, **options), epsilon=epsilon, key=key)

@@ -1,4 +1,4 @@
-"""How a metric is learned: options that kinds with distances share."""
+"""The options for learning a metric, which ``distance`` and ``clustering`` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query as the client sends it, and what the calls of all kinds share."""
+"""A query as the client sends it, and the base class of the calls of all kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privypurse.levels import Columns
 
 A = TypeVar("A")
 
-#: A utility by name, or ``{"name": …, "weight": …}``, or for a Pareto score also
+#: A utility: its name, or ``{"name": …, "weight": …}``. A Pareto score also accepts
 #: ``{"weighted_sum": [utilities], "name": …}``.
 Utility = str | Mapping[str, Any]
 Selector = Literal["permute_and_flip", "exponential"]
@@ -30,7 +30,7 @@ class Query(Generic[A]):
 
 
 class Call(ABC):
-    """The base of the calls of single kinds, which are methods of ``PrivyPurse``."""
+    """The base of the classes that each give ``PrivyPurse`` a method for one kind of query."""
 
     @abstractmethod
     def ask(
@@ -46,6 +46,6 @@ class Call(ABC):
 
 
 def members(utilities: Utility | Sequence[Utility]) -> list[Mapping[str, Any]]:
-    """One utility or several, as a query names them."""
+    """One utility or several, in the form that the body of a query contains."""
     several = [utilities] if isinstance(utilities, (str, Mapping)) else utilities
     return [{"name": one} if isinstance(one, str) else one for one in several]

@@ -1,4 +1,4 @@
-"""``selection``: one candidate."""
+"""The kind of query ``selection``, which selects one candidate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Options(TypedDict, total=False):
 def selection(
     utilities: Utility | Sequence[Utility], **options: Unpack[Options]
 ) -> Query[Selection]:
-    """One candidate, likely one whose utility is close to the highest."""
+    """A query for one candidate, likely one whose utility is close to the highest."""
     body = {"kind": "selection", "utilities": members(utilities), **options}
     return Query(body, Selection.read)
 
@@ -35,5 +35,5 @@ class SelectionCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Selection:
-        """One candidate, likely one whose utility is close to the highest."""
+        """Pay for one candidate; it is likely to have a utility close to the highest."""
         return self.ask(dataset, selection(utilities, **options), epsilon=epsilon, key=key)

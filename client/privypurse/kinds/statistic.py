@@ -1,4 +1,4 @@
-"""``statistic``: one number."""
+"""The kind of query ``statistic``, whose answer is one number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
 
 
 def statistic(name: StatisticName, **options: Unpack[Options]) -> Query[Value]:
-    """One number about a table or a graph."""
+    """A query for one number about a table or a graph, such as a count or a mean."""
     body: dict[str, Any] = {"kind": "statistic", "statistic": name, **options}
     if "delta" in body:
         body["delta"] = decimal_text(body["delta"])
@@ -57,5 +57,5 @@ class StatisticCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Value:
-        """One number."""
+        """Pay for one number about a table or a graph and return it."""
         return self.ask(dataset, statistic(name, **options), epsilon=epsilon, key=key)

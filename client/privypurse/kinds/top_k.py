@@ -1,4 +1,4 @@
-"""``top_k``: several candidates."""
+"""The kind of query ``top_k``, which selects several candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
 def top_k(
     k: int, utilities: Utility | Sequence[Utility], **options: Unpack[Options]
 ) -> Query[TopK]:
-    """k candidates without replacement, in the order in which they were drawn."""
+    """A query for k different candidates; the answer lists them in the order of drawing."""
     body = {"kind": "top_k", "k": k, "utilities": members(utilities), **options}
     return Query(body, TopK.read)
 
@@ -38,5 +38,5 @@ class TopKCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> TopK:
-        """k candidates, likely ones whose utilities are close to the highest."""
+        """Pay for k candidates; they are likely to have utilities close to the highest."""
         return self.ask(dataset, top_k(k, utilities, **options), epsilon=epsilon, key=key)

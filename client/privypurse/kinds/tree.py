@@ -1,4 +1,4 @@
-"""``tree``: decision trees."""
+"""The kind of query ``tree``, whose answer is one or more decision trees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Algorithm = Literal["id3", "evolutionary"]
 
 
 class Options(TypedDict, total=False):
-    """``criterion`` and ``prune`` belong to id3, later options to the evolutionary search."""
+    """``criterion`` and ``prune`` are for id3; all options below them for evolutionary search."""
 
     attributes: Sequence[str]
     class_attribute: str
@@ -33,7 +33,7 @@ class Options(TypedDict, total=False):
 
 
 def tree(algorithm: Algorithm = "id3", **options: Unpack[Options]) -> Query[Trees]:
-    """A decision tree with noisy class counts, or several of high rates for one class."""
+    """A query for a tree with noisy class counts (id3), or for trees of an evolutionary search."""
     return Query({"kind": "tree", "algorithm": algorithm, **options}, Trees.read, described=True)
 
 
@@ -47,5 +47,5 @@ class TreeCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Trees:
-        """A decision tree, or several."""
+        """Pay for a query of kind ``tree`` and return its decision trees."""
         return self.ask(dataset, tree(algorithm, **options), epsilon=epsilon, key=key)

@@ -15,7 +15,7 @@ from tests.support.browser import SignIn
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
-#: Method and path → allowed roles; "session" is every signed-in user, "" is everybody.
+#: The roles that may use each method and path: "session" is every signed-in user, "" everybody.
 CONTRACT = {
     "GET /ui": "session",
     "GET /ui/": "",
@@ -158,6 +158,6 @@ def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) ->
     assert {link.path: link.access for link in links} == {
         link.path: served[f"GET {link.path}"].access for link in links
     }
-    # The navigation links to every page without a name in its path, except those.
+    # The navigation links to every page without a name in its path, except those in BEHIND.
     reached = {link.path for link in LINKS} | BEHIND
     assert {n.split()[1] for n in CONTRACT if n.startswith("GET") and "{" not in n} == reached

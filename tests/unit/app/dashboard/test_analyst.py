@@ -24,7 +24,7 @@ def ask(people: Service, name: str, who: str = "ana", epsilon: str = "0.25") -> 
 
 @pytest.fixture
 def shop(people: Service) -> Service:
-    """Two datasets for ana, one of them for ben as well."""
+    """A service in which the analyst ana has grants on two datasets, and ben on one of them."""
     people.user("ben", "analyst")
     for name in ("one", "two"):
         people.dataset("olga", name=name)

@@ -46,7 +46,7 @@ PREFIX = {
     "public_values": [0, 10, 20, 50],
     "cap": {"epsilon": "100000"},
 }
-#: Required fields without a default.
+#: The values that the test types into required fields without a default.
 FILLED = {"k": "2", "clusters": "2", "quantile": "0.25", "candidates.trees": json.dumps(
     [{"label": "a"}, {"attribute": "sky", "value": "sun", "equal": {"label": "b"},
                       "other": {"label": "a"}}])}  # fmt: skip
@@ -83,14 +83,14 @@ def every_form(browser: Browser, dataset: str) -> Iterator[tuple[str, str, PageF
 
 
 def lines(page: str, program: str) -> str:
-    """The lines of the page for one program."""
+    """The text of the curl or Python program on the page."""
     match = re.search(rf"<summary>{program}</summary><pre[^>]*>(.*?)</pre>", page, re.S)
     assert match is not None
     return html.unescape(match[1])
 
 
 def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the lines unchanged, over the connection of the test."""
+    """Run the Python program of the page unchanged, over the connection of the test."""
     transport = service.client._transport
 
     def connected(url: str, key: str, patience: float, **_: Any) -> Connection:
@@ -103,7 +103,7 @@ def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run_curl(service: Service, page: str) -> Any:
-    """Send the request of the line; return its body and the query that it created."""
+    """Send the request of the curl command; return its body and the query that it created."""
     words = shlex.split(lines(page, "curl"))
     assert words[:3] == ["curl", "-sS", f"{HOME}/v1/queries"]
     body = words[words.index("-d") + 1]
@@ -118,7 +118,7 @@ def run_curl(service: Service, page: str) -> Any:
 def test_every_kind_is_quoted_and_answered_as_its_form_stands(
     offered: Service, sign_in: SignIn, dataset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the page itself, and by the lines for programs on the page."""
+    """The query is sent by the button, by the curl command and by the Python program."""
     browser, tried = sign_in("ana"), set()
     for kind, form, question in every_form(browser, dataset):
         for name, text in FILLED.items():
@@ -153,7 +153,7 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
                 assert str(one) in visible
         if "value" in stored["answer"]:
             assert str(stored["answer"]["value"]) in visible
-        # The button came first: the lines replay its answer.
+        # The button was first, so the programs replay its answer.
         run_python(offered, page.text, monkeypatch)
         assert run_curl(offered, page.text) == (body, stored)
         (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]

@@ -138,7 +138,7 @@ class TestForms:
         assert browser.post("/ui/keys").status_code == 200
 
     def test_by_every_form_there_is(self, application: FastAPI, sign_in: SignIn) -> None:
-        """Tests all routes, so that new forms are included."""
+        """Sends a form to every route with POST, so that new forms are included."""
         for who in ("ada", "olga", "ana", "otto"):
             browser = sign_in(who)
             for route in routes_of(application):
@@ -203,7 +203,7 @@ class TestPlainHttp:
     def test_behind_a_proxy_that_hides_the_name(
         self, people: Service, application: FastAPI
     ) -> None:
-        """A public session would look like one on this machine, so that nobody can sign in."""
+        """Without the public name in Host the service refuses every form, so nobody can sign in."""
         browser = TestClient(application, base_url="http://127.0.0.1:8000", follow_redirects=False)
         sent = {"key": people.keys["ana"]}
         reply = browser.post("/ui/sign-in", data=sent, headers={"Origin": HOME})
