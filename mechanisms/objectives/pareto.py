@@ -54,13 +54,15 @@ class Pareto:
     #: δ is large where many dominate, or nearly do: it falls as the score rises.
     direction: Literal[1, -1] = -1
 
-    def __init__(self, terms: Sequence[Term], executor: Executor | None = None) -> None:
+    def __init__(
+        self, terms: Sequence[Term], horizon: int = HORIZON, executor: Executor | None = None
+    ) -> None:
         if len(terms) < 2 or any(term.weight is not None for term in terms):
             raise UnsupportedQuery(
                 "a Pareto score compares two utilities or more, without weights",
                 supported={"objective": "pareto", "utilities": 2},
             )
-        self._terms = tuple(terms)
+        self._terms, self._horizon = tuple(terms), horizon
         self._members = [term.member for term in terms]
         if any(isinstance(member, Pareto) for member in self._members):
             raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
@@ -70,7 +72,7 @@ class Pareto:
 
     def on(self, executor: Executor) -> Self:
         """The same objective, measured on this executor."""
-        return type(self)(self._terms, executor)
+        return type(self)(self._terms, self._horizon, executor)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         self._grids(dataset, candidates, sensitivity)
@@ -81,7 +83,7 @@ class Pareto:
                 "squared, times that of the utilities, is bounded from three utilities on",
                 supported={"utilities": 2, "work": LARGEST_WORK},
             )
-        return _grid_of(count)
+        return _grid_of(count, self._horizon)
 
     def measure(
         self,
@@ -106,7 +108,7 @@ class Pareto:
         if not isinstance(measured.delta, ParetoSensitivity):
             raise TypeError("only what a Pareto score has measured can be measured on")
         delta = measured.delta.without(place)
-        return _measured(delta), _grid_of(delta.rest.size)
+        return _measured(delta), _grid_of(delta.rest.size, grid.horizon)
 
     def _grids(
         self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
@@ -120,8 +122,8 @@ def _inner(sensitivity: Sensitivity) -> Sensitivity:
     return Sensitivity.GLOBAL if sensitivity is Sensitivity.GLOBAL else Sensitivity.LOCAL
 
 
-def _grid_of(count: int) -> Grid:
-    return Grid(bits=0, cap=max(count - 1, 1), horizon=HORIZON, largest=count - 1)
+def _grid_of(count: int, horizon: int) -> Grid:
+    return Grid(bits=0, cap=max(count - 1, 1), horizon=horizon, largest=count - 1)
 
 
 def _measured(delta: ParetoSensitivity) -> Measurement:
