@@ -27,7 +27,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
-@pytest.mark.parametrize("name", MAX_DEGREE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("dblp", "gowalla") else [])
+        for name in MAX_DEGREE
+    ],
+)
 def test_it_is_uploaded_and_answers(session: Session, name: str) -> None:
     file = data_file(f"{name}.edges.csv.gz")
     nodes = np.unique(read_edges(file))
