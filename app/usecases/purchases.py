@@ -14,7 +14,7 @@ from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
 
-#: The numbers of equal answers among which a preview divides the allowance.
+#: A preview shows what each of 1, 10 or 100 equal answers could cost within the allowance.
 ANSWERS = (1, 10, 100)
 
 

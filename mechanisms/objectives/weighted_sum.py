@@ -160,7 +160,8 @@ class WeightedSum:
         return Weighting(weights, scale, members, Grid(bits, cap, horizon, largest))
 
     def _groups(self, dataset: Dataset) -> list[list[list[int]]]:
-        """The members' numbers by group and part; a member without a group forms its own."""
+        """The indices of the terms, by group and by part. One record changes one part of a group at
+        most. A term whose utility names no group is a group of its own."""
         groups: dict[object, dict[str, list[int]]] = {}
         for i, (member, _) in enumerate(self._terms):
             exclusive = member.exclusive(dataset) if isinstance(member, ExclusiveUtility) else None

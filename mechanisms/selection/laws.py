@@ -15,7 +15,7 @@ Polynomial = list[Fraction]
 
 
 def exponential_probabilities(scores: Sequence[int], p: Fraction) -> list[Fraction]:
-    """The law of the exponential mechanism: P(r) ∝ p^−score(r)."""
+    """The law of the exponential mechanism: P(r) ∝ p^−score(r), where p < 1 follows from ε."""
     best = max(scores)
     weights = [p ** (best - score) for score in scores]
     return [weight / sum(weights) for weight in weights]

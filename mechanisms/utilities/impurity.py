@@ -20,7 +20,7 @@ LEVEL_TERMS = (
     "b: one less than the records of a level's rarest class, at least 0; m: the level's records "
     "of all other classes"
 )
-#: The table Φ of Gini, which has none; kernels recognize Gini by its length.
+#: Gini needs no table of sums Φ. Kernels recognize Gini by the length 0 of this one.
 NO_SUMS = np.zeros(0, dtype=np.int64)
 
 

@@ -108,7 +108,7 @@ def settle(
 
 
 def _settlement(reply: Settle, answer_hash: bytes, row: Any) -> dict[str, Any]:
-    """The row of ``settlement`` with the digest of a stored reply; ``SETTLE`` returned ``row``."""
+    """The row to insert into ``settlement`` for a stored reply. ``SETTLE`` has returned ``row``."""
     return {
         "query_id": reply.query_id,
         "attempt": reply.attempt,

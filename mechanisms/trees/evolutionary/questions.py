@@ -65,8 +65,8 @@ class Questions:
         return (name, -1, self.threshold(test)) if self.numeric[number] else (name, place, None)
 
     def draw(self, possible: Cells, dice: Dice) -> Test | None:
-        """A live test: a uniform attribute that has one, then a uniform place; None if there is
-        none."""
+        """A test both of whose answers are possible, or None: first a uniform attribute that has
+        one, then a uniform edge or value of it."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
             # The choice remains uniform: both draws give every live attribute the same probability.
