@@ -55,8 +55,7 @@ class Clustering(Query):
     iterations: int = Field(default=5, ge=1, le=MAX_ITERATIONS)
     initial_centres: Annotated[tuple[Possible, ...], Field(max_length=MAX_CLUSTERS)] | None = Field(
         default=None,
-        description="As many possible records as clusters; drawn from the public domain unless "
-        "given.",
+        description="One possible record per cluster; by default drawn from the public domain.",
     )
 
     @model_validator(mode="after")

@@ -34,23 +34,32 @@ class MetricOptions(Body):
     )
     selection_rule: (
         Literal["mean_su", "not_redundant", "max_relevance", "max_dependency"] | None
-    ) = Field(default=None, description="Of the baseline: how contexts are read; mean_su.")
+    ) = Field(
+        default=None,
+        description="For `baseline` alone: the rule that chooses contexts; `mean_su` by default.",
+    )
     threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Of mean_su in the baseline: a multiple of the mean."
+        default=None,
+        ge=0,
+        le=1,
+        description="For `mean_su` in `baseline` alone: the threshold, as a multiple of the mean.",
     )
     context_size: int | None = Field(
-        default=None, ge=1, description="Attributes a context; 3, or all others if fewer."
+        default=None,
+        ge=1,
+        description="The attributes of a context; 3 by default, or all others if there are fewer.",
     )
     context_share: Share = Field(default=0.3, description="The part of ε spent on contexts.")
     sensitivity: Literal["global", "local"] = Field(
-        default="local", description="Contexts are drawn by exact global sensitivity or dampened."
+        default="local",
+        description="Scores of contexts are scaled by the global sensitivity, or dampened locally.",
     )
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
     attributes: tuple[Text, ...] | None = Field(
         default=None,
         min_length=1,
         max_length=10_000,
-        description="Who takes part; all attributes but the class attribute.",
+        description="The attributes to use; by default all but the class attribute.",
     )
 
     @model_validator(mode="after")

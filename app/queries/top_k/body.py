@@ -27,7 +27,8 @@ class TopK(ScoredSelection):
     k: int = Field(ge=1, le=MAX_K, description="How many candidates to select.")
     draws: Draws = "peeled"
     rescore: bool = Field(
-        default=False, description="Pareto: compare only the candidates that are left."
+        default=False,
+        description="For `pareto`: each draw compares only the candidates that remain.",
     )
 
     def drawing(self) -> Drawing:
