@@ -28,6 +28,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 Arguments = Callable[[dict[str, Any]], Any]
 #: The prefix of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"
+#: SQLite takes 32,766 values in one statement.
+ROWS_AT_ONCE = 500
 
 
 class Hot:
@@ -138,22 +140,30 @@ class InsertEach:
         """
         if not many:
             return int
-        names, dialect = many[0].keys(), connection.dialect
+        # Sorted, because one text serves rows whose columns may come in any order.
+        names, dialect = sorted(many[0]), connection.dialect
         sql = self._texts.get(dialect.name)
         if sql is None:
             sql = self._texts[dialect.name] = self._text(dialect, names)
-        rows: Any = many
+        driver = driver_of(connection)
         if dialect.name == "postgresql":
-            rows = {name: [one[name] for one in many] for name in names}
-        cursor = executed(driver_of(connection), sql, rows)
-        return lambda: int(cursor.rowcount)
+            columns = {name: [one[name] for one in many] for name in names}
+            cursor = executed(driver, sql, columns)
+            return lambda: int(cursor.rowcount)
+        inserted, row = 0, f"({', '.join('?' * len(names))})"
+        for start in range(0, len(many), ROWS_AT_ONCE):
+            rows = many[start : start + ROWS_AT_ONCE]
+            text = sql.replace("?", ", ".join([row] * len(rows)), 1)
+            values = tuple(one[name] for one in rows for name in names)
+            inserted += executed(driver, text, values).rowcount
+        return lambda: inserted
 
     def _text(self, dialect: Dialect, names: Collection[str]) -> str:
         if dialect.name == "postgresql":
             arrays = (f"%({n})b::{self._table.c[n].type.compile(dialect)}[]" for n in names)
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
         else:
-            source = f"VALUES ({', '.join(f':{name}' for name in names)})"
+            source = "VALUES ?"
         conflict = f" ON CONFLICT ({', '.join(self._key)}) DO NOTHING" if self._key else ""
         return f"INSERT INTO {self._table.name} ({', '.join(names)}) {source}{conflict}"
 
@@ -173,9 +183,8 @@ def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:
-    """Runs every statement of the hot path. A list of ``arguments`` means one run per item."""
-    run = driver.executemany if isinstance(arguments, list) else driver.execute
-    return run(sql, arguments)
+    """The one place where a statement of the hot path meets the database."""
+    return driver.execute(sql, arguments)
 
 
 def driver_of(connection: Connection) -> Any:
