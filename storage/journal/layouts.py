@@ -67,8 +67,7 @@ _ENTRY, _ENTRY_WITH_SUBJECT = (
     {length: Layout(name, f"q q {length}s q q q q") for length in (0, 16)}
     for name in (b"privypurse entry 1", b"privypurse entry 2")
 )
-#: The subject of a genesis, an account's first entry: the rank (allowance, limit over all datasets,
-#: or cap), the dataset id and the analyst id. An id is 0 where the account ranges over all.
+#: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all.
 account_subject = Layout(b"privypurse account 1", "q q q").digest
 #: The subject of a charge: ids of query, analyst and dataset; key, hash of the body, request.
 request_subject = Layout(b"privypurse request 1", "16s q q").digest
