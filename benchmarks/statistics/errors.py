@@ -21,6 +21,7 @@ from benchmarks.data.tables import number_dataset, number_records, read_salaries
 from benchmarks.result import Estimate, Result, median
 from benchmarks.simulation import randomness
 from benchmarks.statistics.induced_edges import RELEASED_BY, InducedEdges
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import Records
@@ -73,9 +74,10 @@ def errors(
     lines: dict[str, list[Estimate]] = {}
     for epsilon in EPSILONS:
         plan = part.plan(dataset, round(epsilon * NANO))
-        measured = part.measure(records, dataset, plan, Inline())
-        true = measured.value * plan.step
         loss = PrivacyLoss(round(epsilon * NANO), DELTA)
+        context = QueryContext(records, dataset, loss, randomness(), Inline())
+        measured = part.measure(context, plan)
+        true = measured.value * plan.step
         for name in mechanisms_of(statistic, dataset):
             if name == SAMPLED or isinstance(statistic, Median):
                 drawn = releases(statistic, name, records, dataset, epsilon, times)
@@ -157,9 +159,8 @@ def releases(
 ) -> list[Fraction]:
     loss = PrivacyLoss(round(epsilon * NANO), DELTA if TAKES_DELTA[mechanism] else 0)
     release = MECHANISMS[mechanism].release
-    return [
-        release(statistic, records, dataset, loss, randomness(), Inline()) for _ in range(count)
-    ]
+    context = QueryContext(records, dataset, loss, randomness(), Inline())
+    return [release(statistic, context) for _ in range(count)]
 
 
 BENCHES = (

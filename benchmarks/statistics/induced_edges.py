@@ -16,9 +16,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
@@ -62,13 +61,8 @@ class InducedEdges(Part):
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:  # noqa: ARG002
         return whole_plan(int(self._degrees().max(initial=0)), epsilon_nano)
 
-    def measure(
-        self,
-        records: Records,  # noqa: ARG002 - the private part is in the statistic
-        dataset: Dataset,  # noqa: ARG002
-        plan: Plan,
-        executor: Executor,  # noqa: ARG002
-    ) -> Measurement:
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        del context  # the private part is in the statistic
         one, other = self.ends
         edges = int((self.inside[one] & self.inside[other]).sum())
         taking = self._counted(other[self.inside[one]]) + self._counted(one[self.inside[other]])

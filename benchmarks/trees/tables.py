@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.data.tables import Table, read_table
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import (
     Attribute,
     Dataset,
@@ -69,7 +70,7 @@ def grown(
     """A private ID3 tree of some records of a table, pruned, as served."""
     selector, loss = SELECTORS["permute_and_flip"], PrivacyLoss.parse(repr(epsilon))
     plan = Id3(table.task, depth, criterion, Sensitivity(sensitivity), selector, True)
-    return grow(records, table.dataset, plan, loss, randomness, executor)
+    return grow(QueryContext(records, table.dataset, loss, randomness, executor), plan)
 
 
 def accuracy(tree: Mapping[str, Any], records: TableRecords, task: Task) -> float:

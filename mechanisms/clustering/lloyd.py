@@ -17,8 +17,8 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.clustering.encoding import Encoding
 from mechanisms.distances.metric import Floats
 from mechanisms.kernels.assignment import cluster_counts
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers
 from mechanisms.noise.discrete_laplace import discrete_laplace
@@ -45,26 +45,21 @@ class Rates:
 
 
 def lloyd(
-    records: TableRecords,
-    encoding: Encoding,
-    centres: Floats,
-    losses: tuple[PrivacyLoss, ...],
-    moves: int,
-    randomness: Randomness,
-    executor: Executor,
+    context: QueryContext, encoding: Encoding, centres: Floats, iterations: int, moves: int
 ) -> Floats:
-    """The centres after one iteration per loss, float64 (clusters, axes), inside the box.
+    """The centres after these iterations, float64 (clusters, axes), inside the box.
 
     Args:
         centres: public initial centres, (clusters, axes).
         moves: 1 under add/remove, 2 under replace.
 
-    Privacy: the sum of ``losses``; centres are functions of noisy counts and sums alone.
+    Privacy: ``context.loss``, shared equally; centres are functions of noisy counts and sums alone.
     Source: Blum, Dwork, McSherry, Nissim 2005 (noisy Lloyd), with the joint sensitivity of counts
         and sums; Battaglia, Celano, Pensa 2021 for the encoding.
     """
-    for loss in losses:
-        sizes, sums = exact_sums(records, encoding, centres, executor)
+    randomness, executor = context.randomness, context.executor
+    for loss in context.loss.split(iterations):
+        sizes, sums = exact_sums(context.table, encoding, centres, executor)
         rates = Rates.of(loss, encoding.reach, encoding.bits, moves)
         counts = discrete_laplace(sizes, rates.counts, randomness, executor)
         noisy = discrete_laplace(sums.ravel(), rates.sums, randomness, executor)

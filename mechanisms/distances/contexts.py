@@ -32,6 +32,7 @@ from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.kernels.subsets import purest_levels, subset_sums
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
@@ -46,24 +47,18 @@ from mechanisms.utilities.utility import Grid
 Listed = tuple[list[tuple[int, ...]], Integers]
 
 
-def draw_contexts(
-    records: TableRecords,
-    plan: Plan,
-    loss: PrivacyLoss,
-    randomness: Randomness,
-    executor: Executor,
-) -> Contexts:
+def draw_contexts(context: QueryContext, plan: Plan) -> Contexts:
     """The context of every target.
 
-    Privacy: ``loss`` under the dataset's relation, shared equally among the targets.
+    Privacy: ``context.loss`` under the dataset's relation, shared equally among the targets.
     """
     if plan.options.context is Context.MEAN_SU:
-        exact = target_entropies(records, plan, executor)
-        return mean_su(exact, plan, loss, randomness, executor)
-    drawing = ContextSampler(records, plan, executor)
-    shares = loss.split(len(plan.targets))
+        exact = target_entropies(context.table, plan, context.executor)
+        return mean_su(exact, plan, context.loss, context.randomness, context.executor)
+    drawing = ContextSampler(context.table, plan, context.executor)
+    shares = context.loss.split(len(plan.targets))
     return {
-        target: drawing.draw(target, share, randomness)
+        target: drawing.draw(target, share, context.randomness)
         for target, share in zip(plan.targets, shares, strict=True)
     }
 

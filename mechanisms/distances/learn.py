@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.contexts import draw_contexts
 from mechanisms.distances.metric import Floats, distance_matrix, embedding
 from mechanisms.distances.plan import Pair, Plan
 from mechanisms.distances.rules import Contexts, read_contexts
 from mechanisms.distances.tables import PairTables, count_pairs, release_pairs
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Attribute
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records, TableRecords, records_of
 
 
 @dataclass(frozen=True)
@@ -28,27 +25,26 @@ class TargetMetric:
         return distance_matrix(self.points)
 
 
-def learn(
-    records: Records, plan: Plan, loss: PrivacyLoss, randomness: Randomness, executor: Executor
-) -> list[TargetMetric]:
+def learn(context: QueryContext, plan: Plan) -> list[TargetMetric]:
     """The distances of every target of the plan, in order.
 
     Contexts come first. Then every pair of attributes that they need is released once, even if
     several contexts share it. The baseline releases its pairs and derives contexts from them.
 
-    Privacy: ``loss`` under the dataset's relation, spent as ``plan.steps`` lists.
+    Privacy: ``context.loss`` under the dataset's relation, spent as ``plan.steps`` lists.
     Source: Battaglia, Celano, Pensa 2021, Algorithms 1–5 with their errata; sharing of pairs and
         dampened contexts are new here.
     """
-    private = records_of(TableRecords, records)
-    for_contexts, for_tables = plan.shares(loss)
+    private, executor = context.table, context.executor
+    for_contexts, for_tables = plan.shares(context.loss)
     if plan.baseline is not None:
         counted = count_pairs(private, plan, plan.baseline, executor)
-        noisy = release_pairs(counted, plan, for_tables, randomness, executor)
+        noisy = release_pairs(counted, plan, for_tables, context.randomness, executor)
         return metrics(plan, read_contexts(plan, noisy), noisy)
-    contexts = draw_contexts(private, plan, for_contexts, randomness, executor)
+    contexts = draw_contexts(context.at(for_contexts), plan)
     counted = count_pairs(private, plan, needed_pairs(contexts), executor)
-    return metrics(plan, contexts, release_pairs(counted, plan, for_tables, randomness, executor))
+    noisy = release_pairs(counted, plan, for_tables, context.randomness, executor)
+    return metrics(plan, contexts, noisy)
 
 
 def needed_pairs(contexts: Contexts) -> list[Pair]:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.predicate import Condition, fits, holds
@@ -30,10 +29,8 @@ class Count(Part):
         fits(self.where, dataset)
         return whole_plan(1, epsilon_nano)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        table = records_of(TableRecords, records)
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        table = context.table
         rows = len(next(iter(table.codes.values())))
         if not self.where.get("all", True):
             # Every row meets an empty condition, so no row needs to be read.
@@ -41,6 +38,6 @@ class Count(Part):
 
         def part(start: int) -> int:
             block = slice(start, min(start + _BLOCK, rows))
-            return int(holds(self.where, table, dataset, block).sum())
+            return int(holds(self.where, table, context.dataset, block).sum())
 
-        return Measurement(sum(executor.map(part, range(0, rows, _BLOCK))) >> plan.exponent)
+        return Measurement(sum(context.executor.map(part, range(0, rows, _BLOCK))) >> plan.exponent)

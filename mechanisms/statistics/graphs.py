@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from mechanisms.model.candidates import graph_domain
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import GraphRecords, Records, records_of
+from mechanisms.model.records import GraphRecords
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import ConstantBound
 from mechanisms.statistics.statistic import Measurement, Part
@@ -26,10 +26,8 @@ class Edges(Part):
         domain = graph_domain(dataset)
         return whole_plan(int(domain.nodes > 1 and domain.max_degree > 0), epsilon_nano)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        edges = len(records_of(GraphRecords, records).indices) // 2
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        edges = len(context.graph.indices) // 2
         one = ConstantBound(plan.cap)
         return Measurement(edges >> plan.exponent, local=one, levels=one)
 
@@ -48,6 +46,6 @@ def most_second_order(dataset: Dataset) -> int:
     return max(4 * (graph_domain(dataset).nodes - 2), 1)
 
 
-def total(records: Records, name: str) -> int:
+def total(graph: GraphRecords, name: str) -> int:
     """Return one private total of the graph; ``mechanisms.kernels.totals`` lists them."""
-    return int(records_of(GraphRecords, records).totals[name][0])
+    return int(graph.totals[name][0])

@@ -11,10 +11,10 @@ from math import exp
 
 import numpy as np
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import PrefixRecords, Records, records_of
+from mechanisms.model.records import PrefixRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
 from mechanisms.statistics.statistic import Measurement, Part
@@ -78,11 +78,9 @@ class SmallestSum(Part):
         ends = on_grid(np.array([values[0], values[-1]]), exponent)
         return Plan(exponent, int(np.abs(ends).max()))
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        cutoff = records_of(PrefixRecords, records).cutoff
-        values = on_grid(np.array(_values(dataset)), plan.exponent)
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        cutoff = records_of(PrefixRecords, context.records).cutoff
+        values = on_grid(np.array(_values(context.dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
             sum(values[:cutoff].tolist()),

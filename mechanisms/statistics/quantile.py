@@ -12,9 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.quantile_sensitivity import (
@@ -59,10 +58,8 @@ class Quantile(Part):
         exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
         return Plan(exponent, high - low)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        numbers = records_of(TableRecords, records).ordered[self.attribute]
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        numbers, dataset = context.table.ordered[self.attribute], context.dataset
         low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
@@ -98,15 +95,13 @@ class Quantile(Part):
         share, whole = self.quantile.numerator, self.quantile.denominator
         return whole if replaces(dataset) else max(share, whole - share)
 
-    def rank_scores(
-        self, records: Records, cells: NDArray[np.float64], executor: Executor
-    ) -> Integers:
+    def rank_scores(self, context: QueryContext, cells: NDArray[np.float64]) -> Integers:
         """Return the private score −max(0, b·L − a·n, a·n − b·R) of each cell, for p = a/b, n rows.
 
         L numbers lie below the cell and R in it or below, so the score is 0 where p·n is a rank of
         the cell. A number that occurs several times covers its whole cell.
         """
-        numbers = records_of(TableRecords, records).ordered[self.attribute]
+        numbers = context.table.ordered[self.attribute]
         share, whole = self.quantile.numerator, self.quantile.denominator
         goal = share * len(numbers)
         scores = np.empty(len(cells), dtype=np.int64)
@@ -120,7 +115,7 @@ class Quantile(Part):
             ranks = whole * below.astype(np.int64) - goal
             scores[block] = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
 
-        executor.map(part, range(0, len(cells), _BLOCK))
+        context.executor.map(part, range(0, len(cells), _BLOCK))
         return scores
 
 

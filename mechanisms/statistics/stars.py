@@ -14,10 +14,9 @@ from math import comb
 
 import numpy as np
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import GraphRecords, Records, records_of
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_shared
 from mechanisms.statistics.grid import Plan, whole_plan
@@ -82,14 +81,12 @@ class Stars(Part):
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(2 * comb(_most(dataset), self.k - 1), epsilon_nano)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        graph = records_of(GraphRecords, records)
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        graph = context.graph
         degrees = np.bincount(graph.columns["degree"])
         value = sum(comb(d, self.k) * int(nodes) for d, nodes in enumerate(degrees) if nodes)
         high, low = (tuple(graph.totals[f"degree_pairs_{end}"].tolist()) for end in ("high", "low"))
-        local = StarBound(high, low, self.k, _most(dataset))
+        local = StarBound(high, low, self.k, _most(context.dataset))
         return Measurement(value >> plan.exponent, local=CoarseBound(local, plan.exponent))
 
 

@@ -9,9 +9,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import SmoothBound
 
@@ -71,9 +70,7 @@ class Part(Statistic):
         """
 
     @abstractmethod
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         """Return the private number, from prepared records that satisfy the domain."""
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
@@ -51,12 +50,12 @@ class Sum(Part):
         cap = high - low if replaces(dataset) else max(abs(low - origin), abs(high - origin))
         return Plan(exponent, cap)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        numbers = records_of(TableRecords, records).values[self.attribute]
-        origin = self.origin(*bounds(dataset, self.attribute, plan.exponent))
-        return Measurement(grid_sum(numbers, plan.exponent, executor) - origin * len(numbers))
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        numbers = context.table.values[self.attribute]
+        origin = self.origin(*bounds(context.dataset, self.attribute, plan.exponent))
+        return Measurement(
+            grid_sum(numbers, plan.exponent, context.executor) - origin * len(numbers)
+        )
 
 
 @dataclass(frozen=True)

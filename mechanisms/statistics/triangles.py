@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanisms.model.candidates import graph_domain
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.records import GraphRecords, Records, records_of
+from mechanisms.model.records import GraphRecords
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_second_order, most_shared, total
 from mechanisms.statistics.grid import Plan, whole_plan
@@ -75,22 +75,20 @@ class Triangles(Part):
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(most_shared(dataset), epsilon_nano)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
-        most = most_shared(dataset)
-        local = supports(records, most)
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        graph, most = context.graph, most_shared(context.dataset)
+        local = supports(graph, most)
         return Measurement(
-            total(records, "triangles") >> plan.exponent,
+            total(graph, "triangles") >> plan.exponent,
             local=CoarseBound(local, plan.exponent),
             levels=CoarseBound(TriangleLevels(local.shared, most), plan.exponent),
         )
 
 
-def supports(records: Records, most: int) -> TriangleBound:
+def supports(graph: GraphRecords, most: int) -> TriangleBound:
     """Return the bound on common neighbours, from the prepared private totals."""
-    totals = records_of(GraphRecords, records).totals
-    shared = max(total(records, "edge_maximum"), total(records, "open_maximum"))
+    totals = graph.totals
+    shared = max(total(graph, "edge_maximum"), total(graph, "open_maximum"))
     degrees = int((totals["degree_pairs_high"] + totals["degree_pairs_low"]).max(initial=0))
     return TriangleBound(shared, most, degrees)
 
@@ -160,18 +158,17 @@ class TwoTriangles(Part):
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(global_sensitivity(most_shared(dataset)), epsilon_nano)
 
-    def measure(
-        self, records: Records, dataset: Dataset, plan: Plan, executor: Executor
-    ) -> Measurement:
+    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
+        graph, dataset = context.graph, context.dataset
         most = most_shared(dataset)
-        cap, pairs = global_sensitivity(most), supports(records, most)
-        flip = total(records, "flip_maximum")
-        maxima = total(records, "edge_maximum"), total(records, "open_maximum")
+        cap, pairs = global_sensitivity(most), supports(graph, most)
+        flip = total(graph, "flip_maximum")
+        maxima = total(graph, "edge_maximum"), total(graph, "open_maximum")
         flips = TwoTriangleBound(flip, graph_domain(dataset).nodes, *maxima, pairs, cap)
         return Measurement(
-            total(records, "two_triangles") >> plan.exponent,
+            total(graph, "two_triangles") >> plan.exponent,
             local=CoarseBound(flips, plan.exponent),
-            levels=CoarseBound(TwoTriangleLevels(total(records, "harvest"), cap), plan.exponent),
+            levels=CoarseBound(TwoTriangleLevels(total(graph, "harvest"), cap), plan.exponent),
             support=(pairs.shared, flip, most_second_order(dataset)),
         )
 

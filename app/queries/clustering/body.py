@@ -85,8 +85,7 @@ class Clustering(Query):
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
-        public = self._plan(context.dataset)
-        result = cluster(context.records, public, share, context.randomness, context.executor)
+        result = cluster(context.at(share), self._plan(context.dataset))
         return Release({"centres": result.centres.tolist(), "encoding": self._encoding(result)})
 
     def question(self, dataset: Dataset, version: int) -> str:

@@ -54,8 +54,7 @@ class Distance(MetricOptions, Query):
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
-        public = self._plan(context.dataset)
-        learned = learn(context.records, public, share, context.randomness, context.executor)
+        learned = learn(context.at(share), self._plan(context.dataset))
         return Release({"distances": {one.attribute.name: self._metric(one) for one in learned}})
 
     def question(self, dataset: Dataset, version: int) -> str:

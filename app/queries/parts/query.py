@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
+from mechanisms.model.context import QueryContext as QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
 from mechanisms.model.release import Release
 
 
@@ -28,19 +26,6 @@ class Price:
 
     def total(self) -> PrivacyLoss:
         return total(self.steps)
-
-
-@dataclass(frozen=True)
-class QueryContext:
-    """Everything, besides the query itself, that the computation of an answer needs."""
-
-    records: Records
-    #: The public description of ``records``.
-    dataset: Dataset
-    #: The charge of the query; it was reserved before the records were opened.
-    loss: PrivacyLoss
-    randomness: Randomness
-    executor: Executor
 
 
 class CatalogueEntry(Body):

@@ -121,9 +121,7 @@ class StatisticQuery(Query):
         dataset = context.dataset
         share, _ = mechanism_loss(dataset, context.loss)
         mechanism = self._mechanism(dataset)
-        value = mechanism.release(
-            self._statistic, context.records, dataset, share, context.randomness, context.executor
-        )
+        value = mechanism.release(self._statistic, context.at(share))
         answer: dict[str, Any] = {"value": number(value)}
         scale = self._noise_scale(mechanism, dataset, share)
         if scale is not None:

@@ -10,7 +10,6 @@ from app.queries.parts.candidates import Text, class_of
 from app.queries.parts.query import Query
 from app.queries.parts.sentences import listing
 from mechanisms.model.domains import Dataset
-from mechanisms.model.records import Records, TableRecords
 from mechanisms.selection import SELECTORS, Selector
 from mechanisms.trees.task import Task
 
@@ -41,9 +40,3 @@ class TreeQuery(Query):
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]
-
-
-def of_table(records: Records) -> TableRecords:
-    """Narrows the type to the records of a table; the price refuses trees on other datasets."""
-    assert isinstance(records, TableRecords)
-    return records

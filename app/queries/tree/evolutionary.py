@@ -17,7 +17,7 @@ from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
-from app.queries.tree.common import TreeQuery, of_table
+from app.queries.tree.common import TreeQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
@@ -81,14 +81,7 @@ class EvolutionaryTree(TreeQuery):
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
-        trees = search(
-            of_table(context.records),
-            context.dataset,
-            self._search(context.dataset),
-            share,
-            context.randomness,
-            context.executor,
-        )
+        trees = search(context.at(share), self._search(context.dataset))
         return Release({"trees": trees})
 
     def question(self, dataset: Dataset, version: int) -> str:

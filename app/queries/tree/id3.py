@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
-from app.queries.tree.common import TreeQuery, of_table
+from app.queries.tree.common import TreeQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
@@ -79,15 +80,8 @@ class Id3Tree(TreeQuery):
 
     def compute(self, context: QueryContext) -> Release:
         native = as_add_remove(context.dataset, context.loss)
-        tree = grow(
-            of_table(context.records),
-            native.dataset,
-            self._id3(native.dataset),
-            native.loss,
-            context.randomness,
-            context.executor,
-        )
-        return Release({"trees": [tree]})
+        within = replace(context, dataset=native.dataset, loss=native.loss)
+        return Release({"trees": [grow(within, self._id3(native.dataset))]})
 
     def question(self, dataset: Dataset, version: int) -> str:
         return (

@@ -37,6 +37,7 @@ from mechanisms.clustering.initial import drawn_centres
 from mechanisms.clustering.lloyd import lloyd, partial_distances
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.kernels.assignment import cluster_counts
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Inline
 
 CLUSTER_TABLES = {"dermatology": 20.0, "soybean": 30.0, "mushroom": 25.0, "adult": 30.0}
@@ -114,15 +115,10 @@ def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
     count = len(np.unique(table.classes))
     initial = drawn_centres(encoding.attributes, count, randomness())
     nano = int(Fraction(repr(epsilon)) * 10**9)
-    centres = lloyd(
-        table.records,
-        encoding,
-        np.array([encoding.point(record) for record in initial]),
-        PrivacyLoss(nano).split(ITERATIONS),
-        2,
-        randomness(),
-        Inline(),
-    )
+    points = np.array([encoding.point(record) for record in initial])
+    loss = PrivacyLoss(nano)
+    context = QueryContext(table.records, table.dataset, loss, randomness(), Inline())
+    centres = lloyd(context, encoding, points, ITERATIONS, moves=2)
     columns = [(table.records.codes[a.name], len(a.levels)) for a in encoding.attributes]
     # The class goes along without a say in what is nearest.
     partial = partial_distances(encoding, centres)

@@ -27,6 +27,7 @@ from benchmarks.simulation import randomness
 from benchmarks.trees.accuracy import EPSILONS, GLOBAL, LOCAL, NO_NOISE, TABLES
 from benchmarks.trees.tables import POSITIVE, grown, tree_table
 from mechanisms.kernels.forests import confusion
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Inline
 from mechanisms.model.forest import forest
 from mechanisms.model.sensitivity import Sensitivity
@@ -63,7 +64,7 @@ def searched(table: Table, objective: Any, way: str, epsilon: float, setting: An
         **setting,
     )
     loss = PrivacyLoss.parse(repr(epsilon))
-    trees = search(table.records, table.dataset, plan, loss, randomness(), Inline())
+    trees = search(QueryContext(table.records, table.dataset, loss, randomness(), Inline()), plan)
     return rates(table, list(trees))
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.executor import Inline
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
 from mechanisms.noise.addition import Kernel, add_noise
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan
@@ -51,21 +51,13 @@ class AddedNoise(Mechanism):
         plans = self.plans(statistic, dataset, loss)
         return tuple(Step(f"{noun}: {part.what}", spent) for part, spent, _ in plans)
 
-    def release(
-        self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> Fraction:
+    def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         released = []
-        for part, spent, plan in self.plans(statistic, dataset, loss):
-            measured = part.measure(records, dataset, plan, executor)
-            noise = self.noise(measured, plan, spent, randomness) if plan.cap else 0
+        for part, spent, plan in self.plans(statistic, context.dataset, context.loss):
+            measured = part.measure(context, plan)
+            noise = self.noise(measured, plan, spent, context.randomness) if plan.cap else 0
             released.append((measured.value + noise) * plan.step)
-        return statistic.answer(dataset, released)
+        return statistic.answer(context.dataset, released)
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         """The parts to release, from public facts alone. Raises: as ``Mechanism.steps``."""

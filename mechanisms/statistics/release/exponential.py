@@ -5,11 +5,9 @@ from math import ceil, log
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.quantile import Quantile
@@ -62,20 +60,12 @@ class ExponentialQuantile(Mechanism):
         misses = log(self._misses(question, dataset))
         return PrivacyLoss(max(1, ceil(misses * steps * NANO / error)))
 
-    def release(
-        self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> Fraction:
+    def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         question = _quantile(statistic)
-        rate = self._rate(question, dataset, loss)
-        cells = question.cells(dataset)
-        scores = question.rank_scores(records, cells, executor)
-        (place,) = race(scores, 1, rate, randomness, executor)
+        rate = self._rate(question, context.dataset, context.loss)
+        cells = question.cells(context.dataset)
+        scores = question.rank_scores(context, cells)
+        (place,) = race(scores, 1, rate, context.randomness, context.executor)
         return Fraction(float(cells[place]))
 
     def _rate(self, question: Quantile, dataset: Dataset, loss: PrivacyLoss) -> Rate:

@@ -8,11 +8,9 @@ from typing import Any
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import Records
 from mechanisms.statistics.statistic import Statistic
 
 #: The probability with which bounds on the accuracy hold.
@@ -63,20 +61,12 @@ class Mechanism(ABC):
         )
 
     @abstractmethod
-    def release(
-        self,
-        statistic: Statistic,
-        records: Records,
-        dataset: Dataset,
-        loss: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> Fraction:
+    def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         """The released value.
 
         Raises: as ``steps``, before anything private is read; NoiseOverflow with probability
             below e⁻¹⁰⁰⁰.
-        Privacy: ``loss`` under the dataset's relation.
+        Privacy: ``context.loss`` under the dataset's relation.
         """
 
 

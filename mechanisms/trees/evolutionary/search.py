@@ -9,10 +9,10 @@ import numpy as np
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
@@ -106,37 +106,27 @@ class Search:
         return tuple(steps)
 
 
-def search(
-    records: TableRecords,
-    dataset: Dataset,
-    request: Search,
-    loss: PrivacyLoss,
-    randomness: Randomness,
-    executor: Executor,
-) -> list[dict[str, Any]]:
+def search(context: QueryContext, request: Search) -> list[dict[str, Any]]:
     """The selected trees as nested JSON, in the order drawn.
 
-    Args:
-        records: private; they satisfy the domain of ``dataset``.
-        loss: ε of all draws of all generations together.
-        randomness: ``SystemRandomness()`` when answering analysts, for proposals and draws.
-
     Raises: as ``Search.steps``, before anything private is read.
-    Privacy: ε-DP under ``dataset.neighbouring``, by adaptive composition of the draws. Candidates
-        come from the public schema, random bits and earlier draws alone, and counts never leave the
-        selection.
+    Privacy: ``context.loss`` under the dataset's relation, by adaptive composition of the draws.
+        Candidates come from the public schema, random bits and earlier draws alone, and counts
+        never leave the selection.
     Source: Differentially Private Multi-Objective Selection, Algorithm 1, with the loss shared
         among all selections, and within each among its draws.
     """
-    request.steps(dataset, loss)
+    dataset, randomness, executor = context.dataset, context.randomness, context.executor
+    request.steps(dataset, context.loss)
     positive = request.task.labels.index(request.positive_class)
     proposals = Proposals(
         request.questions, request.initial_depth, request.max_depth, Dice(randomness)
     )
-    evaluation = _Evaluation(records, request.questions, positive, row_bound(dataset), executor)
+    rows = row_bound(dataset)
+    evaluation = _Evaluation(context.table, request.questions, positive, rows, executor)
     pool = [proposals.random() for _ in range(request.population)]
     parents: list[Tree] = []
-    for draws, part in zip(request.draws, request.losses(loss), strict=True):
+    for draws, part in zip(request.draws, request.losses(context.loss), strict=True):
         if parents:
             pool = parents + [proposals.child(parents) for _ in range(request.population)]
         bits = score_bits(draws)

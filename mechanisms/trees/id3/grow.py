@@ -9,11 +9,9 @@ import numpy as np
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.kernels.contingency import level_counts
 from mechanisms.kernels.partition import Nodes, descend, node_tables
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
-from mechanisms.model.randomness import Randomness
-from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
@@ -60,20 +58,10 @@ class Id3:
         return SplitRule(criterion, self.sensitivity, self.selector, grid)
 
 
-def grow(
-    records: TableRecords,
-    dataset: Dataset,
-    request: Id3,
-    loss: PrivacyLoss,
-    randomness: Randomness,
-    executor: Executor,
-) -> dict[str, Any]:
+def grow(context: QueryContext, request: Id3) -> dict[str, Any]:
     """A decision tree as nested JSON; leaves carry noisy class counts.
 
-    Args:
-        records: private; they satisfy the domain of ``dataset`` (add/remove, ``max_rows``).
-        loss: ε. Every path spends all of it, in the shares that ``id3.budget`` lists.
-        randomness: ``SystemRandomness()`` when answering analysts.
+    Every path spends the whole loss of the context, in the shares that ``id3.budget`` lists.
 
     Raises: UnsupportedQuery as ``Id3.budget`` and ``Id3.splitting``, before anything private is
         read.
@@ -83,10 +71,10 @@ def grow(
     Source: Local Dampening, PVLDB 14(4), 2021, section 5.2 and Algorithm 2, with the stop rule
         √2/ε; noisy counts by discrete Laplace.
     """
-    budget, splitting = request.budget(loss), request.splitting(dataset)
-    growth = _TreeGrowth(records, dataset, request, budget, splitting, randomness, executor)
+    budget, splitting = request.budget(context.loss), request.splitting(context.dataset)
+    growth = _TreeGrowth(context, request, budget, splitting)
     # This reference keeps the public tables in their cache until all splits are chosen.
-    tables = splitting.prepared(dataset)
+    tables = splitting.prepared(context.dataset)
     root = growth.tree()
     del tables
     if request.prune:
@@ -96,26 +84,23 @@ def grow(
 
 @dataclass
 class _TreeGrowth:
-    records: TableRecords
-    dataset: Dataset
+    context: QueryContext
     request: Id3
     budget: Budget
     splitting: SplitRule
-    randomness: Randomness
-    executor: Executor
     #: The number of nodes of the tree so far.
     nodes: int = 1
     #: The number of the node of each row, among the nodes that are split at this depth.
     where: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
-        task, codes = self.request.task, self.records.codes
+        task, codes = self.request.task, self.context.table.codes
         self.columns = [(codes[a.name], len(a.levels)) for a in task.attributes]
         self.classes = codes[task.classes.name], len(task.labels)
         self.where = np.zeros(len(self.classes[0]), dtype=np.int32)
 
     def tree(self) -> Node:
-        counts = level_counts(*self.classes, self.executor)
+        counts = level_counts(*self.classes, self.context.executor)
         root = Node(tuple(range(len(self.columns))), counts)
         level, parents = [root], list[Node]()
         for depth in range(self.budget.splits):
@@ -133,11 +118,10 @@ class _TreeGrowth:
     def _to_split(self, level: Sequence[Node]) -> list[int]:
         """The numbers of the nodes to split, by their noisy counts."""
         totals = np.array([node.counts.sum() for node in level], dtype=np.int64)
-        rate = Rate.of_counts(self.budget.share)
-        noisy = discrete_laplace(totals, rate, self.randomness, self.executor)
+        noisy = self._noisy(totals, self.budget.share)
         task = self.request.task
         return to_split(
-            noisy.tolist(),
+            noisy,
             [max(task.levels[a] for a in node.remaining) for node in level],
             self.classes[1],
             task.cells,
@@ -156,21 +140,18 @@ class _TreeGrowth:
             np.array([node.attribute for node in parents], dtype=np.int32),
             np.cumsum([0, *children[:-1]], dtype=np.int32),
             numbers,
-            self.executor,
+            self.context.executor,
         )
 
     def _split(self, nodes: Sequence[Node]) -> list[Node]:
         """Choose an attribute for each of the nodes; return their children, in order."""
         attributes = sorted({a for node in nodes for a in node.remaining})
         columns = [self.columns[a] for a in attributes]
-        counts = node_tables(columns, self.classes, self.where, len(nodes), self.executor)
+        counts = node_tables(columns, self.classes, self.where, len(nodes), self.context.executor)
         tables = dict(zip(attributes, counts, strict=True))
         chosen = self.splitting.choose(
             [[tables[a][i] for a in node.remaining] for i, node in enumerate(nodes)],
-            self.dataset,
-            PrivacyLoss(self.budget.share),
-            self.randomness,
-            self.executor,
+            self.context.at(PrivacyLoss(self.budget.share)),
         )
         for i, (node, place) in enumerate(zip(nodes, chosen, strict=True)):
             node.split(node.remaining[place], tables[node.remaining[place]][i])
@@ -182,8 +163,12 @@ class _TreeGrowth:
         if not leaves:
             return
         epsilon = self.budget.leaf(depth)
-        counts: Integers = np.concatenate([leaf.counts for leaf in leaves])
-        rate = Rate.of_counts(epsilon)
-        noisy = discrete_laplace(counts, rate, self.randomness, self.executor)
-        for leaf, released in zip(leaves, noisy.reshape(len(leaves), -1).tolist(), strict=True):
+        noisy = self._noisy(np.stack([leaf.counts for leaf in leaves]), epsilon)
+        for leaf, released in zip(leaves, noisy, strict=True):
             leaf.release(released, epsilon)
+
+    def _noisy(self, counts: Integers, epsilon_nano: int) -> list[Any]:
+        """Release counts, in nested lists of their shape."""
+        rate, context = Rate.of_counts(epsilon_nano), self.context
+        noisy = discrete_laplace(counts.ravel(), rate, context.randomness, context.executor)
+        return noisy.reshape(counts.shape).tolist()

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.executor import Executor, Inline
-from mechanisms.model.randomness import Randomness
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
@@ -41,28 +40,21 @@ class SplitRule:
         """Public tables that all choices of a tree read; the caller keeps them until the end."""
         return self.criterion.prepared(dataset, self.grid)
 
-    def choose(
-        self,
-        nodes: Sequence[Sequence[Integers]],
-        dataset: Dataset,
-        share: PrivacyLoss,
-        randomness: Randomness,
-        executor: Executor,
-    ) -> list[int]:
+    def choose(self, nodes: Sequence[Sequence[Integers]], context: QueryContext) -> list[int]:
         """The place of the chosen attribute among those of each node.
 
         Args:
             nodes: private level × class counts, one table per remaining attribute of the node.
-            share: ε of every single choice; nodes contain disjoint records.
+            context: its loss is that of every single choice; nodes contain disjoint records.
 
-        Privacy: ``share`` under add/remove, by parallel composition.
+        Privacy: the loss of ``context`` under add/remove, by parallel composition.
         """
-        chosen = []
-        for values in self._scores(nodes, dataset, executor):
+        chosen, loss, randomness = [], context.loss, context.randomness
+        for values in self._scores(nodes, context.dataset, context.executor):
             if values.size == 1:
                 chosen.append(0)  # the only attribute; its share of the loss is spent nevertheless
                 continue
-            (place,) = self.selector.top(values, BITS, share, 1, "peeled", randomness, Inline())
+            (place,) = self.selector.top(values, BITS, loss, 1, "peeled", randomness, Inline())
             chosen.append(int(place))
         return chosen
 

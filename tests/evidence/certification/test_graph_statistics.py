@@ -13,7 +13,6 @@ import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
-from mechanisms.model.executor import Inline
 from mechanisms.statistics.graphs import Edges
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
@@ -29,6 +28,7 @@ from mechanisms.statistics.statistic import Measurement
 from mechanisms.statistics.triangles import Triangles, TwoTriangles, global_sensitivity
 from tests.evidence.certification.divergence import hockey_laplace
 from tests.evidence.certification.graphs import Graph, all_graphs, edges_of, flipped, graph_of
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import graph, graph_dataset
 
 Question = Edges | Triangles | TwoTriangles | Stars
@@ -90,7 +90,7 @@ def universe(nodes: int, degree: int) -> Universe:
     dataset = graph_dataset(nodes, degree)
     records = [graph(nodes, edges_of(member)) for member in members]
     measured = {
-        name: [q.measure(r, dataset, q.plan(dataset, NANO), Inline()) for r in records]
+        name: [q.measure(context(r, dataset), q.plan(dataset, NANO)) for r in records]
         for name, q in QUESTIONS.items()
     }
     return Universe(members, pairs, dataset, measured)

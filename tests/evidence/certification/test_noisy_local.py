@@ -25,9 +25,10 @@ from tests.evidence.certification.noisy_local import (
     divergence,
 )
 from tests.evidence.certification.test_graph_statistics import universe
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import p_value
-from tests.unit.mechanisms.statistics.worlds import EXECUTOR, graph, graph_dataset
+from tests.unit.mechanisms.statistics.worlds import graph, graph_dataset
 
 LOSSES = [
     PrivacyLoss.parse(epsilon, delta)
@@ -108,19 +109,11 @@ def test_the_release_has_this_law() -> None:
     edges = [(a, b) for a in range(5) for b in range(a)][1:]
     records, dataset = graph(6, edges), graph_dataset(6)
     loss = PrivacyLoss.parse("6", "0.2")
-    measured = TwoTriangles().measure(
-        records, dataset, TwoTriangles().plan(dataset, loss.epsilon_nano), EXECUTOR
-    )
+    seeded = context(records, dataset, loss, SeededRandomness(17))
+    plan = TwoTriangles().plan(dataset, loss.epsilon_nano)
+    measured = TwoTriangles().measure(seeded, plan)
     assert measured.support is not None
-    randomness = SeededRandomness(17)
-    drawn = [
-        int(
-            NoisyLocalSensitivity().release(
-                TwoTriangles(), records, dataset, loss, randomness, EXECUTOR
-            )
-        )
-        for _ in range(600)
-    ]
+    drawn = [int(NoisyLocalSensitivity().release(TwoTriangles(), seeded)) for _ in range(600)]
     state, rules = (measured.value, *measured.support[:2]), rules_of(6, loss)
     answers = measured.value + np.arange(-400, 401)
     law = answer_law(state, rules, answers)

@@ -19,7 +19,7 @@ from mechanisms.distances.contexts import target_entropies
 from mechanisms.distances.entropies import entropy_grid
 from mechanisms.distances.metric import distance_matrix, embedding
 from mechanisms.distances.uncertainty import at_least_mean, symmetric_uncertainty, table_uncertainty
-from mechanisms.model.domains import CategoricalAttribute
+from mechanisms.model.domains import CategoricalAttribute, Dataset, TableDomain
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
@@ -33,6 +33,7 @@ from tests.evidence.certification.distance_universes import (
     universe,
 )
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 
 
@@ -129,6 +130,7 @@ def test_skipping_empty_clusters_is_rejected() -> None:
     attributes = (CategoricalAttribute("A", ("0", "1")),)
     encoding = one_hot(attributes, 4)
     centres = np.array([[1.0, 0.0], [0.3, 0.7]])
+    dataset = Dataset("one", ADD_REMOVE, TableDomain(attributes, max_rows=60))
     equal, far = (
         TableRecords({"A": np.array([0] * (60 - n) + [1] * n, np.uint8)}, {}) for n in (0, 1)
     )
@@ -138,8 +140,9 @@ def test_skipping_empty_clusters_is_rejected() -> None:
     stayed = 0
     for seed in range(100):
         for records in (equal, far):
-            loss = (PrivacyLoss.parse("0.5"),)
-            moved = lloyd(records, encoding, centres, loss, 1, SeededRandomness(seed), Inline())
+            loss, randomness = PrivacyLoss.parse("0.5"), SeededRandomness(seed)
+            seeded = context(records, dataset, loss, randomness)
+            moved = lloyd(seeded, encoding, centres, iterations=1, moves=1)
             stayed += bool((moved[1] == centres[1]).all())
     assert stayed == 0
 

@@ -14,7 +14,6 @@ import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import NeighbouringRelation
-from mechanisms.model.executor import Inline
 from mechanisms.noise.addition import Integers
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.statistics.grid import Plan
@@ -25,6 +24,7 @@ from mechanisms.statistics.release.smooth import LargestLocalSensitivities, Smoo
 from mechanisms.statistics.sums import Mean, Sum
 from tests.evidence.certification.checks import privacy_breach
 from tests.evidence.certification.divergence import hockey_laplace
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import (
     ADD_REMOVE,
     RELATIONS,
@@ -138,7 +138,7 @@ def test_exact_divergence_of_smooth_medians(relation: NeighbouringRelation) -> N
         laws = {}
         for rows in tables(6):
             dataset = table_dataset(relation, len(rows), 0.0, float(HIGH))
-            measured = statistic.measure(table(rows), dataset, plan, Inline())
+            measured = statistic.measure(context(table(rows), dataset), plan)
             assert measured.value == quantile(rows, Fraction(1, 2))
             rate = SmoothSensitivity().rate(measured, plan, loss)
             laws[rows] = (float(measured.value), float(rate.exponent()))
@@ -156,7 +156,7 @@ def test_exponential_quantiles(relation: NeighbouringRelation, share: Fraction) 
     for rows in number:
         dataset = table_dataset(relation, len(rows), 0.0, float(HIGH))
         cells = statistic.cells(dataset)
-        scores.append(statistic.rank_scores(table(rows), cells, Inline()))
+        scores.append(statistic.rank_scores(context(table(rows), dataset), cells))
     matrix = np.array(scores)
     assert (matrix.max(axis=1) == 0).all()
     pairs = np.array(
@@ -181,7 +181,7 @@ def test_sums_and_means_move_by_their_sensitivity(relation: NeighbouringRelation
                 parts = statistic.parts(dataset)
                 plans = [part.plan(dataset, NANO) for part in parts]
                 value[rows] = [
-                    part.measure(table(rows), dataset, plan, Inline()).value
+                    part.measure(context(table(rows), dataset), plan).value
                     for part, plan in zip(parts, plans, strict=True)
                 ]
             for rows in value:
@@ -204,7 +204,7 @@ def test_prefix_sums(values: list[float]) -> None:
     plan = statistic.plan(dataset, NANO)
     loss = PrivacyLoss.parse("1", "0.001")
     measured = [
-        statistic.measure(prefix(k), dataset, plan, Inline()) for k in range(len(values) + 1)
+        statistic.measure(context(prefix(k), dataset), plan) for k in range(len(values) + 1)
     ]
     steps = [m.value * float(plan.step) for m in measured]
     assert steps == pytest.approx([sum(values[:k]) for k in range(len(values) + 1)], abs=1e-6)

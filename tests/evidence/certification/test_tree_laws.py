@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.discrete_laplace import discrete_laplace_probability
 from mechanisms.selection import SELECTORS
@@ -33,6 +32,7 @@ from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from tests.evidence.certification.table_universes import table_universe
 from tests.evidence.certification.tables import ADD_REMOVE
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
@@ -146,9 +146,10 @@ def test_grown_trees_follow_the_law() -> None:
     )
     task = Task.of(UNIVERSE.dataset, ("A", "B"), "C")
     id3 = Id3(task, 1, "max", Sensitivity.GLOBAL, SELECTORS["permute_and_flip"], False)
-    randomness, seen = SeededRandomness(11), Counter[Outcome]()
+    loss, seen = PrivacyLoss(3 * share), Counter[Outcome]()
+    seeded = context(records, UNIVERSE.dataset, loss, SeededRandomness(11))
     for _ in range(4000):
-        tree = grow(records, UNIVERSE.dataset, id3, PrivacyLoss(3 * share), randomness, Inline())
+        tree = grow(seeded, id3)
         if "label" in tree:
             seen["leaf", int(tree["label"])] += 1
         else:

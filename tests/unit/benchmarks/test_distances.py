@@ -25,7 +25,7 @@ from benchmarks.reproduction.experiments.distances import ARMS, quality
 from mechanisms.clustering.encoding import one_hot
 from mechanisms.distances.learn import learn
 from mechanisms.distances.plan import plan
-from mechanisms.model.executor import Inline
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 
 SMALL = Truth(synthetic("A", 0.2, rows=300))
@@ -38,7 +38,9 @@ def test_repeated_learning_is_the_service(arm: str, target: str | None) -> None:
     public = plan(SMALL.table.dataset, ARMS[arm], target)
     repeated, loss = Repeated(SMALL, public), PrivacyLoss.parse("1.5")
     for seed in (1, 2):
-        expected = learn(SMALL.table.records, public, loss, SeededRandomness(seed), Inline())
+        expected = learn(
+            context(SMALL.table.records, public.dataset, loss, SeededRandomness(seed)), public
+        )
         result = repeated.learn(loss, SeededRandomness(seed))
         assert [one.context for one in result] == [one.context for one in expected]
         for one, other in zip(result, expected, strict=True):

@@ -10,7 +10,6 @@ import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from benchmarks.statistics.induced_edges import InducedEdges, Neighbours, taking_part
-from mechanisms.model.executor import Inline
 from mechanisms.model.records import PrefixRecords
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.local_sensitivity import DistanceBound
@@ -18,6 +17,7 @@ from mechanisms.statistics.release.ladder import ladder_probability, rungs
 from mechanisms.statistics.release.smooth import LargestLocalSensitivities, SmoothSensitivity
 from mechanisms.statistics.statistic import Measurement
 from tests.evidence.certification.divergence import hockey_laplace
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import graph_dataset
 
 NODES = 5
@@ -41,7 +41,7 @@ def measured(edges: list[tuple[int, int]]) -> tuple[Plan, list[Measurement]]:
     for subset in SUBSETS:
         request = InducedEdges((ends[0], ends[1]), taking_part(NODES, sorted(subset)))
         plan = request.plan(dataset, NANO)
-        result.append(request.measure(PrefixRecords(0), dataset, plan, Inline()))
+        result.append(request.measure(context(PrefixRecords(0), dataset), plan))
     return plan, result
 
 

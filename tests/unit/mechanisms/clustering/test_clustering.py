@@ -21,8 +21,7 @@ from mechanisms.distances.learn import learn
 from mechanisms.distances.metric import distance_matrix
 from mechanisms.model.domains import CategoricalAttribute
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Inline
-from mechanisms.noise.keystream import SystemRandomness
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.distances.tables import planned, table
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
@@ -54,7 +53,7 @@ def test_learned_codes_are_the_metric_within_its_public_reach(relation: str) -> 
     dataset, records = table(relation)
     plan = clustering(relation)
     assert plan.metric is not None
-    metrics = learn(records, plan.metric, PrivacyLoss(10**10), SystemRandomness(), Inline())
+    metrics = learn(context(records, dataset, PrivacyLoss(10**10)), plan.metric)
     encoding = learned(metrics, plan.bits)
     assert encoding.reach <= plan.most_reach << plan.bits
     for points, one in zip(encoding.points, metrics, strict=True):
@@ -106,7 +105,7 @@ def test_centres_are_means_with_much_loss(relation: str) -> None:
     """One iteration, one cluster: the mean of all records."""
     dataset, records = table(relation)
     plan = clustering(relation, metric=None, clusters=1, iterations=1, initial=((0,) * 5,))
-    result = cluster(records, plan, PrivacyLoss.parse("1000000"), SystemRandomness(), Inline())
+    result = cluster(context(records, dataset, PrivacyLoss.parse("1000000")), plan)
     codes = (records.codes[a.name] for a in plan.attributes)
     shares = [np.bincount(c, minlength=len(a.levels)) / 40
               for c, a in zip(codes, plan.attributes, strict=True)]  # fmt: skip

@@ -25,6 +25,7 @@ from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.selection import SELECTORS
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.distances.tables import LEVELS, ROWS, planned, table
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
@@ -106,7 +107,7 @@ def test_steps_add_up_and_tables_are_shared(
     public = planned(dataset, target, **options)
     for loss in (PrivacyLoss(10**9), PrivacyLoss(123_456_789), PrivacyLoss(10**9, 7)):
         assert total(public.steps(loss)) == loss
-    learned = learn(records, public, PrivacyLoss(10**9), SystemRandomness(), Inline())
+    learned = learn(context(records, public.dataset, PrivacyLoss(10**9)), public)
     assert [one.attribute.name for one in learned] == (list(LEVELS) if target is None else ["y"])
     used = {frozenset((one.attribute.name, x.name)) for one in learned for x in one.context}
     assert len(used) <= public.tables
@@ -137,7 +138,7 @@ def test_mean_su_finds_the_truth_with_much_loss() -> None:
         su = {x: table_uncertainty(exact.of(x, 4)) for x in range(4)}
         true = tuple(x for x in su if su[x] >= sum(su.values()) / 4)
         loss = PrivacyLoss.parse("1000000")
-        assert draw_contexts(records, public, loss, SystemRandomness(), Inline()) == {4: true}
+        assert draw_contexts(context(records, public.dataset, loss), public) == {4: true}
 
 
 def test_contexts_by_noisy_entropies_read_projected_ones() -> None:
@@ -161,26 +162,26 @@ def test_rules_read_what_is_there() -> None:
         su = {
             (x, y): table_uncertainty(exact.of(x, y)) for x in range(5) for y in range(5) if x != y
         }
-        for y, context in contexts.items():
+        for y, drawn in contexts.items():
             others = [x for x in range(5) if x != y]
             by_su = sorted(others, key=lambda x, y=y: (-su[x, y], x))
             gain = {x: q_of(records, (x,), y) for x in others}
             best = sorted(others, key=lambda x, gain=gain: (-gain[x], x))
             if rule is Rule.MEAN_SU:
                 mean = sum(su[x, y] for x in others) / 4
-                assert context == tuple(x for x in others if su[x, y] >= mean)
+                assert drawn == tuple(x for x in others if su[x, y] >= mean)
             elif rule is Rule.NOT_REDUNDANT:
                 expected: list[int] = []
                 for x in by_su:
                     if all(su[x, y] > su[x, k] for k in expected):
                         expected.append(x)
-                assert list(context) == expected
-                assert context[0] == by_su[0]
+                assert list(drawn) == expected
+                assert drawn[0] == by_su[0]
             elif rule is Rule.MAX_RELEVANCE:
-                assert list(context) == best[:2]
+                assert list(drawn) == best[:2]
             else:
-                assert context[0] == best[0]
-                assert len(set(context)) == 2
+                assert drawn[0] == best[0]
+                assert len(set(drawn)) == 2
 
 
 def test_the_whole_metric_goes_the_less_noisy_way() -> None:

@@ -13,9 +13,9 @@ from mechanisms.statistics.quantile import Median, Quantile
 from mechanisms.statistics.release.smooth import SmoothSensitivity
 from mechanisms.statistics.smoothness import SLACK, largest_beta, smooth_beta
 from mechanisms.statistics.triangles import Triangles
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import (
     ADD_REMOVE,
-    EXECUTOR,
     REPLACE,
     graph,
     graph_dataset,
@@ -55,7 +55,7 @@ def test_a_beta_too_small_to_follow() -> None:
     loss = PrivacyLoss(15_000, atto)
     records, dataset = graph(5, [(0, 1), (0, 2), (1, 2), (2, 3)]), graph_dataset(5)
     plan = Triangles().plan(dataset, loss.epsilon_nano)
-    measured = Triangles().measure(records, dataset, plan, EXECUTOR)
+    measured = Triangles().measure(context(records, dataset), plan)
     rate = SmoothSensitivity().rate(measured, plan, loss)
     assert rate == rate_at_most(Fraction(15_000, NANO) / (2 * plan.cap))
 

@@ -21,8 +21,8 @@ from mechanisms.model.domains import (
 from mechanisms.model.records import TableRecords
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import (
-    EXECUTOR,
     RELATIONS,
     REPLACE,
     table,
@@ -130,7 +130,7 @@ def test_the_count_of_a_condition_moves_by_its_sensitivity(relation: Neighbourin
     plan = question.plan(dataset, NANO)
 
     def count(rows: tuple[float, ...]) -> int:
-        return question.measure(table(rows), dataset, plan, EXECUTOR).value
+        return question.measure(context(table(rows), dataset), plan).value
 
     before = [rows for length in range(1, 4) for rows in product(values, repeat=length)]
     stays = 1 if relation is REPLACE else 0

@@ -28,8 +28,8 @@ from mechanisms.statistics.stars import Stars
 from mechanisms.statistics.statistic import Measurement
 from mechanisms.statistics.sums import Mean
 from mechanisms.statistics.triangles import Triangles, TwoTriangles
+from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import (
-    EXECUTOR,
     RELATIONS,
     REPLACE,
     graph,
@@ -81,7 +81,7 @@ def test_local_sensitivities_of_the_small_graph(
     statistic: Triangles | Stars | TwoTriangles, value: int, bound: list[int]
 ) -> None:
     plan = statistic.plan(UNIVERSE, NANO)
-    measured = statistic.measure(GRAPH, UNIVERSE, plan, EXECUTOR)
+    measured = statistic.measure(context(GRAPH, UNIVERSE), plan)
     assert (plan.exponent, measured.value) == (0, value)
     assert at(measured.local, range(4)) == bound
 
@@ -93,7 +93,7 @@ def test_the_small_graph_has_these_totals() -> None:
 
 
 def test_ladder_of_the_small_graph() -> None:
-    measured = Triangles().measure(GRAPH, UNIVERSE, Plan(0, 3), EXECUTOR)
+    measured = Triangles().measure(context(GRAPH, UNIVERSE), Plan(0, 3))
     assert isinstance(measured.local, DistanceBound)
     widths = rungs(measured.local)
     law = [ladder_probability(difference, widths, 1.0) for difference in range(-3, 4)]
@@ -173,7 +173,7 @@ def test_the_mean_of_no_record_is_the_middle_of_the_bounds(relation: Neighbourin
     released = []
     for part in mean.parts(dataset):
         plan = part.plan(dataset, NANO)
-        released.append(part.measure(table([]), dataset, plan, EXECUTOR).value * plan.step)
+        released.append(part.measure(context(table([]), dataset), plan).value * plan.step)
     assert mean.answer(dataset, released) == 20
     # A noisy sum is divided by one at least: the noisy number of rows may be negative.
     assert mean.answer(dataset, [Fraction(5), Fraction(-3)][: len(released)]) == 25
@@ -186,7 +186,7 @@ def test_exponential_median() -> None:
     cells = median.cells(dataset)
     assert len(cells) == 100 * unit + 1
     numbers = table([number * unit for number in NUMBERS])
-    scores = median.rank_scores(numbers, cells, EXECUTOR)
+    scores = median.rank_scores(context(numbers, dataset), cells)
     law = np.exp(scores / (2 * median.rank_sensitivity(dataset)))
     gaps = np.add.reduceat(law, [gap * unit for gap in (0, *NUMBERS)]) / law.sum()
     assert gaps == pytest.approx(

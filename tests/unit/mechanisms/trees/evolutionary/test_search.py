@@ -15,7 +15,6 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Inline
 from mechanisms.model.forest import forest
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
@@ -23,6 +22,7 @@ from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary import search as _search_function
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.task import Task
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.trees.tables import dataset, depth, people, records
 
@@ -75,7 +75,7 @@ def test_good_trees_are_found_at_a_large_loss(
     options = search_of(objective, sensitivity, selector, outputs=3)
     loss, sums = PrivacyLoss(10**14), []
     for seed in range(6):
-        trees = search(table, PUBLIC, options, loss, SeededRandomness(seed), Inline())
+        trees = search(context(table, PUBLIC, loss, SeededRandomness(seed)), options)
         assert len(trees) == 3
         assert max(map(depth, trees)) <= 4
         sums.append(sum(rates(trees, table)))
@@ -89,7 +89,7 @@ def test_a_weighted_sum_beats_guessing_by_much() -> None:
     good, bad = (
         [
             fitness(
-                search(table, PUBLIC, options, PrivacyLoss(nano), SeededRandomness(seed), Inline()),
+                search(context(table, PUBLIC, PrivacyLoss(nano), SeededRandomness(seed)), options),
                 table,
             )[0]
             for seed in range(8)
@@ -111,7 +111,7 @@ def test_each_distinct_tree_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(module, "flattened", counted)
     options = search_of(population=60, generations=4, initial_depth=1, max_depth=1)
-    search(people(500), PUBLIC, options, PrivacyLoss(10**10), SeededRandomness(2), Inline())
+    search(context(people(500), PUBLIC, PrivacyLoss(10**10), SeededRandomness(2)), options)
     # Trees of one test: 2 + 4 + 3 tests in two polarities, and two leaves.
     assert len(seen) == len(set(seen)) <= 20
 
@@ -170,7 +170,7 @@ def test_corners_have_answers(objective: Objective, sensitivity: Sensitivity) ->
         ):
             options = search_of(objective, sensitivity, **changes)
             loss = PrivacyLoss(10**9)
-            trees = search(table, PUBLIC, options, loss, SeededRandomness(3), Inline())
+            trees = search(context(table, PUBLIC, loss, SeededRandomness(3)), options)
             assert len(trees) == options.outputs
 
 

@@ -20,6 +20,7 @@ from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.id3.split_rule import CRITERIA
 from mechanisms.trees.task import Task
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES, dataset, depth, leaves, people, records
 
@@ -53,7 +54,7 @@ def grown(
         prune,
     )
     randomness = SeededRandomness(seed)
-    tree = grow(table, public, options, loss, randomness, executor or Inline())
+    tree = grow(context(table, public, loss, randomness, executor), options)
     check_tree(tree)
     forest([tree], public.domain, "paid", "yes")  # type: ignore[arg-type]  # it fits the domain
     assert depth(tree) <= max_depth
