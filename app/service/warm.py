@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from mechanisms.kernels.contingency import level_counts
-from mechanisms.kernels.graph import compressed_rows, first_repeated
+from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -68,7 +68,6 @@ def graph_records() -> GraphRecords:
     sources = np.array([0, 0, 0, 0, 1, 2, 3], np.int32)
     targets = np.array([1, 2, 3, 4, 2, 3, 4], np.int32)
     indptr, indices = compressed_rows(sources, targets, 5)
-    first_repeated(sources, targets, indptr, 4)
     preparation_work(indptr, indices)
     columns = prepare_graph(indptr, indices, Inline())
     totals = prepare_totals(indptr, indices, columns["co_degree"], Inline())

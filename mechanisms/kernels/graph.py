@@ -92,16 +92,20 @@ def windows(indptr: Offsets, window: int) -> list[tuple[int, int]]:
 def first_repeated(sources: Nodes, targets: Nodes, indptr: Offsets, window: int) -> int | None:
     """The position of the first edge that repeats an earlier one in either direction, or None.
 
-    The arrays are as in ``windowed_rows``.
+    The arrays are as in ``windowed_rows``. An edge of a window takes 32 bytes.
     """
     nodes = len(indptr) - 1
     _degrees(sources, targets, nodes)
     positions = []
     for first, last in windows(indptr, window):
         places = np.concatenate(list(_lower_end_in(sources, targets, first, last)))
-        position = _first_repeated(sources[places], targets[places], nodes)
-        if position >= 0:
-            positions.append(int(places[position]))
+        one, other = sources[places], targets[places]
+        edges = np.minimum(one, other) * np.int64(nodes) + np.maximum(one, other)
+        # A stable sort puts every edge behind the equal ones before it.
+        order = np.argsort(edges, kind="stable")
+        repeats = order[1:][np.diff(edges[order]) == 0]
+        if repeats.size:
+            positions.append(int(places[repeats.min()]))
     return min(positions, default=None)
 
 
@@ -164,34 +168,3 @@ def _sort_rows(first: int, last: int, indptr: Offsets, rows: Nodes) -> bool:
         for i in range(1, len(row)):
             repeated = repeated or row[i] == row[i - 1]
     return repeated
-
-
-@compiled
-def _first_repeated(sources: Nodes, targets: Nodes, nodes: int) -> int:
-    """The position of the first edge that repeats an earlier one, or −1."""
-    edges = len(sources)
-    starts = np.zeros(nodes + 1, np.int64)
-    for e in range(edges):
-        starts[min(sources[e], targets[e]) + 1] += 1
-    for v in range(nodes):
-        starts[v + 1] += starts[v]
-    # Positions grouped by the smaller end, ascending in each group.
-    positions = np.empty(edges, np.int32)
-    cursor = starts[:-1].copy()
-    for e in range(edges):
-        low = min(sources[e], targets[e])
-        positions[cursor[low]] = e
-        cursor[low] += 1
-    first = edges
-    seen_from = np.full(nodes, -1, np.int32)
-    for low in range(nodes):
-        for p in range(starts[low], starts[low + 1]):
-            e = positions[p]
-            if e >= first:
-                break
-            high = max(sources[e], targets[e])
-            if seen_from[high] == low:
-                first = e
-                break
-            seen_from[high] = low
-    return first if first < edges else -1

@@ -50,45 +50,48 @@ class SortedNumbers:
 
 
 @dataclass(frozen=True)
-class ReplaceBound:
-    """The smooth bound S of a quantile under replace. Implements ``SmoothBound``.
+class QuantileBound:
+    """The base of both smooth bounds S of a quantile; ``cap`` is the global sensitivity GS.
 
-    S is at least one step, a public constant, so only distances up to ln(GS)/β matter, with GS the
-    global sensitivity. As the left end of a window moves right, its best right end does too.
+    S is at least one step, a public constant, so only distances up to ln(GS)/β matter.
     """
 
     ordered: SortedNumbers
     quantile: Fraction
     cap: int
 
+    def reach(self, beta: float) -> int:
+        """Return a distance from which even GS, times e^{−βs}, is below one step."""
+        return ceil(log(max(self.cap, 2)) / beta) + 1
+
+
+class ReplaceBound(QuantileBound):
+    """The smooth bound under replace. Implements ``SmoothBound``.
+
+    As the left end of a window moves right, its best right end does too.
+    """
+
     def smooth(self, beta: float) -> float:
-        count = self.ordered.count
+        count, reach = self.ordered.count, self.reach(beta)
         place = rank(self.quantile.numerator, self.quantile.denominator, count)
-        reach = ceil(log(max(self.cap, 2)) / beta) + 1
         left = self.ordered.window(max(place - reach, 0), place + 1)
         right = self.ordered.window(place, max(min(place + reach, count + 1), place) + 1)
         return max(1.0, _widest(left, right, beta))
 
 
-@dataclass(frozen=True)
-class AddRemoveBound:
-    """The smooth bound of a quantile under add/remove. Implements ``SmoothBound``.
+class AddRemoveBound(QuantileBound):
+    """The smooth bound under add/remove. Implements ``SmoothBound``.
 
     The global sensitivity replaces the local one from distance ``FARTHEST`` on, and where fewer
     than two rows would remain.
     """
-
-    ordered: SortedNumbers
-    quantile: Fraction
-    cap: int
 
     def smooth(self, beta: float) -> float:
         count = self.ordered.count
         share, whole = self.quantile.numerator, self.quantile.denominator
         horizon = min(FARTHEST, max(count - 1, 0))
         beyond = exp(-beta * horizon) * self.cap
-        # Beyond this distance even the global sensitivity, times e^{−βs}, is below one step.
-        horizon = min(horizon, ceil(log(max(self.cap, 2)) / beta) + 1)
+        horizon = min(horizon, self.reach(beta))
         place = rank(share, whole, count)
         first = max(place - 2 * horizon - 4, 0)
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)

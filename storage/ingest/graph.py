@@ -91,7 +91,7 @@ class EdgeCollector:
         indptr = np.concatenate(([0], np.cumsum(self._degrees)))
         indices = GrowingArray(self._scratch, np.int32).extend(2 * self._edges)
         if windowed_rows(source, target, indptr, indices, self._window):
-            repeated = first_repeated(source, target, indptr, self._window)
+            repeated = first_repeated(source, target, indptr, max(1, self._window // 2))
             assert repeated is not None
             batch = bisect_right(self._starts, repeated) - 1
             record = repeated - self._starts[batch]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.statistics.release.mechanism import CONFIDENCE as CONFIDENCE
+from mechanisms.statistics.release.mechanism import significant as significant
 
-#: The probability with which the error bounds in a quote hold.
-CONFIDENCE = 0.95
 #: The accuracy that selections predict and may take as a target: the distance of a selected
 #: candidate's score below the best score, in steps of the sensitivity.
 SCORE_TARGET = "score_below_best"
@@ -18,11 +18,6 @@ def only(target: Mapping[str, float], name: str) -> float:
     if set(target) != {name}:
         raise UnsupportedQuery("no such accuracy target", supported={"target": [name]})
     return target[name]
-
-
-def significant(value: float) -> float:
-    """Rounds to four significant digits, because a prediction is a bound and not a measurement."""
-    return float(f"{value:.4g}")
 
 
 def least_loss(

@@ -13,7 +13,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.statistics.statistic import Statistic
 
-#: The probability with which bounds on the accuracy hold.
+#: The probability with which the error bounds in a quote hold.
 CONFIDENCE = 0.95
 #: Laplace noise is farther than this many scales from 0 with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909

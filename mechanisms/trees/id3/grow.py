@@ -121,7 +121,7 @@ class _TreeGrowth:
         noisy = self._noisy(totals, self.budget.share)
         task = self.request.task
         return to_split(
-            noisy,
+            noisy.tolist(),
             [max(task.levels[a] for a in node.remaining) for node in level],
             self.classes[1],
             task.cells,
@@ -164,11 +164,11 @@ class _TreeGrowth:
             return
         epsilon = self.budget.leaf(depth)
         noisy = self._noisy(np.stack([leaf.counts for leaf in leaves]), epsilon)
-        for leaf, released in zip(leaves, noisy, strict=True):
+        for leaf, released in zip(leaves, noisy.tolist(), strict=True):
             leaf.release(released, epsilon)
 
-    def _noisy(self, counts: Integers, epsilon_nano: int) -> list[Any]:
-        """Release counts, in nested lists of their shape."""
+    def _noisy(self, counts: Integers, epsilon_nano: int) -> Integers:
+        """Release counts, in their shape."""
         rate, context = Rate.of_counts(epsilon_nano), self.context
         noisy = discrete_laplace(counts.ravel(), rate, context.randomness, context.executor)
-        return noisy.reshape(counts.shape).tolist()
+        return noisy.reshape(counts.shape)
