@@ -83,11 +83,17 @@ def _delivery(command: str | None, seconds: float) -> Callable[[Sequence[bytes]]
     words = shlex.split(command)
 
     def deliver(lines: Sequence[bytes]) -> bool:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         # A command that hangs must not stop the comparison for longer than one interval.
         limit = max(1.0, seconds)
         try:
-            subprocess.run(words, input=b"".join(lines), timeout=limit, check=True, **quiet)
+            subprocess.run(
+                words,
+                input=b"".join(lines),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=limit,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError) as error:
             log.error("the heads command failed", error=type(error).__qualname__)
             return False
