@@ -127,6 +127,16 @@ def accept_rollback(
         typer.echo(f"{len(accounts)} accounts take charges again")
 
 
+def adopt_heads(data: DataOption = None) -> None:
+    """Publish the heads of the ledger as it is, where all published heads are lost.
+
+    Danger: if the database is older than the last charge, this gives the later charges back.
+    """
+    with failures():
+        accounts = maintenance.adopt_heads(_settings(data))
+    typer.echo(f"the heads of {accounts} accounts are adopted; nothing is charged")
+
+
 def migrate(
     data: DataOption = None,
     service_role: Annotated[
@@ -139,7 +149,7 @@ def migrate(
     typer.echo("the schema is up to date")
 
 
-COMMANDS = (verify, receipt, backup, check_store, accept_rollback, migrate)
+COMMANDS = (verify, receipt, backup, check_store, accept_rollback, adopt_heads, migrate)
 
 
 def _say_validity(bad: Bad | None) -> None:

@@ -65,6 +65,10 @@ class Settings(BaseSettings):
 
     heads: Path | None = None
     """File of published heads, best on another disk; ``heads.log`` in the data folder if unset."""
+    heads_copy: Path | None = None
+    """Second file of published heads, on another disk or machine than the first; none if unset."""
+    heads_command: str | None = None
+    """Program that gets each published line on its standard input, with its arguments; no shell."""
     heads_interval: float = Field(default=5.0, gt=0, le=3600, allow_inf_nan=False)
     """Seconds between publications of heads; a rollback within this time may go undetected."""
 
@@ -252,6 +256,10 @@ class Settings(BaseSettings):
     def heads_file(self) -> Path:
         """The absolute path of the file of published heads."""
         return (self.heads or self.data / "heads.log").absolute()
+
+    def heads_copy_file(self) -> Path | None:
+        """The absolute path of the second file of published heads, None if there is none."""
+        return None if self.heads_copy is None else self.heads_copy.absolute()
 
     def url(self) -> str:
         """The database URL, with the password if one is set."""

@@ -27,12 +27,13 @@ async def process_is_up() -> Health:
     responses={
         503: {
             "model": Readiness,
-            "description": "The database, the data folder or the store of records is not usable.",
+            "description": "The database, the data folder or the store of records is not usable, "
+            "or no published heads of the ledger are found.",
         }
     },
 )
 def service_can_work(services: ServicesDep) -> Response:
-    """Check that the database, its migrations, the data folder and the object store are usable."""
+    """Check that database, data folder and store are usable, and published heads are found."""
     state = health.readiness(services)
     return JSONResponse(state.model_dump(), status_code=200 if state.status == "ready" else 503)
 

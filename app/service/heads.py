@@ -3,12 +3,17 @@
 The first comparison precedes the first request, so a restored ledger is frozen from the start.
 """
 
-from collections.abc import Iterator, Sequence
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 
+from app.config.settings import Settings
 from app.engine.background import Repeated
+from storage.assurance.adoption import adopt_once
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
 from storage.database.database import Database
@@ -17,28 +22,32 @@ from storage.errors import UnusableDatabase
 log = structlog.get_logger("privypurse.heads")
 
 
+def heads_of(settings: Settings) -> HeadsLog:
+    """A reader and writer of the published heads; each thread needs its own."""
+    return HeadsLog(settings.heads_file(), settings.heads_copy_file())
+
+
 @contextmanager
-def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[None]:
+def watched(
+    database: Database, heads: HeadsLog, seconds: float, command: str | None = None
+) -> Iterator[Publisher]:
     """Compare and publish heads now, every ``seconds``, on every lost connection, and at the end.
 
+    ``command`` gets each published line on its standard input.
     Raises: UnusableDatabase when the file of heads cannot be written.
     """
-    publisher = Publisher(database, heads)
-
-    def look() -> bool:
-        frozen = publisher.look()
-        if frozen:
-            log.critical("the ledger went backwards: accounts are frozen", accounts=len(frozen))
-        return bool(frozen)
-
+    publisher = Publisher(database, heads, _delivery(command, seconds))
+    look = partial(_look, publisher)
     try:
+        if adopt_once(database, heads) is not None:
+            log.critical("no heads were published: the ledger was adopted as it is")
         if not look() and publisher.any_frozen():
             # A backup is stored with its accounts frozen. After a restore the comparison with the
             # published heads therefore finds no account to freeze, but some are frozen already.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(
-            f"cannot write the published heads to {heads.path}: {error.strerror}"
+            f"cannot write the published heads to {error.filename or heads.path}: {error.strerror}"
         ) from error
     if heads.damaged:
         log.error("the published heads have damaged lines", lines=len(heads.damaged))
@@ -46,9 +55,51 @@ def watched(database: Database, heads: HeadsLog, seconds: float) -> Iterator[Non
     publisher.on_disconnect(looking.wake)
     looking.start()
     try:
-        yield
+        yield publisher
     finally:
         looking.close()
+
+
+def _look(publisher: Publisher) -> bool:
+    """Compare and publish once. Returns True if accounts were frozen."""
+    lacked = publisher.lacks_heads
+    frozen = publisher.look()
+    if frozen:
+        log.critical("the ledger went backwards: accounts are frozen", accounts=len(frozen))
+    if publisher.lacks_heads and not lacked:
+        log.critical("no published heads are found: charges are refused until adopt-heads")
+    if lacked and not publisher.lacks_heads:
+        log.warning("published heads are found: charges are accepted again")
+    return bool(frozen)
+
+
+def _delivery(command: str | None, seconds: float) -> Callable[[Sequence[bytes]], bool]:
+    """Returns a function that runs ``command`` with lines on its standard input.
+
+    The function returns False, and logs an error, if the command has not taken the lines.
+    """
+    if command is None:
+        return lambda _lines: True
+    words = shlex.split(command)
+
+    def deliver(lines: Sequence[bytes]) -> bool:
+        # A command that hangs must not stop the comparison for longer than one interval.
+        limit = max(1.0, seconds)
+        try:
+            subprocess.run(
+                words,
+                input=b"".join(lines),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=limit,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            log.error("the heads command failed", error=type(error).__qualname__)
+            return False
+        return True
+
+    return deliver
 
 
 def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
@@ -61,7 +112,7 @@ def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
     if accounts:
         try:
             # A new reader, because the other one belongs to the thread that compares heads.
-            HeadsLog(heads.path).mark({at_us})
+            HeadsLog(heads.path, heads.copy).mark({at_us})
         except OSError:
             # The accounts are frozen already. Callers in the same batch must still get a reply.
             log.error("the published heads do not know of the freeze")

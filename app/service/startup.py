@@ -17,13 +17,12 @@ from app.engine.places import Places
 from app.engine.uploads import Uploads
 from app.identity.tokens import Tokens
 from app.service import wings
-from app.service.heads import alarmed, watched
+from app.service.heads import alarmed, heads_of, watched
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
 from app.usecases.services import Services
 from mechanisms.model.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
-from storage.assurance.heads import HeadsLog
 from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
@@ -47,8 +46,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         files = closing.enter_context(opened_files(settings, settings.data.absolute()))
         database = Database.open(settings.url(), settings.data.absolute())
         closing.callback(database.close)
-        heads = HeadsLog(settings.heads_file())
-        closing.enter_context(watched(database, heads, settings.heads_interval))
+        heads = heads_of(settings)
+        publisher = closing.enter_context(
+            watched(database, heads, settings.heads_interval, settings.heads_command)
+        )
         users = Users(database)
         users.bootstrap(settings.bootstrap_key_file)
         datasets = Datasets(database, files)
@@ -59,6 +60,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             failure_body=query_failed_body,
             lease_us=round(settings.lease * 1e6),
             on_alarm=partial(alarmed, heads),
+            may_charge=lambda: not publisher.lacks_heads,
         )
         queries = Queries(database)
         places = settings.places_in_effect()
@@ -90,6 +92,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         yield Services(
             settings=settings,
             database=database,
+            publisher=publisher,
             users=users,
             identities=Identities(database),
             tokens=None if openid is None else Tokens(openid),

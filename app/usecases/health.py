@@ -29,8 +29,10 @@ class Overview:
 
 
 def readiness(services: Services) -> Readiness:
-    """Whether the database, its migrations, the data folder and a store of records are usable."""
-    ready = services.database.ready() and services.files.usable()
+    """Whether database, migrations, data folder and store are usable, and heads are found."""
+    ready = (
+        services.database.ready() and services.files.usable() and not services.publisher.lacks_heads
+    )
     return Readiness(status="ready" if ready else "not_ready")
 
 

@@ -11,7 +11,7 @@ from app.identity.callers import Caller
 from app.usecases.pages import every_item
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
-from storage.assurance.heads import read_heads
+from storage.assurance.heads import HeadsLog
 from storage.assurance.verification import verify as verify_database
 from storage.queries.entry_pages import page_of_entries
 
@@ -56,10 +56,11 @@ def verify(services: Services, caller: Caller) -> VerificationOut:
     if not _VERIFYING.acquire(blocking=False):
         raise Busy(retry_after=5)
     try:
-        heads = services.settings.heads_file()
-        published = read_heads(heads) if heads.is_file() else None
+        settings = services.settings
+        heads = HeadsLog(settings.heads_file(), settings.heads_copy_file())
+        heads.refresh()
         outcome = verify_database(
-            services.database, **listing_scope(caller), heads=published, released_only=True
+            services.database, **listing_scope(caller), heads=heads.present, released_only=True
         )
     finally:
         _VERIFYING.release()

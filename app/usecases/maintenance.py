@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import structlog
+
 from app.config.settings import Settings
+from app.telemetry import logs
+from storage.assurance.adoption import HeadsExist
+from storage.assurance.adoption import adopt as adopt_database
 from storage.assurance.backup import DestinationTaken
 from storage.assurance.backup import back_up as back_up_database
 from storage.assurance.heads import HeadsLog, Published, read_heads
@@ -25,6 +30,8 @@ from storage.database.privileges import grant_service
 from storage.errors import StorageError
 from storage.files.folders import make_folder
 from storage.queries.entry_pages import EntryRow
+
+log = structlog.get_logger("privypurse.heads")
 
 
 class OutOfReach(Exception):
@@ -55,7 +62,7 @@ def back_up(settings: Settings, destination: Path) -> None:
     """Copy ledger, published heads and records (but no object store) to a new folder."""
     folder = settings.data.absolute() if settings.store is None else None
     with _opened(settings) as database:
-        back_up_database(database, folder, HeadsLog(settings.heads_file()), destination)
+        back_up_database(database, folder, _heads(settings), destination)
 
 
 def check_store(settings: Settings, names: Callable[[], Mapping[str, float]]) -> Comparison:
@@ -74,7 +81,22 @@ def accept_rollback(settings: Settings, *, heads_lost: bool) -> list[Accepted]:
     ``heads_lost``: no later heads exist, so every frozen account is charged up to its limit.
     """
     with _opened(settings) as database:
-        return accept(database, HeadsLog(settings.heads_file()), heads_lost=heads_lost)
+        return accept(database, _heads(settings), heads_lost=heads_lost)
+
+
+def adopt_heads(settings: Settings) -> int:
+    """Publish the heads of the ledger as it is; returns the number of accounts.
+
+    Danger: charges that the database has lost are given back. The ledger must at least be valid.
+    """
+    with _opened(settings) as database:
+        bad = verify_database(database).first_bad
+        if bad is not None:
+            raise Refused(f"the ledger is not valid: {bad}")
+        accounts = adopt_database(database, _heads(settings))
+    logs.configure()
+    log.critical("the published heads were lost: the ledger was adopted as it is")
+    return accounts
 
 
 def migrate(settings: Settings, service_role: str | None) -> None:
@@ -93,13 +115,19 @@ def make_data_folder(settings: Settings) -> None:
         raise OutOfReach(reason) from error
 
 
+def _heads(settings: Settings) -> HeadsLog:
+    return HeadsLog(settings.heads_file(), settings.heads_copy_file())
+
+
 def _published(settings: Settings, heads: Path | None) -> dict[int, Published] | None:
-    try:
-        return read_heads(heads or settings.heads_file())
-    except FileNotFoundError:
-        if heads is not None:
+    if heads is not None:
+        try:
+            return read_heads(heads)
+        except FileNotFoundError:
             raise Refused(f"there is no file {heads}") from None
-        return None
+    log = _heads(settings)
+    log.refresh()
+    return log.present if log.exist else None
 
 
 @contextmanager
@@ -114,7 +142,7 @@ def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
             yield database
         finally:
             database.close()
-    except (DestinationTaken, HeadsTooOld) as error:
+    except (DestinationTaken, HeadsExist, HeadsTooOld) as error:
         raise Refused(str(error)) from None
     except StorageError as error:
         raise OutOfReach(str(error)) from error

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from app.engine.uploads import Uploads
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
+    from storage.assurance.publishing import Publisher
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
     from storage.database.database import Database
@@ -31,6 +32,7 @@ class Services:
 
     settings: Settings
     database: Database
+    publisher: Publisher
     users: Users
     identities: Identities
     tokens: Tokens | None

@@ -2,15 +2,20 @@
 
 ``Publisher.look`` compares every account with the state that any process has published: the chain
 of the account must contain the published head. Then it publishes the accounts with new entries.
+
+Danger: without any published heads nothing shows whether the ledger has lost charges. A process
+that finds none beside a ledger with accounts refuses charges itself until it finds some. It
+writes nothing then, because other processes may have the heads and need no freeze.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, event, select, tuple_
 
 from accounting.privacy_loss import PrivacyLoss
-from storage.assurance.heads import HeadsLog, Published
+from storage.assurance.head_lines import Published, state_line
+from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry
 from storage.ledger.accounts import SUMS
@@ -24,10 +29,23 @@ _ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS).order_
 
 
 class Publisher:
-    """Compares the accounts of one database with one file. Only one thread may call ``look``."""
+    """Compares the accounts of one database with one file. Only one thread may call ``look``.
 
-    def __init__(self, database: Database, log: HeadsLog) -> None:
-        self._database, self._log = database, log
+    ``deliver`` gets the lines of every publication after they are on disk, and at the first one
+    the lines of all accounts. If it returns False, they are sent again with the next lines.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        log: HeadsLog,
+        deliver: Callable[[Sequence[bytes]], bool] = lambda _lines: True,
+    ) -> None:
+        self._database, self._log, self._deliver = database, log, deliver
+        #: The number of the last entry of each account that was delivered.
+        self._sent: dict[int, int] = {}
+        #: True while no published heads are found for a ledger that has accounts.
+        self.lacks_heads = False
 
     def on_disconnect(self, wake: Any) -> None:
         """Call ``wake`` when a connection is lost, because another server may answer next."""
@@ -41,23 +59,38 @@ class Publisher:
     def look(self) -> list[int]:
         """Freeze accounts that are behind their published heads; if there are none, publish.
 
-        Returns the newly frozen accounts. Raises: Busy, OSError; then nothing was published.
+        Returns the newly frozen accounts. Raises: Busy, OSError; the next call publishes then.
         """
         self._log.refresh()
         with self._database.read() as connection:
             rows = connection.execute(_ACCOUNTS).all()
             back = self._gone_back(connection, rows)
+        self.lacks_heads = bool(rows) and not self._log.exist
+        if self.lacks_heads:
+            return []
         if back:
             return self._freeze(back)
+        if not self._log.exist:
+            self._log.begin(self._database.now_us())
         last = self._log.published
-        moved = [
+        states = [
             Published(id, seq, head, PrivacyLoss(*charged))
             for id, seq, head, frozen, *charged in rows
-            if not frozen and (id not in last or seq > last[id].seq)
+            if not frozen
         ]
-        if moved:
-            self._log.publish(moved, self._database.now_us())
+        moved = [
+            one for one in states if one.account not in last or one.seq > last[one.account].seq
+        ]
+        at_us = self._database.now_us()
+        self._log.publish(moved, at_us)
+        self._send(states, at_us)
         return []
+
+    def _send(self, states: Sequence[Published], at_us: int) -> None:
+        sent = self._sent
+        new = [one for one in states if sent.get(one.account, -1) < one.seq]
+        if new and self._deliver([state_line("head", one, at_us) for one in new]):
+            sent.update((one.account, one.seq) for one in new)
 
     def any_frozen(self) -> bool:
         """True if an account is frozen, for any reason."""

@@ -16,8 +16,11 @@ from storage.database.tables import audit, users
 
 #: The name shown for the operator, who acts at the command line without a key.
 OPERATOR_NAME = "(operator)"
-#: Actions that no page shows, because their moment reveals how long records took to prepare.
-UNTOLD = ("records.publish",)
+#: The first start that published heads; and heads adopted from the database as it was.
+HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
+#: Actions that no page shows: the moment of the first reveals how long records took to prepare,
+#: and the second tells the service itself that a missing file of heads is a loss.
+UNTOLD = ("records.publish", HEADS_BEGAN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, or_, select
 
 from accounting.account import AccountRank
+from accounting.errors import AccountFrozen
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.pages import equal
@@ -56,6 +57,7 @@ class Ledger:
         lease_us: how long a lease lasts without renewal, in microseconds.
         on_alarm: called after a constraint has fired, with the ids of the frozen accounts and the
             moment in microseconds. The list is empty if they could not be frozen.
+        may_charge: False while this process must refuse charges, whatever the accounts say.
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class Ledger:
         failure_body: Callable[[UUID], bytes],
         lease_us: int = LEASE_US,
         on_alarm: Callable[[Sequence[int], int], None] = lambda _accounts, _at_us: None,
+        may_charge: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
         self.failure_body = failure_body
         self._lease_us = lease_us
         self._on_alarm = on_alarm
+        self._may_charge = may_charge
         self._writer = Writer(database, self._run, self._ring)
         database.on_close(self._writer.close)
 
@@ -154,6 +158,9 @@ class Ledger:
         Raises: BudgetExhausted, CapExhausted, AccountFrozen, NoRecords, NotFound, and the errors
         of ``replay``; nothing is charged or stored then. After CommitUnknown a charge may exist.
         """
+        if not self._may_charge():
+            # A takeover is refused too: a ledger that went back may have forgotten the answer.
+            raise AccountFrozen("this process finds no published heads of the ledger")
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
             # A query with this idempotency key exists.

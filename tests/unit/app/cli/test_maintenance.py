@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 from app.cli import cli
 from app.config.settings import Settings
 from app.main import create_app
+from app.telemetry import logs
 from tests.architecture.imports import ROOT
 from tests.support.service import Service
-from tests.unit.app.routes.test_ledger import ask, tamper
+from tests.unit.app.routes.test_ledger import QUERY, ask, tamper
 
 RUN = CliRunner()
 
@@ -190,3 +191,67 @@ def test_migrate_makes_a_ledger_and_refuses_roles_on_sqlite(tmp_path: Path) -> N
     status, _, err = run("migrate", "--data", tmp_path / "new", "--service-role", "x")
     assert status == 2
     assert "PostgreSQL" in err
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_service_without_heads_takes_no_charge_until_they_are_adopted(
+    shop: Service, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    heads = shop.settings.heads_file()
+    sent = {
+        "json": {"dataset": "triangle", "epsilon": "0.1", "query": QUERY},
+        "headers": {"Idempotency-Key": "before"},
+    }
+    paid = shop("ana", "POST", "/v1/queries", **sent)
+    stop(shop)
+    heads.unlink()
+    if content is not None:
+        heads.write_bytes(content)
+    logs.configure()  # to the stream of this test
+    start_again(shop)
+    assert "no published heads are found" in capsys.readouterr().err
+    refused = ask(shop, "triangle")
+    assert (refused.status_code, refused.json()["type"]) == (503, "/problems/frozen")
+    assert shop.client.get("/readyz").status_code == 503
+    assert shop.client.get("/healthz").status_code == 200
+    # What was paid is still answered, and nothing was frozen, charged or written.
+    assert shop("ana", "POST", "/v1/queries", **sent).content == paid.content
+    (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"]["epsilon"] == "0.1"
+    assert (heads.read_bytes() if heads.exists() else None) == content
+
+    status, out, err = run("adopt-heads", "--data", shop.settings.data)
+    assert (status, out) == (0, "the heads of 2 accounts are adopted; nothing is charged\n")
+    assert json.loads(err)["level"] == "critical"
+    assert run("adopt-heads", "--data", shop.settings.data)[0] == 1
+    shop.client.app.state.services.publisher.look()  # type: ignore[attr-defined]
+    assert shop.client.get("/readyz").status_code == 200
+    assert ask(shop, "triangle").status_code == 201
+    entries = shop("otto", "GET", "/v1/ledger").json()["items"]
+    assert {entry["kind"] for entry in entries} == {"genesis", "charge"}
+    actions = [line["action"] for line in shop("otto", "GET", "/v1/audit").json()["items"]]
+    assert actions[0] == "ledger.adopt_heads"
+
+
+def test_heads_of_a_ledger_that_is_not_valid_are_not_adopted(shop: Service) -> None:
+    stop(shop)
+    shop.settings.heads_file().unlink()
+    tamper(shop, "UPDATE budget_account SET charged_eps_n = 5")
+    status, _, err = run("adopt-heads", "--data", shop.settings.data)
+    assert status == 1
+    assert "the ledger is not valid" in err
+    assert not shop.settings.heads_file().exists()
+    start_again(shop)
+
+
+def test_each_published_line_reaches_the_command(settings: Settings, tmp_path: Path) -> None:
+    received = tmp_path / "received"
+    command = f"sh -c 'cat >> {received}'"
+    settings = settings.model_copy(update={"heads_command": command, "heads_interval": 3600})
+    with TestClient(create_app(settings)) as client:
+        service = Service(client, settings)
+        service.user("olga", "owner")
+        service.dataset("olga")
+    published = settings.heads_file().read_bytes().splitlines()
+    assert received.read_bytes().splitlines() == published[1:]
+    assert b'"account":1' in received.read_bytes()

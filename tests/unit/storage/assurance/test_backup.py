@@ -33,7 +33,9 @@ sqlite_only = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 
 @pytest.fixture
 def log(tmp_path: Path) -> HeadsLog:
-    return HeadsLog(tmp_path / "data" / "heads.log")
+    log = HeadsLog(tmp_path / "data" / "heads.log")
+    log.begin(1)
+    return log
 
 
 def publish_heads(world: World, log: HeadsLog) -> None:

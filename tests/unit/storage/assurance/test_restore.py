@@ -59,6 +59,7 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         return created
 
     log = HeadsLog(tmp_path / "heads.log")
+    log.begin(1)
     first = charged(world.ledger, "0.1")
     assert world.ledger.settle(first, status=201, body=b"kept", release_us=0)
     Publisher(world.database, log).look()

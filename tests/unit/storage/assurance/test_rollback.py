@@ -28,7 +28,10 @@ RESTORED = (tables.budget_account, tables.entry, tables.query, tables.settlement
 
 @pytest.fixture
 def log(tmp_path: Path) -> HeadsLog:
-    return HeadsLog(tmp_path / "heads.log")
+    """The heads of a ledger that began empty."""
+    log = HeadsLog(tmp_path / "heads.log")
+    log.begin(1)
+    return log
 
 
 def backed_up(world: World) -> dict[Any, list[Any]]:

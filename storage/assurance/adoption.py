@@ -1,0 +1,75 @@
+"""Adopts the database as it is, where a ledger with accounts has no published heads.
+
+Danger: charges that the database has lost are given back by this. Nothing shows whether it has
+lost any. So a service adopts by itself only once, at the first start that knows of adoption, and
+afterwards an operator must ask for it. Nothing is charged and no freeze is ended.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, func, select
+
+from accounting.privacy_loss import PrivacyLoss
+from storage.assurance.head_lines import Published
+from storage.assurance.heads import HeadsLog
+from storage.database.database import Database
+from storage.database.expressions import read_now
+from storage.database.tables import audit as audit_lines
+from storage.database.tables import budget_account
+from storage.errors import StorageError
+from storage.journal import audit
+from storage.journal.audit import HEADS_ADOPTED, HEADS_BEGAN
+from storage.ledger.accounts import SUMS
+from storage.ledger.freezing import OPERATOR
+
+_a = budget_account.c
+
+
+class HeadsExist(StorageError):
+    """The ledger has published heads, so there is nothing to adopt."""
+
+
+def adopt(database: Database, log: HeadsLog) -> int:
+    """Publish the heads of all accounts as the database has them; returns their number.
+
+    Raises: HeadsExist.
+    """
+    log.refresh()
+    if log.exist:
+        raise HeadsExist("published heads exist: the service compares the ledger with them")
+    return database.write(_adoption(log))
+
+
+def adopt_once(database: Database, log: HeadsLog) -> int | None:
+    """Adopt at the first start that knows of adoption. Returns the number of adopted accounts.
+
+    Returns None if there is nothing to adopt, or if this is a later start.
+    """
+    log.refresh()
+
+    def work(connection: Connection) -> int | None:
+        begins = audit_lines.c.action.in_((HEADS_BEGAN, HEADS_ADOPTED))
+        if connection.execute(select(audit_lines.c.id).where(begins).limit(1)).first():
+            return None
+        accounts = connection.execute(select(func.count()).select_from(budget_account)).scalar_one()
+        if accounts and not log.exist:
+            return _adoption(log)(connection)
+        # From now on a missing file is a loss, because this service has written one.
+        audit.record(connection, OPERATOR, HEADS_BEGAN, "ledger", {"accounts": accounts})
+        return None
+
+    return database.write(work)
+
+
+def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
+    def work(connection: Connection) -> int:
+        rows = connection.execute(select(_a.id, _a.seq, _a.head, *SUMS).order_by(_a.id)).all()
+        states = [
+            Published(id, seq, head, PrivacyLoss(*charged)) for id, seq, head, *charged in rows
+        ]
+        audit.record(connection, OPERATOR, HEADS_ADOPTED, "ledger", {"accounts": len(states)})
+        # Written before the commit: if it fails, the files hold heads that the database has.
+        log.publish(states, read_now(connection))
+        return len(states)
+
+    return work

@@ -1,0 +1,161 @@
+"""The lines of a file of published heads, and what all lines of a file say together.
+
+A line is one JSON object that ends with its own checksum. The checksum finds torn and damaged
+lines; it is no signature. A line that cannot be read stays in the file as evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from accounting.privacy_loss import PrivacyLoss
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The state of an account when it was published; ``seq`` is the number of its last entry."""
+
+    account: int
+    seq: int
+    head: bytes
+    charged: PrivacyLoss
+
+
+@dataclass
+class HeadsContent:
+    """What the lines of one file, or of several, say together.
+
+    ``published``: the furthest state of each account that no operator has superseded.
+    ``gone``: accounts that the database lacks, after an operator has accepted their loss.
+    ``marks``: freezes after whose charges the file was written, microseconds since 1970.
+    ``began``: the first moment at which the heads of this ledger were known, microseconds; None
+    if the lines hold no heads at all. ``damaged``: lines that cannot be read.
+    """
+
+    published: dict[int, Published] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    marks: set[int] = field(default_factory=set)
+    began: int | None = None
+    damaged: list[bytes] = field(default_factory=list)
+
+    def take(self, line: bytes) -> None:
+        """Adds one line. A later line supersedes an earlier one as its kind says."""
+        if not line.strip():
+            return
+        try:
+            fields = decoded(line)
+            self._take(fields["kind"], fields["at"], fields)
+        except (ValueError, KeyError, TypeError):
+            self.damaged.append(line)
+
+    def _take(self, kind: str, at_us: int, fields: dict[str, Any]) -> None:
+        if kind == "start":
+            return
+        if kind == "freeze":
+            self.marks.add(at_us)
+            return
+        if kind == "began":
+            self._begin(at_us)
+            return
+        charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"])
+        head = bytes.fromhex(fields["head"])
+        state = Published(fields["account"], fields["seq"], head, charged)
+        self._begin(at_us)
+        last = self.published.get(state.account)
+        # Processes may write out of order, so only a later state replaces another.
+        if kind == "accepted" or last is None or state.seq > last.seq:
+            self.published[state.account] = state
+        if kind == "gone":
+            self.gone.add(state.account)
+        elif kind == "accepted":
+            self.gone.discard(state.account)
+
+    def _begin(self, at_us: int) -> None:
+        self.began = at_us if self.began is None else min(self.began, at_us)
+
+    def lacking(self, other: HeadsContent, at_us: int) -> list[bytes]:
+        """The lines that ``other`` says and these lines do not, written at ``at_us``."""
+        lines = []
+        if self.began is None and other.began is not None:
+            lines.append(checked({"kind": "began", "at": other.began}))
+        lines += freeze_lines(other.marks - self.marks)
+        for id, state in sorted(other.published.items()):
+            own = self.published.get(id)
+            if own is None or state.seq > own.seq:
+                lines.append(state_line("gone" if id in other.gone else "head", state, at_us))
+        return lines
+
+    def merge(self, other: HeadsContent) -> None:
+        """Adds what ``other`` says. The further state of each account remains."""
+        if other.began is not None:
+            self._begin(other.began)
+        self.marks |= other.marks
+        for id, state in other.published.items():
+            own = self.published.get(id)
+            if own is None or state.seq > own.seq:
+                self.published[id] = state
+                (self.gone.add if id in other.gone else self.gone.discard)(id)
+
+
+def merged(contents: Iterable[HeadsContent]) -> HeadsContent:
+    """What several files say together, with the damaged lines of all of them."""
+    whole = HeadsContent()
+    for content in contents:
+        whole.merge(content)
+        whole.damaged += content.damaged
+    return whole
+
+
+def state_line(kind: str, state: Published, at_us: int) -> bytes:
+    """The line of one account's state; ``kind`` is head, accepted or gone."""
+    return checked(
+        {
+            "kind": kind,
+            "account": state.account,
+            "seq": state.seq,
+            "head": state.head.hex(),
+            "epsilon_nano": state.charged.epsilon_nano,
+            "delta_atto": state.charged.delta_atto,
+            "at": at_us,
+        }
+    )
+
+
+def freeze_lines(freezes_us: Iterable[int]) -> list[bytes]:
+    """The lines that mark freezes, at their moments in microseconds."""
+    return [checked({"kind": "freeze", "at": at_us}) for at_us in sorted(freezes_us)]
+
+
+def whole_file(content: HeadsContent, at_us: int) -> Iterator[bytes]:
+    """The lines of a new file with this content. The first line differs from every other file's."""
+    yield checked({"kind": "start", "at": at_us, "token": secrets.token_hex(8)})
+    yield from content.damaged
+    yield from HeadsContent().lacking(content, at_us)
+
+
+def is_start(line: bytes) -> bool:
+    """True for the first line of a file that replaced a longer one."""
+    with suppress(ValueError):
+        return bool(decoded(line)["kind"] == "start")
+    return False
+
+
+def checked(fields: dict[str, Any]) -> bytes:
+    """The fields as one line of JSON that ends with its own checksum."""
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    return text[:-1] + b',"sum":"' + sha256(text).hexdigest()[:16].encode() + b'"}\n'
+
+
+def decoded(line: bytes) -> dict[str, Any]:
+    """The fields of a line. Raises: ValueError if the line is damaged."""
+    text, _, sum = line.rstrip(b"\n").rpartition(b',"sum":"')
+    if sha256(text + b"}").hexdigest()[:16].encode() + b'"}' != sum:
+        raise ValueError("the line is damaged")
+    fields: dict[str, Any] = json.loads(text + b"}")
+    return fields

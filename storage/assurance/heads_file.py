@@ -1,0 +1,134 @@
+"""One file of published heads: appended to and synced before a line counts, read by many.
+
+Processes of one host may share the file. A long file is replaced by a shorter one with the same
+content. A file that was deleted, cut or replaced while this process ran is written again, because
+what it said is still in memory.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from storage.assurance.head_lines import HeadsContent, is_start, whole_file
+from storage.files.folders import create_file, make_folder, sync
+
+#: A file is compacted above ``LONG`` bytes, and above ``EACH`` bytes per account and freeze.
+LONG, EACH = 2**20, 1024
+
+
+class HeadsFile:
+    """One file of heads, and what was read from it so far."""
+
+    def __init__(self, path: Path, long: int = LONG) -> None:
+        self.path, self._long = path, long
+        self.content = HeadsContent()
+        #: What the file itself holds, if it lost lines since this process read them.
+        self._rest: HeadsContent | None = None
+        self._read_to, self._inode = 0, 0
+        self._first = b""
+
+    def refresh(self) -> None:
+        """Read the lines that this and other processes have appended since the last call."""
+        try:
+            file = self.path.open("rb")
+        except (FileNotFoundError, NotADirectoryError):
+            if self._read_to:
+                self._lost()
+            return
+        with file:
+            first, stat = file.readline(), os.fstat(file.fileno())
+            if first != self._first and is_start(first):
+                # A shorter file with the same content has replaced the file.
+                self.content, self._rest, self._read_to = HeadsContent(), None, 0
+            elif stat.st_size < self._read_to or (self._read_to and stat.st_ino != self._inode):
+                self._lost()
+            self._first, self._inode = first, stat.st_ino
+            file.seek(self._read_to)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # a writer has not finished the line or crashed: no caller relied on it
+                self._read_to += len(line)
+                if self._rest is None:
+                    self.content.take(line)
+                else:
+                    self._rest.take(line)
+        if self._rest is not None:
+            # The further state counts: the file may have been replaced by an older one.
+            self.content.merge(self._rest)
+            self.content.damaged += self._rest.damaged
+            self._rest.damaged = []
+            if not self._rest.lacking(self.content, 0):
+                self._rest = None  # the file holds again what it had lost
+
+    def _lost(self) -> None:
+        self._rest, self._read_to = HeadsContent(), 0
+
+    def missing(self, whole: HeadsContent, at_us: int) -> list[bytes]:
+        """The lines that the file lacks of ``whole``, for ``append``."""
+        lacks = self.content if self._rest is None else self._rest
+        return [] if lacks is whole else lacks.lacking(whole, at_us)
+
+    def append(self, lines: Sequence[bytes], at_us: int | None = None) -> None:
+        """Append lines, which are on disk on return. With ``at_us`` a long file is compacted."""
+        if not lines:
+            return
+        with self._locked() as descriptor:
+            size = os.fstat(descriptor).st_size
+            # An incomplete line is ended first, so that it cannot damage the next one.
+            torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
+            _write(descriptor, (b"\n" if torn else b"") + b"".join(lines))
+            os.fsync(descriptor)
+        self.refresh()
+        if at_us is not None and self._is_long(self.path.stat().st_size):
+            # If an operator has made the file append-only, it cannot be replaced and grows.
+            with suppress(PermissionError):
+                self._compact(at_us)
+
+    def _is_long(self, size: int) -> bool:
+        content = self.content
+        return size > max(self._long, EACH * (len(content.published) + len(content.marks)))
+
+    def _compact(self, at_us: int) -> None:
+        """Replace a long file by one with the last state of each account."""
+        with self._locked() as old:
+            # The lock excludes other writers, so this reads all lines that count.
+            self.refresh()
+            if not self._is_long(os.fstat(old).st_size):
+                return  # another process has already replaced the file by a shorter one
+            place = self.path.resolve()
+            shorter = place.with_name(place.name + ".new")
+            shorter.unlink(missing_ok=True)
+            with create_file(shorter) as out:
+                os.fchmod(out.fileno(), os.fstat(old).st_mode & 0o777)
+                _write(out.fileno(), b"".join(whole_file(self.content, at_us)))
+            sync(shorter)
+            # Synced before the rename, so a crash leaves the old file or the new one.
+            os.replace(shorter, place)
+            sync(place.parent)
+        self.refresh()
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        make_folder(self.path.parent)
+        fresh = not self.path.exists()
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        while True:
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # A shorter file may have replaced this one meanwhile: no process reads the old.
+                if not os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
+                    continue
+                if fresh:
+                    sync(self.path.parent)
+                yield descriptor
+                return
+            finally:
+                os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
