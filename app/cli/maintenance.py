@@ -34,7 +34,9 @@ def verify(
         outcome, compared = maintenance.verify(_settings(data), heads)
     if not compared:
         typer.echo("no published heads to compare with", err=True)
-    typer.echo(f"{outcome.accounts} accounts, {outcome.entries} entries, head {outcome.head.hex()}")
+    typer.echo(
+        f"{len(outcome.accounts)} accounts, {outcome.entries} entries, head {outcome.head.hex()}"
+    )
     _say_validity(outcome.first_bad)
 
 

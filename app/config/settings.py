@@ -72,6 +72,11 @@ class Settings(BaseSettings):
     heads_interval: float = Field(default=5.0, gt=0, le=3600, allow_inf_nan=False)
     """Seconds between publications of heads; a rollback within this time may go undetected."""
 
+    verify_interval: float = Field(default=3600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds between two verifications of the new entries that nobody requested."""
+    verify_whole: float = Field(default=86_400.0, gt=0, le=31_536_000, allow_inf_nan=False)
+    """Seconds after which such a verification reads the whole ledger again."""
+
     in_flight_per_analyst: int = Field(default=256, ge=1)
     """Queries of one analyst that run, or wait for their release instant, at the same time."""
     in_flight_total: int = Field(default=1024, ge=1)

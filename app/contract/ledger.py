@@ -1,5 +1,6 @@
 """Entries of the ledger and its verification as clients see them."""
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal
 
@@ -49,10 +50,30 @@ class BadRow(Reply):
     reason: str
 
 
-class VerificationOut(Reply):
-    """The outcome of a verification. ``head``: one hash over the heads of the verified accounts."""
+class Part(Reply):
+    """One part of a verification: when it was last finished without a bad row, if ever."""
 
-    valid: bool
+    at: datetime | None
+
+
+class Parts(Reply):
+    """``chains``: hash chains and sums of the accounts. ``meaning``: every other row."""
+
+    chains: Part
+    meaning: Part
+
+
+class VerificationOut(Reply):
+    """The outcome of the last verification, of the accounts that the caller may see.
+
+    ``valid``: null if the last run read only the entries after those of an earlier one; then
+    ``valid_since`` is the moment of the last whole run. ``head``: one hash over the heads of these
+    accounts. ``first_bad`` names the row to those whom it concerns, and to auditors.
+    """
+
+    valid: bool | None
+    valid_since: datetime | None
+    parts: Parts
     accounts: int
     entries: int
     head: Hex

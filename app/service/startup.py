@@ -15,6 +15,7 @@ from app.engine.background import Repeated
 from app.engine.execution import Execution
 from app.engine.places import Places
 from app.engine.uploads import Uploads
+from app.engine.verifying import Verifier
 from app.identity.tokens import Tokens
 from app.service import wings
 from app.service.heads import alarmed, heads_of, watched
@@ -88,6 +89,11 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         uploads = Uploads(
             settings=settings, files=files, datasets=datasets, users=users, execution=execution
         )
+        verifier = Verifier(
+            database, heads_of(settings), settings.verify_interval, settings.verify_whole
+        )
+        verifier.start()
+        closing.callback(verifier.close)
         log.info("started", version=__version__)
         yield Services(
             settings=settings,
@@ -105,6 +111,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             answering=answering,
             uploads=uploads,
             refusals=refusals,
+            verifier=verifier,
             rate=Rate(settings.rate_limit),
             metrics=metrics,
         )

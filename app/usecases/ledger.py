@@ -1,22 +1,26 @@
 """Reading and verifying the ledger: every change of every account, in the order of its chain."""
 
+import asyncio
 from collections.abc import Iterator
-from threading import Lock
-from typing import TypedDict
+from typing import Any, TypedDict
+
+from starlette.concurrency import run_in_threadpool
 
 from app.contract.errors import Busy
-from app.contract.ledger import EntryKind, EntryOut, VerificationOut
+from app.contract.ledger import BadRow, EntryKind, EntryOut, Part, Parts, VerificationOut
 from app.contract.models import Listing
+from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.pages import every_item
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
-from storage.assurance.heads import HeadsLog
-from storage.assurance.verification import verify as verify_database
+from storage.assurance.verification import datasets_of
 from storage.queries.entry_pages import page_of_entries
 
-#: Held during a verification, which reads the whole ledger: one runs at a time in a process.
-_VERIFYING = Lock()
+#: Seconds that a caller waits for a verification; a larger ledger takes longer.
+WAIT = 2.0
+#: In place of a bad row that the caller may not see.
+HIDDEN = BadRow(table="ledger", row="a row of others", reason="an auditor can see it")
 
 
 class Filters(TypedDict):
@@ -47,21 +51,45 @@ def every_entry(services: Services, caller: Caller, filters: Filters) -> Iterato
     return every_item(lambda limit, cursor: page(services, caller, limit, cursor, filters))
 
 
-def verify(services: Services, caller: Caller) -> VerificationOut:
-    """Recompute the chains and sums of the accounts that the caller may see, and query outcomes.
+async def verify(services: Services, caller: Caller, wait: float = WAIT) -> VerificationOut:
+    """The outcome of a run that begins now, or of the last one if this takes over ``wait`` seconds.
 
-    Raises: Busy while another verification runs in this process.
+    A caller sees the numbers of their own accounts; contradictions concern everybody.
+    Raises: Busy if no run has ended yet in this process.
     """
     require(caller, "analyst", "owner", "auditor")
-    if not _VERIFYING.acquire(blocking=False):
+    run = asyncio.wrap_future(services.verifier.request())
+    await asyncio.wait([run], timeout=wait)
+    outcome = await run_in_threadpool(latest, services, caller)
+    if outcome is None:
         raise Busy(retry_after=5)
-    try:
-        settings = services.settings
-        heads = HeadsLog(settings.heads_file(), settings.heads_copy_file())
-        heads.refresh()
-        outcome = verify_database(
-            services.database, **listing_scope(caller), heads=heads.present, released_only=True
-        )
-    finally:
-        _VERIFYING.release()
-    return VerificationOut.model_validate(outcome)
+    return outcome
+
+
+def latest(services: Services, caller: Caller) -> VerificationOut | None:
+    """The outcome of the last run in this process; None before the first one."""
+    require(caller, "analyst", "owner", "auditor")
+    outcome = services.verifier.latest
+    if outcome is None:
+        return None
+    scope = listing_scope(caller)
+    analyst, owner = scope.get("analyst_id"), scope.get("owner_id")
+    owned = set() if owner is None else datasets_of(services.database, owner)
+
+    def concerns(row: Any) -> bool:
+        return not scope or row.dataset_id in owned or row.analyst_id == analyst
+
+    seen = outcome.narrowed(concerns)
+    bad = seen.first_bad
+    since = None if services.verifier.whole_us is None else moment(services.verifier.whole_us)
+    is_incremental = bad is None and not seen.whole
+    chains = None if bad is not None else moment(seen.at_us)
+    return VerificationOut(
+        valid=None if is_incremental else bad is None,
+        valid_since=since if is_incremental else None,
+        parts=Parts(chains=Part(at=chains), meaning=Part(at=since)),
+        accounts=len(seen.accounts),
+        entries=seen.entries,
+        head=seen.head,
+        first_bad=HIDDEN if bad is not None and not concerns(bad) else bad,
+    )

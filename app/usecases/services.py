@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from app.engine.answering import Answering
     from app.engine.execution import Execution
     from app.engine.uploads import Uploads
+    from app.engine.verifying import Verifier
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
     from storage.assurance.publishing import Publisher
@@ -45,5 +46,6 @@ class Services:
     answering: Answering
     uploads: Uploads
     refusals: Refusals
+    verifier: Verifier
     rate: Rate
     metrics: Metrics

@@ -136,18 +136,28 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of recomputing the ledger; ``first_bad`` is the first row that contradicts it."""
+    """The result of recomputing the ledger; ``first_bad`` is the first row that contradicts it.
+
+    ``valid``: False if there is such a row. ``since``: if the service read only new entries, the
+    moment at which it last read everything and found nothing; else None.
+    """
 
     valid: bool
     accounts: int
     entries: int
     head: str
     first_bad: Mapping[str, Any] | None
+    since: datetime | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        names = ("valid", "accounts", "entries", "head", "first_bad")
-        return cls(**{name: body[name] for name in names})
+        names = ("accounts", "entries", "head", "first_bad")
+        since = body.get("valid_since")
+        return cls(
+            valid=body["first_bad"] is None,
+            since=None if since is None else datetime.fromisoformat(since),
+            **{name: body[name] for name in names},
+        )
 
 
 @dataclass(frozen=True)

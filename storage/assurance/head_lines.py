@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -27,6 +27,25 @@ class Published:
     charged: PrivacyLoss
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An account up to an entry at which a verification found its whole chain valid.
+
+    The amounts have one number per measure. ``carried``: the first charge of an account over all
+    datasets. ``recharged``: the charges of unfreezes. ``opened_us``: when the account was opened.
+    """
+
+    account: int
+    seq: int
+    head: bytes
+    charged: tuple[int, ...]
+    limit: tuple[int, ...]
+    carried: tuple[int, ...]
+    recharged: tuple[int, ...]
+    frozen: int
+    opened_us: int
+
+
 @dataclass
 class HeadsContent:
     """What the lines of one file, or of several, say together.
@@ -36,6 +55,8 @@ class HeadsContent:
     ``marks``: freezes after whose charges the file was written, microseconds since 1970.
     ``began``: the first moment at which the heads of this ledger were known, microseconds; None
     if the lines hold no heads at all. ``damaged``: lines that cannot be read.
+    ``verified``: the state of each account up to which its chain was found valid. ``whole_us``:
+    when the last whole verification without a bad row began, microseconds; None if none did.
     """
 
     published: dict[int, Published] = field(default_factory=dict)
@@ -43,6 +64,8 @@ class HeadsContent:
     marks: set[int] = field(default_factory=set)
     began: int | None = None
     damaged: list[bytes] = field(default_factory=list)
+    verified: dict[int, Verified] = field(default_factory=dict)
+    whole_us: int | None = None
 
     def take(self, line: bytes) -> None:
         """Adds one line. A later line supersedes an earlier one as its kind says."""
@@ -63,6 +86,12 @@ class HeadsContent:
         if kind == "began":
             self._begin(at_us)
             return
+        if kind == "whole":
+            self._whole(at_us)
+            return
+        if kind == "verified":
+            self._verify(_verified(fields))
+            return
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"])
         head = bytes.fromhex(fields["head"])
         state = Published(fields["account"], fields["seq"], head, charged)
@@ -71,6 +100,9 @@ class HeadsContent:
         # Processes may write out of order, so only a later state replaces another.
         if kind == "accepted" or last is None or state.seq > last.seq:
             self.published[state.account] = state
+        if kind in ("accepted", "gone"):
+            # The chain went on from another entry, or the number may get another account.
+            self.verified.pop(state.account, None)
         if kind == "gone":
             self.gone.add(state.account)
         elif kind == "accepted":
@@ -78,6 +110,14 @@ class HeadsContent:
 
     def _begin(self, at_us: int) -> None:
         self.began = at_us if self.began is None else min(self.began, at_us)
+
+    def _whole(self, at_us: int) -> None:
+        self.whole_us = at_us if self.whole_us is None else max(self.whole_us, at_us)
+
+    def _verify(self, state: Verified) -> None:
+        last = self.verified.get(state.account)
+        if last is None or state.seq > last.seq:
+            self.verified[state.account] = state
 
     def lacking(self, other: HeadsContent, at_us: int) -> list[bytes]:
         """The lines that ``other`` says and these lines do not, written at ``at_us``."""
@@ -89,13 +129,23 @@ class HeadsContent:
             own = self.published.get(id)
             if own is None or state.seq > own.seq:
                 lines.append(state_line("gone" if id in other.gone else "head", state, at_us))
+        for id, verified in sorted(other.verified.items()):
+            known = self.verified.get(id)
+            if known is None or verified.seq > known.seq:
+                lines.append(verified_line(verified, at_us))
+        if other.whole_us is not None and (self.whole_us or 0) < other.whole_us:
+            lines.append(checked({"kind": "whole", "at": other.whole_us}))
         return lines
 
     def merge(self, other: HeadsContent) -> None:
         """Adds what ``other`` says. The further state of each account remains."""
         if other.began is not None:
             self._begin(other.began)
+        if other.whole_us is not None:
+            self._whole(other.whole_us)
         self.marks |= other.marks
+        for verified in other.verified.values():
+            self._verify(verified)
         for id, state in other.published.items():
             own = self.published.get(id)
             if own is None or state.seq > own.seq:
@@ -125,6 +175,18 @@ def state_line(kind: str, state: Published, at_us: int) -> bytes:
             "at": at_us,
         }
     )
+
+
+def verified_line(state: Verified, at_us: int) -> bytes:
+    """The line of an account whose chain was found valid at the moment ``at_us``."""
+    fields = {**asdict(state), "head": state.head.hex()}
+    return checked({"kind": "verified", **fields, "at": at_us})
+
+
+def _verified(fields: dict[str, Any]) -> Verified:
+    amounts = {name: tuple(fields[name]) for name in ("charged", "limit", "carried", "recharged")}
+    numbers = {name: fields[name] for name in ("account", "seq", "frozen", "opened_us")}
+    return Verified(head=bytes.fromhex(fields["head"]), **amounts, **numbers)
 
 
 def freeze_lines(freezes_us: Iterable[int]) -> list[bytes]:

@@ -15,10 +15,12 @@ from pathlib import Path
 from storage.assurance.head_lines import (
     HeadsContent,
     Published,
+    Verified,
     checked,
     freeze_lines,
     merged,
     state_line,
+    verified_line,
 )
 from storage.assurance.heads_file import LONG, HeadsFile
 
@@ -56,6 +58,16 @@ class HeadsLog:
     def damaged(self) -> list[bytes]:
         """Complete lines that cannot be read. They stay in their file as evidence."""
         return self._content.damaged
+
+    @property
+    def verified(self) -> dict[int, Verified]:
+        """The state of each account up to which a verification has found its chain valid."""
+        return self._content.verified
+
+    @property
+    def whole_us(self) -> int | None:
+        """When the last whole verification without a bad row began; None if none did."""
+        return self._content.whole_us
 
     @property
     def exist(self) -> bool:
@@ -107,6 +119,18 @@ class HeadsLog:
     def mark(self, freezes_us: Iterable[int]) -> None:
         """Record that the files have the charges after these freezes, microseconds since 1970."""
         self._append(freeze_lines(freezes_us))
+
+    def verify(self, states: Iterable[Verified], at_us: int, whole: bool) -> None:
+        """Record the states up to which a verification that began at ``at_us`` found no bad row."""
+        known = self.verified
+        lines = [
+            verified_line(state, at_us)
+            for state in states
+            if state.account not in known or state.seq > known[state.account].seq
+        ]
+        if whole:
+            lines.append(checked({"kind": "whole", "at": at_us}))
+        self._append(lines)
 
     def _append(self, lines: list[bytes]) -> None:
         for file in self._files:

@@ -6,71 +6,120 @@ the end of its query. The hashes do not bind the working state of a running quer
 published version that it reads, and any attempt after the first.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import Connection, Row, select, text
 
-from storage.assurance.heads import Published
-from storage.assurance.verify_chains import Bad, Chains, check_chains
+from storage.assurance.head_lines import Published, Verified
+from storage.assurance.verify_chains import Bad, Chains, check_chains, check_new_entries
 from storage.assurance.verify_queries import check_queries
 from storage.database.database import Database
-from storage.database.expressions import now_us
+from storage.database.expressions import read_now
 from storage.database.snapshot import snapshot
-from storage.database.tables import budget_account, dataset, query
+from storage.database.tables import budget_account, dataset
 from storage.queries.entry_pages import EntryRow, entry_with_head
 
-__all__ = ["Bad", "Verification", "check_receipt", "verify"]
+__all__ = ["Bad", "Verification", "check_receipt", "datasets_of", "verify", "verify_new"]
 
 _a = budget_account.c
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification, with the numbers of accounts and entries that it covered.
+    """The result of a verification that began at the moment ``at_us``, microseconds.
 
-    ``head``: a digest of the heads of these accounts. ``first_bad``: the first row that contradicts
-    the others, None if the ledger is valid.
+    ``accounts``: the rows that it covered. ``whole``: False if it read only the entries after
+    those that an earlier one had verified. ``first_bad``: the first row that contradicts the
+    others, None if there is none. ``verified``: the states for the next incremental run.
     """
 
-    accounts: int
-    entries: int
-    head: bytes
+    accounts: tuple[Row[Any], ...]
+    at_us: int
+    whole: bool
     first_bad: Bad | None
+    verified: tuple[Verified, ...] = ()
+
+    def narrowed(self, concerns: Callable[[Row[Any]], bool]) -> Verification:
+        """The same outcome with those accounts alone for which ``concerns`` is true."""
+        return replace(self, accounts=tuple(filter(concerns, self.accounts)))
 
     @property
     def valid(self) -> bool:
         return self.first_bad is None
 
+    @property
+    def entries(self) -> int:
+        """The number of entries of these accounts."""
+        return sum(row.seq for row in self.accounts)
+
+    @property
+    def head(self) -> bytes:
+        """One digest over the heads of these accounts."""
+        digest = sha256()
+        for row in self.accounts:
+            digest.update(row.id.to_bytes(8, "big") + row.seq.to_bytes(8, "big") + row.head)
+        return digest.digest()
+
 
 def verify(
     database: Database,
     *,
-    analyst_id: int | None = None,
-    owner_id: int | None = None,
     heads: Mapping[int, Published] | None = None,
     released_only: bool = False,
 ) -> Verification:
-    """Recompute the accounts of an analyst and of an owner's datasets, or all accounts.
+    """Recompute every account from its first entry, and every query.
 
     Args:
         heads: the published states by account; the chains must contain them.
         released_only: treat a query as running until its release instant. Otherwise the result
             of the verification or its duration could reveal an answer before that instant.
     """
-    concerned, queries = _scope(analyst_id, owner_id)
     with snapshot(database) as connection:
-        accounts = select(budget_account).order_by(_a.id)
-        if concerned is not None:
-            accounts = accounts.where(concerned)
-        rows = {row.id: row for row in connection.execute(accounts)}
-        chains = Chains(rows, concerned)
-        bad = check_chains(connection, chains, heads)
+        at_us, chains = _begin(connection)
+        bad = _check_file(connection) or check_chains(connection, chains, heads)
         if bad is None:
-            now = connection.execute(select(now_us())).scalar_one() if released_only else None
-            bad = check_queries(connection, chains, queries, now)
-        return Verification(len(rows), chains.entries, _head(chains), bad)
+            bad = check_queries(connection, chains, at_us if released_only else None)
+        return _outcome(chains, at_us, True, bad)
+
+
+def verify_new(
+    database: Database, heads: Mapping[int, Published], verified: Mapping[int, Verified]
+) -> Verification:
+    """Recompute the chains of all accounts from the entries up to which they were verified."""
+    with snapshot(database) as connection:
+        at_us, chains = _begin(connection)
+        bad = check_new_entries(connection, chains, heads, verified)
+        return _outcome(chains, at_us, False, bad)
+
+
+def _begin(connection: Connection) -> tuple[int, Chains]:
+    rows = connection.execute(select(budget_account).order_by(_a.id))
+    return read_now(connection), Chains({row.id: row for row in rows})
+
+
+def _outcome(chains: Chains, at_us: int, whole: bool, bad: Bad | None) -> Verification:
+    verified = () if bad else tuple(sums.verified() for sums in chains.sums.values())
+    return Verification(tuple(chains.rows.values()), at_us, whole, bad, verified)
+
+
+def _check_file(connection: Connection) -> Bad | None:
+    """What SQLite itself finds wrong in the pages of its file; None on PostgreSQL."""
+    if connection.dialect.name != "sqlite":
+        return None
+    found = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
+    return None if found == "ok" else Bad("database", "its file", str(found))
+
+
+def datasets_of(database: Database, owner_id: int) -> set[int]:
+    """The ids of the datasets of one owner."""
+    owned = select(dataset.c.id).where(dataset.c.owner_id == owner_id)
+    with database.read() as connection:
+        return set(connection.execute(owned).scalars())
 
 
 def check_receipt(database: Database, head: bytes) -> tuple[EntryRow, Bad | None] | None:
@@ -85,30 +134,3 @@ def check_receipt(database: Database, head: bytes) -> tuple[EntryRow, Bad | None
         own = _a.id == entry.account_id
         rows = {row.id: row for row in connection.execute(select(budget_account).where(own))}
         return entry, check_chains(connection, Chains(rows, own), None)
-
-
-Condition = ColumnElement[bool]
-
-
-def _scope(
-    analyst_id: int | None, owner_id: int | None
-) -> tuple[Condition | None, Condition | None]:
-    """The SQL conditions for accounts and for queries of an analyst or owner; None for all."""
-    accounts: list[Condition] = []
-    queries: list[Condition] = []
-    if analyst_id is not None:
-        accounts.append(_a.analyst_id == analyst_id)
-        queries.append(query.c.analyst_id == analyst_id)
-    if owner_id is not None:
-        owned = select(dataset.c.id).where(dataset.c.owner_id == owner_id)
-        # No owner may see an analyst's account over all datasets.
-        accounts.append(_a.dataset_id.in_(owned))
-        queries.append(query.c.dataset_id.in_(owned))
-    return (or_(*accounts), or_(*queries)) if accounts else (None, None)
-
-
-def _head(chains: Chains) -> bytes:
-    whole = sha256()
-    for id, row in sorted(chains.rows.items()):
-        whole.update(id.to_bytes(8, "big") + row.seq.to_bytes(8, "big") + row.head)
-    return whole.digest()

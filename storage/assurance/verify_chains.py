@@ -6,7 +6,7 @@ It is one pass over all entries in the order of account and number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import add, itemgetter
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, true
 
 from accounting.account import AccountRank, admits
-from storage.assurance.heads import Published
+from storage.assurance.head_lines import Published, Verified
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
 from storage.database.tables import budget_account, entry
@@ -55,6 +55,9 @@ class Bad:
     table: str
     row: str
     reason: str
+    #: The dataset and the analyst whom the row concerns; 0 if it concerns none of them alone.
+    dataset_id: int = 0
+    analyst_id: int = 0
 
     def __str__(self) -> str:
         return f"{self.table}: {self.row}: {self.reason}"
@@ -77,6 +80,37 @@ class Chains:
         return _e.account_id.in_(select(_a.id).where(self.concerned))
 
 
+def check_new_entries(
+    connection: Connection,
+    chains: Chains,
+    heads: Mapping[int, Published],
+    verified: Mapping[int, Verified],
+) -> Bad | None:
+    """As ``check_chains`` for all accounts, but from the entry up to which each was verified.
+
+    The time grows with the accounts and the new entries, not with the older ones.
+    """
+    for id in sorted(set(heads) | set(verified)):
+        if id not in chains.rows:
+            return Bad("budget_account", f"account {id}", "was published and is gone")
+    for account in chains.rows.values():
+        sums = ChainSums(account, heads.get(account.id), verified.get(account.id))
+        chains.sums[account.id] = sums
+        if sums.seq < account.seq:
+            new = _ENTRIES.where(_e.account_id == account.id, _e.seq > sums.seq)
+            for row in streamed(connection, new):
+                if reason := sums.add(row):
+                    return _of(account, Bad("entry", _name(account.id, row[1]), reason))
+                chains.entries += 1
+        if bad := sums.compare():
+            return _of(account, bad)
+    return None
+
+
+def _of(account: Row[Any], bad: Bad) -> Bad:
+    return replace(bad, dataset_id=account.dataset_id, analyst_id=account.analyst_id)
+
+
 def check_chains(
     connection: Connection, chains: Chains, heads: Mapping[int, Published] | None
 ) -> Bad | None:
@@ -97,16 +131,30 @@ def check_chains(
         sums = chains.sums[id] = ChainSums(account, heads.get(id))
         for row in rows:
             if reason := sums.add(row):
-                return Bad("entry", _name(id, row[1]), reason)
+                return _of(account, Bad("entry", _name(id, row[1]), reason))
             chains.entries += 1
         if bad := sums.compare():
-            return bad
+            return _of(account, bad)
     for account in waiting:
         return _empty(account)
     if chains.concerned is None:
         for id in sorted(set(heads) - set(chains.rows)):
             return Bad("budget_account", f"account {id}", "was published and is gone")
     return None
+
+
+#: An account before its first entry.
+_NEW = Verified(
+    account=0,
+    seq=0,
+    head=EMPTY_HEAD,
+    charged=NOTHING,
+    limit=NOTHING,
+    carried=NOTHING,
+    recharged=NOTHING,
+    frozen=0,
+    opened_us=0,
+)
 
 
 class ChainSums:
@@ -116,12 +164,37 @@ class ChainSums:
     an account over all datasets got at its opening. ``recharged``: the charges of unfreezes.
     """
 
-    def __init__(self, account: Row[Any], published: Published | None) -> None:
-        self.opened_us = 0
-        self.carried = self.recharged = NOTHING
+    def __init__(
+        self, account: Row[Any], published: Published | None, verified: Verified | None = None
+    ) -> None:
         self._account, self._published = account, published
-        self._seq, self._head, self._frozen = 0, EMPTY_HEAD, 0
-        self._charged = self._limit = NOTHING
+        since = verified or _NEW
+        self._seq, self._head, self._frozen = since.seq, since.head, since.frozen
+        self._charged, self._limit = since.charged, since.limit
+        self.opened_us, self.carried, self.recharged = (
+            since.opened_us,
+            since.carried,
+            since.recharged,
+        )
+
+    @property
+    def seq(self) -> int:
+        """The number of the last entry that was added."""
+        return self._seq
+
+    def verified(self) -> Verified:
+        """The state after the entries that were added."""
+        return Verified(
+            account=self._account.id,
+            seq=self._seq,
+            head=self._head,
+            charged=self._charged,
+            limit=self._limit,
+            carried=self.carried,
+            recharged=self.recharged,
+            frozen=self._frozen,
+            opened_us=self.opened_us,
+        )
 
     def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns its contradiction in words, or None."""
@@ -194,7 +267,7 @@ def added(sums: Amounts, amounts: Amounts) -> Amounts:
 
 
 def _empty(account: Row[Any]) -> Bad:
-    return Bad("budget_account", f"account {account.id}", "has no entries")
+    return _of(account, Bad("budget_account", f"account {account.id}", "has no entries"))
 
 
 def _name(account_id: int, seq: int) -> str:

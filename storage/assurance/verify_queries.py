@@ -11,7 +11,7 @@ from operator import itemgetter, sub
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import Connection, Select, select
 
 from accounting.account import AccountRank, admits
 from accounting.measures import MEASURES
@@ -51,23 +51,14 @@ _ENTRIES: Select[Any] = select(
 ).where(_e.query_id.is_not(None))
 
 
-def check_queries(
-    connection: Connection,
-    chains: Chains,
-    concerned: ColumnElement[bool] | None,
-    now_us: int | None,
-) -> Bad | None:
+def check_queries(connection: Connection, chains: Chains, now_us: int | None) -> Bad | None:
     """The first query, charge or settlement that lacks its counterpart or contradicts it.
 
-    ``concerned``: the SQL condition for the queries to check, None for all queries. ``now_us``: a
-    query with a later release instant counts as running; None for no such instant.
+    ``now_us``: a query with a later release instant counts as running; None for no such instant.
     """
     queries = _QUERIES.order_by(_q.id)
     entries = _ENTRIES.order_by(_e.query_id, _e.account_id, _e.kind)
-    if concerned is not None:
-        queries = queries.where(concerned)
-        entries = entries.where(chains.entries_of_accounts())
-    elif orphan := _orphan(connection):
+    if orphan := _orphan(connection):
         return orphan
     checker = _Checker(connection, chains, now_us)
     charged = groupby(streamed(connection, entries), itemgetter(0))
@@ -111,7 +102,9 @@ class _Checker:
     def check(self, row: Any, entries: list[tuple[Any, ...]]) -> Bad | None:
         """The contradiction between a query and the entries that name it, or None."""
         reason = self._charges(row, entries) or _working(row, self._versions) or self._ending(row)
-        return None if reason is None else Bad("query", _name(row.id), reason)
+        if reason is None:
+            return None
+        return Bad("query", _name(row.id), reason, row.dataset_id, row.analyst_id)
 
     def _charges(self, row: Any, entries: list[tuple[Any, ...]]) -> str | None:
         expected, overall = self._own(row.dataset_id, row.analyst_id)

@@ -50,8 +50,11 @@ def test_everyone_verifies_what_they_may_see(shop: Service) -> None:
     for who, accounts, entries in (("ana", 2, 3), ("ben", 1, 2), ("olga", 5, 9), ("otto", 5, 9)):
         result = verification(shop, who)
         assert len(result.pop("head")) == 64
+        parts = result.pop("parts")
+        assert parts["chains"]["at"] == parts["meaning"]["at"] is not None
         assert result == {
             "valid": True,
+            "valid_since": None,
             "accounts": accounts,
             "entries": entries,
             "first_bad": None,
@@ -72,7 +75,10 @@ def test_the_first_bad_row_is_named_to_those_it_concerns(shop: Service) -> None:
             "row": "account 2, entry 2",
             "reason": "is not what its digest was made of",
         }
-    assert verification(shop, "ben")["valid"]
+    # Everybody learns that the ledger is not valid, and nobody sees a row of others.
+    result = verification(shop, "ben")
+    assert not result["valid"]
+    assert result["first_bad"]["row"] == "a row of others"
 
 
 def test_a_limit_over_all_datasets(shop: Service) -> None:

@@ -62,6 +62,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     queries.history: READERS,
     queries.look_up: READERS,
     quotes.quote: "analyst",
+    ledger.latest: READERS,
     ledger.page: READERS,
     ledger.verify: READERS,
 }

@@ -1,0 +1,110 @@
+"""Verifies the ledger in the background, and remembers the last outcome.
+
+A whole verification reads every entry and query, so it runs at most once per ``whole`` seconds,
+or on request as long as it takes less than a second. In between, only new entries are read. The
+states up to which they were verified are in the files of published heads, never in the database.
+
+Run times are public: they follow from how much was charged, and queries count as running until
+their release instants.
+"""
+
+import threading
+import time
+from concurrent.futures import Future
+
+import structlog
+
+from storage.assurance.heads import HeadsLog
+from storage.assurance.verification import Verification, verify, verify_new
+from storage.database.database import Database
+
+log = structlog.get_logger("privypurse.verification")
+
+#: A run on request reads everything if the last whole run took less than so many seconds.
+QUICK = 1.0
+#: Runs on request take at most one part in so many of the time.
+SHARE = 10
+
+
+class Verifier:
+    """Runs verifications in one thread.
+
+    Args:
+        heads: the published heads, which this thread alone may use.
+        seconds: between two runs that nobody requested.
+        whole: seconds between two such runs that read everything.
+    """
+
+    def __init__(self, database: Database, heads: HeadsLog, seconds: float, whole: float) -> None:
+        self._database, self._heads = database, heads
+        self._seconds, self._whole = seconds, whole
+        self._wake, self._closing = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: list[Future[None]] = []
+        self._took = 0.0
+        self._latest: Verification | None = None
+        #: When the last whole run without a bad row began, microseconds; None if none did.
+        self.whole_us: int | None = None
+        self._thread = threading.Thread(target=self._run, name="verification", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread after its current run."""
+        self._closing.set()
+        self._wake.set()
+        self._thread.join()
+
+    @property
+    def latest(self) -> Verification | None:
+        """The outcome of the last run; None before the first one."""
+        return self._latest
+
+    def request(self) -> "Future[None]":
+        """Begin a run soon. The future ends after a run that began after this call."""
+        future: Future[None] = Future()
+        with self._lock:
+            self._waiting.append(future)
+        self._wake.set()
+        return future
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            requested = self._wake.wait(self._seconds)
+            self._wake.clear()
+            if self._closing.wait(self._took * SHARE if requested else 0):
+                break
+            with self._lock:
+                waiting, self._waiting = self._waiting, []
+            try:
+                self._verify(requested)
+            except Exception as error:
+                log.error("the verification failed", error=type(error).__qualname__)
+            for future in waiting:
+                future.set_result(None)
+        with self._lock:
+            for future in self._waiting:
+                future.cancel()
+
+    def _verify(self, requested: bool) -> None:
+        """Verify once. Only what nobody requested is written to the files of heads."""
+        heads, began = self._heads, time.monotonic()
+        heads.refresh()
+        latest = self._latest
+        self.whole_us = max(self.whole_us or 0, heads.whole_us or 0) or None
+        is_due = self.whole_us is None or time.time() - self.whole_us / 1e6 >= self._whole
+        # A contradiction is not forgotten by a run that does not read its row.
+        is_bad = latest is not None and not latest.valid
+        if is_due or is_bad or (requested and self._took < QUICK):
+            outcome = verify(self._database, heads=heads.present, released_only=True)
+            self._took = time.monotonic() - began
+            if outcome.valid:
+                self.whole_us = outcome.at_us
+        else:
+            outcome = verify_new(self._database, heads.present, heads.verified)
+        if outcome.valid and heads.exist and not requested:
+            heads.verify(outcome.verified, outcome.at_us, outcome.whole)
+        if not (outcome.valid or is_bad):
+            log.critical("the ledger is not valid: run verify")
+        self._latest = outcome

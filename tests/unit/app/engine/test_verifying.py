@@ -1,0 +1,181 @@
+"""The background verification: what each run reads, what it writes, and what it forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.verifying import Verifier
+from storage.assurance import heads_file, verify_chains
+from storage.assurance.heads import HeadsLog
+from storage.assurance.publishing import Publisher
+from storage.database import tables
+from tests.support.databases import database, kind, migrated, migrated_file, postgresql, url, world
+from tests.support.ledgers import busy_ledger
+from tests.support.patience import PATIENCE
+from tests.support.tampering import rows_of, set_field, tampering
+from tests.support.world import World, contents, request
+
+__all__ = ["database", "kind", "migrated", "migrated_file", "postgresql", "url", "world"]
+
+YEAR = 31_536_000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> HeadsLog:
+    log = HeadsLog(tmp_path / "heads.log")
+    log.begin(1)
+    return log
+
+
+@pytest.fixture
+def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The entries that the chains have read since this list was last emptied."""
+    rows: list[Any] = []
+    streamed = verify_chains.streamed
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        for row in streamed(*arguments):
+            rows.append(row)
+            yield row
+
+    monkeypatch.setattr(verify_chains, "streamed", counted)
+    return rows
+
+
+def scheduled(verifier: Verifier) -> None:
+    verifier._verify(requested=False)  # what its thread does after an interval
+
+
+def test_a_later_run_reads_new_entries_alone_and_never_says_valid(
+    world: World, log: HeadsLog, entries_read: list[Any]
+) -> None:
+    (analyst, *_) = busy_ledger(world, 40)
+    stored = contents(world.database)
+    first = Verifier(world.database, HeadsLog(log.path), 3600, YEAR)
+    scheduled(first)
+    assert first.latest is not None
+    assert (first.latest.whole, first.latest.valid) == (True, True)
+    assert len(entries_read) > 80
+    assert contents(world.database) == stored
+    entries_read.clear()
+    # A later process goes on from what the file says.
+    later = Verifier(world.database, HeadsLog(log.path), 3600, YEAR)
+    scheduled(later)
+    assert later.latest is not None
+    assert (later.latest.whole, later.whole_us) == (False, first.latest.at_us)
+    assert entries_read == []
+    dataset = world.datasets.find("dataset4")
+    for _ in range(3):
+        world.ledger.reserve(request(dataset, analyst))
+    scheduled(later)
+    assert (later.latest.whole, later.latest.valid, len(entries_read)) == (False, True, 6)
+    scheduled(later)
+    assert len(entries_read) == 6
+
+
+def test_a_whole_run_follows_when_it_is_due(world: World, log: HeadsLog) -> None:
+    world.ready()
+    verifier = Verifier(world.database, log, 3600, 0.000001)
+    for _ in range(2):
+        scheduled(verifier)
+        assert verifier.latest is not None
+        assert verifier.latest.whole
+
+
+@pytest.mark.parametrize("column", ["charged_eps_n", "lim_eps_n", "head", "frozen", "seq"])
+def test_a_changed_account_is_found_without_its_entries(
+    world: World, log: HeadsLog, column: str
+) -> None:
+    busy_ledger(world, 10)
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    scheduled(verifier)
+    with world.database.read() as connection:
+        row = rows_of(connection, tables.budget_account)[2]
+    value = bytes(32) if column == "head" else getattr(row, column) + 1
+    with tampering(world.database.engine.url.render_as_string(hide_password=False)) as run:
+        run(set_field(tables.budget_account, row, tables.budget_account.c[column], value))
+    scheduled(verifier)
+    assert verifier.latest is not None
+    assert not verifier.latest.valid
+
+
+def test_a_contradiction_is_not_forgotten_by_a_run_that_does_not_read_it(
+    world: World, log: HeadsLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy_ledger(world, 10)
+    verifier = Verifier(world.database, log, 3600, 1e-6)
+    with world.database.read() as connection:
+        row = rows_of(connection, tables.query)[0]
+    c = tables.query.c
+    with tampering(world.database.engine.url.render_as_string(hide_password=False)) as run:
+        run(set_field(tables.query, row, c.body_hash, bytes(32)))
+        scheduled(verifier)
+        verifier._whole = YEAR
+        scheduled(verifier)
+        assert verifier.latest is not None
+        assert verifier.latest.first_bad is not None
+        assert verifier.latest.first_bad.row == f"query {row.id}"
+        run(set_field(tables.query, row, c.body_hash, row.body_hash))
+    scheduled(verifier)
+    assert (verifier.latest.whole, verifier.latest.valid) == (True, True)
+    assert verifier.whole_us == verifier.latest.at_us
+    # One line, however often the same contradiction is found.
+    assert capsys.readouterr().out.count("the ledger is not valid") == 1
+
+
+def test_a_request_waits_for_a_run_that_begins_after_it(world: World, log: HeadsLog) -> None:
+    world.ready()
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    verifier.start()
+    try:
+        verifier.request().result(PATIENCE)
+        first = verifier.latest
+        world.ready()
+        verifier.request().result(PATIENCE)
+        second = verifier.latest
+        assert first is not None
+        assert second is not None
+        assert (len(first.accounts), len(second.accounts)) == (2, 4)
+        # Small enough to be read as a whole. Analysts cannot make the files grow by requests.
+        assert second.whole
+        assert log.path.read_bytes().count(b"\n") == 1
+    finally:
+        verifier.close()
+
+
+def test_without_heads_a_verification_writes_none(world: World, tmp_path: Path) -> None:
+    """Else the file would seem to have heads, and charges would be accepted again."""
+    world.ready()
+    verifier = Verifier(world.database, HeadsLog(tmp_path / "none.log"), 3600, YEAR)
+    scheduled(verifier)
+    assert verifier.latest is not None
+    assert verifier.latest.valid
+    assert not (tmp_path / "none.log").exists()
+
+
+def test_what_was_verified_survives_a_compaction_and_ends_with_an_acceptance(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads_file, "EACH", 1)
+    busy_ledger(world, 10)
+    path = tmp_path / "heads.log"
+    log = HeadsLog(path, tmp_path / "copy.log", long=1)
+    log.begin(1)
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    scheduled(verifier)
+    assert len(log.verified) == 8
+    assert log.whole_us is not None
+    world.ready()
+    Publisher(world.database, log).look()
+    for one in (path, tmp_path / "copy.log"):
+        again = HeadsLog(one)
+        again.refresh()
+        assert b'"kind":"start"' in one.read_bytes()
+        assert (again.verified, again.whole_us) == (log.verified, log.whole_us)
+    state = next(iter(log.published.values()))
+    log.accept([state], [], 5)
+    assert state.account not in log.verified
