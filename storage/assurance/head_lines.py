@@ -130,8 +130,8 @@ class HeadsContent:
             if own is None or state.seq > own.seq:
                 lines.append(state_line("gone" if id in other.gone else "head", state, at_us))
         for id, verified in sorted(other.verified.items()):
-            known = self.verified.get(id)
-            if known is None or verified.seq > known.seq:
+            before = self.verified.get(id)
+            if before is None or verified.seq > before.seq:
                 lines.append(verified_line(verified, at_us))
         if other.whole_us is not None and (self.whole_us or 0) < other.whole_us:
             lines.append(checked({"kind": "whole", "at": other.whole_us}))
@@ -184,9 +184,17 @@ def verified_line(state: Verified, at_us: int) -> bytes:
 
 
 def _verified(fields: dict[str, Any]) -> Verified:
-    amounts = {name: tuple(fields[name]) for name in ("charged", "limit", "carried", "recharged")}
-    numbers = {name: fields[name] for name in ("account", "seq", "frozen", "opened_us")}
-    return Verified(head=bytes.fromhex(fields["head"]), **amounts, **numbers)
+    return Verified(
+        account=fields["account"],
+        seq=fields["seq"],
+        head=bytes.fromhex(fields["head"]),
+        charged=tuple(fields["charged"]),
+        limit=tuple(fields["limit"]),
+        carried=tuple(fields["carried"]),
+        recharged=tuple(fields["recharged"]),
+        frozen=fields["frozen"],
+        opened_us=fields["opened_us"],
+    )
 
 
 def freeze_lines(freezes_us: Iterable[int]) -> list[bytes]:

@@ -122,11 +122,11 @@ class HeadsLog:
 
     def verify(self, states: Iterable[Verified], at_us: int, whole: bool) -> None:
         """Record the states up to which a verification that began at ``at_us`` found no bad row."""
-        known = self.verified
+        before = self.verified
         lines = [
             verified_line(state, at_us)
             for state in states
-            if state.account not in known or state.seq > known[state.account].seq
+            if state.account not in before or state.seq > before[state.account].seq
         ]
         if whole:
             lines.append(checked({"kind": "whole", "at": at_us}))

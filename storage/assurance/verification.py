@@ -111,8 +111,8 @@ def _check_file(connection: Connection) -> Bad | None:
     """What SQLite itself finds wrong in the pages of its file; None on PostgreSQL."""
     if connection.dialect.name != "sqlite":
         return None
-    found = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
-    return None if found == "ok" else Bad("database", "its file", str(found))
+    verdict = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
+    return None if verdict == "ok" else Bad("database", "its file", str(verdict))
 
 
 def datasets_of(database: Database, owner_id: int) -> set[int]:
