@@ -131,6 +131,18 @@ class StoreFailed(Busy):
     retry_after = 5
 
 
+class NotOpen(Busy):
+    """The version is not open in this process, which is a public fact. Nothing was charged."""
+
+    retry_after = 5
+
+
+class OutOfRoom(Busy):
+    """The disk is full, or the process has no file descriptor left. Nothing was changed."""
+
+    retry_after = 30
+
+
 class OtherLedger(StorageError):
     """The object store holds records of another ledger. A sweep would remove them as orphans."""
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from distributed import Client, Future, Security
 
 from app.cluster import tasks
-from mechanisms.model.executor import Arrays, Executor, Part, PartResult
+from mechanisms.model.executor import Arrays, Executor, ExecutorFailed, Part, PartResult
 from storage.cluster.scratch import Scratch
 from storage.files.shared import Shared
 
@@ -32,7 +32,7 @@ SILENCE = 10.0
 BEAT = 5.0
 
 
-class ClusterFailed(RuntimeError):
+class ClusterFailed(ExecutorFailed):
     """The scheduler, all workers or the work itself failed. The text reveals no records."""
 
 

@@ -56,6 +56,8 @@ class Settings(BaseSettings):
 
     release_interval: float = Field(default=0.1, ge=0, le=60, allow_inf_nan=False)
     """Seconds. Answers leave at reservation + interval · 2^j, j = 0, 1, …; 0 disables the wait."""
+    opening_interval: float = Field(default=5.0, ge=0, le=60, allow_inf_nan=False)
+    """Seconds between searches for versions to open, which become readable at its multiples."""
     workers: int | None = Field(default=None, ge=1, le=1024)
     """Threads that run kernels; one per processor when unset."""
     places: int | None = Field(default=None, ge=1, le=4096)

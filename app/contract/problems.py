@@ -110,7 +110,7 @@ INTERNAL = ProblemType(
 QUERY_FAILED = ProblemType(
     500,
     "query-failed",
-    "The query failed after its records were opened. It is charged in full, because a failure "
+    "The work of the query itself failed. It is charged in full, because a failure "
     "that depends on records is itself an answer; the same key replays this reply.",
     "The query failed",
 )
@@ -136,7 +136,11 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
     says=True,
 )
 BUSY = ProblemType(
-    503, "busy", "The service has as much in hand as it can hold. Nothing was charged.", says=True
+    503,
+    "busy",
+    "The service has as much in hand as it can hold, or the records are not open here yet. Nothing "
+    "was charged.",
+    says=True,
 )
 FROZEN = ProblemType(
     503,
@@ -355,7 +359,7 @@ def response_to(error: Exception, request_id: str) -> Response | None:
 
 
 def query_failed_body(query_id: UUID) -> bytes:
-    """The stored reply to any failure after records were opened, which does not name the cause."""
+    """The stored reply to any failure of the work itself, which does not name the cause."""
     problem = body(QUERY_FAILED, members={"id": str(query_id)})
     return json.dumps(problem, separators=(",", ":")).encode()
 

@@ -1,12 +1,15 @@
 """The path of a query: the file to read first.
 
-    replay → look up → price → check → reserve → ── arrays are opened ── → compute → settle → reply
+    look up → replay → price → refuse → open here? → reserve ── begins ── compute → settle → reply
 
-Steps before "arrays are opened" read public facts only, and a failure there is free of charge.
-Every later outcome costs the full price: the answer, or one fixed error that never varies. Both
-leave at a public release instant. A query can be cancelled until it gets a place to run in, which
-also happens at a public instant. If the client disconnects, the work continues and its answer is
-stored under the idempotency key.
+Steps before "reserve" read public facts only, and a refusal there is free of charge. The service
+has opened and checked the arrays before, so nothing of a query can fail between its charge and its
+work for want of a file. From the begin on, every outcome costs the full price: the answer, or one
+fixed error if the work itself fails. Both leave at a public release instant. A failure outside of
+the work, such as a lost database, leaves the query charged and without an answer: the same key runs
+it again under the same charge. A query can be cancelled until it gets a place to run in, which also
+happens at a public instant. If the client disconnects, the work continues and its answer is stored
+under the idempotency key.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import structlog
 from starlette.concurrency import run_in_threadpool
 
 from app.contract.ids import uuid7
@@ -28,18 +32,33 @@ from app.engine.places import Places
 from app.engine.requests import PATH, Priced, QueryRequest, written
 from app.engine.waiting import over
 from app.queries import QueryContext
+from mechanisms.model.executor import ExecutorFailed
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.records import Records
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
-from storage.errors import NoRecords, QueryReleased, StillRunning, StorageError, TooLate
+from storage.errors import (
+    CommitUnknown,
+    NoRecords,
+    NotOpen,
+    QueryReleased,
+    StillRunning,
+    StorageError,
+    TooLate,
+)
 from storage.files.labels import DistantLabels
 from storage.ledger.ledger import Ledger, Replay, Reservation, Reserve
 from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
 from storage.queries.lookup import QueryLookup
 
+log = structlog.get_logger("privypurse.answering")
+
 #: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
+#: Failures of the machine and not of the work: no descriptor, disk full, no memory, no cluster.
+#: They leave the query charged and without an answer, and never become its answer.
+OUTSIDE = (OSError, MemoryError, StorageError, ExecutorFailed)
 
 
 @dataclass(frozen=True)
@@ -56,18 +75,19 @@ class Reply:
 class UnderWay:
     """A query of this process between its reservation and its release instant.
 
-    ``begun`` gets its result when the query gets a place. No array is opened before that.
+    ``begun`` gets its result when the query gets a place. No record is read before that.
     """
 
     reservation: Reservation
+    records: Records
     analyst_id: int
     started: float
     begun: asyncio.Future[float]
     task: asyncio.Task[Reply] | None = None
 
     def cancel(self) -> bool:
-        """Prevent the query from opening arrays. Returns False if it has begun already."""
-        # An earlier attempt may have opened arrays, so only a first attempt can be cancelled.
+        """Prevent the query from reading records. Returns False if it has begun already."""
+        # An earlier attempt may have read records, so only a first attempt can be cancelled.
         return self.reservation.attempt == 1 and self.begun.cancel()
 
 
@@ -139,6 +159,9 @@ class Answering:
                 and request.query.names_nodes()
             ):
                 await self._fetch(looked_up.names)
+            records = self._datasets.opened.get(looked_up.id, looked_up.version)
+            if records is None:
+                raise NotOpen("the records of this dataset are not open here now")
             outcome = await self._ledger.reserve(
                 Reserve(
                     query_id=uuid7(),
@@ -148,6 +171,7 @@ class Answering:
                     body_hash=body_hash,
                     charge=request.loss,
                     request=request.canonical,
+                    version=looked_up.version,
                 )
             )
         finally:
@@ -156,11 +180,11 @@ class Answering:
         if not isinstance(outcome, Reservation):
             return self._replayed(outcome)
         now = time.monotonic()
-        under_way = UnderWay(outcome, analyst.id, now, self._places.enter(now))
+        under_way = UnderWay(outcome, records, analyst.id, now, self._places.enter(now))
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
-        under_way.task = asyncio.create_task(self._finish(under_way, request, looked_up.id, priced))
+        under_way.task = asyncio.create_task(self._finish(under_way, request, priced))
         return await self._reply_within(under_way, request, wait)
 
     async def _fetch(self, names: DistantLabels) -> None:
@@ -249,41 +273,20 @@ class Answering:
         headers = {"Location": location, "Retry-After": "1"}
         return Reply(under_way.reservation.query_id, 202, written(body).encode(), headers)
 
-    async def _finish(
-        self, under_way: UnderWay, request: QueryRequest, dataset_id: int, priced: Priced
-    ) -> Reply:
-        reservation = under_way.reservation
+    async def _finish(self, under_way: UnderWay, request: QueryRequest, priced: Priced) -> Reply:
+        """Compute, settle, and return the reply at its release instant.
+
+        Raises, also at a release instant: QueryReleased if the query was cancelled; StillRunning
+            or CommitUnknown if it has no answer for a reason outside of its work.
+        """
+        id = under_way.reservation.query_id
+        settled: bool | Exception
         try:
             begun = await self._begin(under_way)
-            if begun is None:
-                status, body = 500, query_failed_body(reservation.query_id)
-                after = release_after(time.monotonic() - under_way.started, self._interval)
-            else:
-                work = (reservation, request, dataset_id, priced)
-                kind, light = request.query.name, request.query.is_light(priced.dataset)
-                # An unopened version may need a download, which must not block the event loop.
-                opened = light and self._datasets.opened.has(dataset_id, reservation.version)
-                if opened and kind in self._warm:
-                    status, body = self._compute(*work)
-                    instant = self._places.leave(begun)
-                else:
-                    status, body, instant = await self._within_limit(
-                        reservation.query_id, begun, work
-                    )
-                    # The first query of a kind may compile kernels. Later ones need no thread.
-                    self._warm |= {kind} if light else set()
-                after = next_from(under_way.started, instant, self._interval)
-            settled: bool | Exception
-            try:
-                settled = await self._ledger.settle(
-                    reservation,
-                    status=status,
-                    body=body,
-                    release_us=reservation.reserved_us + round(after * 1e6),
-                )
-            except Exception as error:
-                # This failure also leaves at a release instant, so it does not reveal the run time.
-                settled = error
+            reply, after = await self._reply(under_way, begun, request, priced)
+            settled = reply if isinstance(reply, Exception) else False
+            if not isinstance(reply, Exception):
+                settled = await self._settle(under_way.reservation, reply, after)
             late = time.monotonic() - under_way.started
             if late > after:
                 after = next_instant(late, self._interval)
@@ -292,15 +295,64 @@ class Answering:
                 await asyncio.sleep(remaining)
             if isinstance(settled, Exception):
                 raise settled
+            assert not isinstance(reply, Exception)
             if not settled:
                 # Another attempt has stored its answer, which is the only one that may leave.
-                return await self._winner(reservation.query_id)
-            return Reply(reservation.query_id, status, body)
+                return await self._winner(id)
+            return Reply(id, *reply)
         finally:
             self._in_flight.leave(under_way.analyst_id)
             # A newer attempt at the query may have replaced this entry.
-            if self._under_way.get(reservation.query_id) is under_way:
-                del self._under_way[reservation.query_id]
+            if self._under_way.get(id) is under_way:
+                del self._under_way[id]
+
+    async def _reply(
+        self, under_way: UnderWay, begun: float | None, request: QueryRequest, priced: Priced
+    ) -> tuple[tuple[int, bytes] | Exception, float]:
+        """Status and body, or the reason why there are none; and when they may leave.
+
+        The latter in seconds from the reservation.
+        """
+        id = under_way.reservation.query_id
+        if begun is None:
+            elapsed = time.monotonic() - under_way.started
+            return StillRunning(id), release_after(elapsed, self._interval)
+        work = (under_way, request, priced)
+        kind, light = request.query.name, request.query.is_light(priced.dataset)
+        reply: tuple[int, bytes] | Exception
+        try:
+            if light and kind in self._warm:
+                reply = self._compute(*work)
+                instant = self._places.leave(begun)
+            else:
+                reply, instant = await self._within_limit(id, begun, work)
+                # The first query of a kind may compile kernels. Later ones need no thread.
+                self._warm |= {kind} if light else set()
+        except OUTSIDE as error:
+            instant = self._places.leave(begun)
+            log.error("a query ended without an answer", error=type(error).__qualname__)
+            reply = StillRunning(id)
+        return reply, next_from(under_way.started, instant, self._interval)
+
+    async def _settle(
+        self, reservation: Reservation, reply: tuple[int, bytes], after: float
+    ) -> bool | Exception:
+        """Store the reply. Returns False if another attempt did, or the error to raise later.
+
+        A failure must also leave at a release instant, so that it does not reveal the run time.
+        """
+        status, body = reply
+        release_us = reservation.reserved_us + round(after * 1e6)
+        try:
+            return await self._ledger.settle(
+                reservation, status=status, body=body, release_us=release_us
+            )
+        except CommitUnknown as error:
+            return error
+        except Exception as error:
+            # The charge stays, and the same key answers later: no other error would be true.
+            log.error("an answer cannot be stored", error=type(error).__qualname__)
+            return StillRunning(reservation.query_id)
 
     async def _begin(self, under_way: UnderWay) -> float | None:
         """When the query begins; None if it does not, and its charge cannot be released.
@@ -314,13 +366,17 @@ class Answering:
             return begun.result()
         begun.cancel()
         reservation = under_way.reservation
-        if await self._ledger.release(reservation):
+        try:
+            released = await self._ledger.release(reservation)
+        except StorageError:
+            return None  # the charge may stand, so the same key runs the query later
+        if released:
             raise QueryReleased(reservation.query_id)
         return None
 
     async def _within_limit(
         self, query_id: UUID, begun: float, work: tuple[Any, ...]
-    ) -> tuple[int, bytes, float]:
+    ) -> tuple[tuple[int, bytes], float]:
         """Returns status and body of the reply, and the instant at which the place becomes free.
 
         After the public time limit the reply is the fixed failure. A kernel cannot be stopped: it
@@ -332,9 +388,8 @@ class Answering:
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
             job.add_done_callback(lambda _: self._places.leave(begun))
             instant = begun + release_after(time.monotonic() - begun, self._interval)
-            return 500, query_failed_body(query_id), instant
-        instant = self._places.leave(begun)
-        return *job.result(), instant
+            return (500, query_failed_body(query_id)), instant
+        return job.result(), self._places.leave(begun)
 
     async def _keep_all(self) -> None:
         """Renew all leases three times per lease, so no other process runs these queries."""
@@ -355,20 +410,22 @@ class Answering:
             await asyncio.sleep(POLL)
 
     def _compute(
-        self,
-        reservation: Reservation,
-        request: QueryRequest,
-        dataset_id: int,
-        priced: Priced,
+        self, under_way: UnderWay, request: QueryRequest, priced: Priced
     ) -> tuple[int, bytes]:
-        dataset = priced.dataset
+        """Status and body of the reply. Raises: ``OUTSIDE``, for a failure that is not the work's.
+
+        It opens no file and starts no thread.
+        """
+        reservation = under_way.reservation
+        dataset, kernels = priced.dataset, self._execution.kernels
         try:
-            records = self._datasets.opened.get(dataset_id, reservation.version, dataset.domain)
             context = QueryContext(
-                records, dataset, request.loss, self._randomness, self._execution.kernels
+                under_way.records, dataset, request.loss, self._randomness, kernels
             )
             release = request.query.compute(context)
             return 201, priced.reply(reservation, release.answer)
+        except OUTSIDE:
+            raise
         except Exception:
             # Any error may depend on records. The reply is one fixed text, and nothing is logged.
             return 500, query_failed_body(reservation.query_id)

@@ -7,6 +7,7 @@ or a preparation. With one pool, queries that wait for their kernels could block
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import ParamSpec, TypeVar
 
 from mechanisms.model.executor import Executor
@@ -17,12 +18,23 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
+def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
+    """A pool whose threads all exist: after a charge, no thread may fail to start."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+    # A pool starts a thread only if none is idle, so every thread must be busy for a moment.
+    busy = Barrier(threads + 1)
+    for _ in range(threads):
+        pool.submit(busy.wait)
+    busy.wait()
+    return pool
+
+
 class ThreadExecutor(Executor):
     """Runs the parts of one kernel on a pool of threads (``mechanisms.model.executor``)."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kernel")
+        self._pool = started_pool(workers, "kernel")
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         cut = list(parts)
@@ -54,7 +66,7 @@ class Execution:
         self._threads = ThreadExecutor(workers)
         #: The threads, or an executor that also sends large work to other machines.
         self.kernels = elsewhere(self._threads)
-        self._jobs = ThreadPoolExecutor(places, thread_name_prefix="job")
+        self._jobs = started_pool(places, "job")
 
     def job(
         self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs

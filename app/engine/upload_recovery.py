@@ -66,7 +66,6 @@ class UploadRecovery:
             try:
                 if number % TIDY == 0:
                     await run_in_threadpool(self._tidy)
-                await run_in_threadpool(self._datasets.opened.forget_gone)
                 for upload_id in await run_in_threadpool(self._files.tickets.uploads):
                     if upload_id not in self._local:
                         await self._recover(upload_id)

@@ -16,12 +16,15 @@ from starlette.concurrency import run_in_threadpool
 
 from app.config.settings import Settings
 from app.engine.execution import Execution
+from app.engine.opening import Opener
 from app.engine.upload import Stopped, Upload, refusal, write_body
 from app.engine.upload_recovery import UploadRecovery
 from mechanisms.model.domains import Dataset
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, NotFound, StorageError
 from storage.files.folders import remove_folder
+from storage.files.manifest import check_files
+from storage.files.room import room
 from storage.ingest.limits import UploadLimits
 from storage.people.users import User, Users
 from storage.records.data_folder import Files
@@ -60,8 +63,9 @@ class Uploads:
         datasets: Datasets,
         users: Users,
         execution: Execution,
+        opener: Opener,
     ) -> None:
-        self._settings, self._files = settings, files
+        self._settings, self._files, self._opener = settings, files, opener
         self._datasets, self._execution = datasets, execution
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
         self._running: set[asyncio.Task[int]] = set()
@@ -84,11 +88,12 @@ class Uploads:
     async def receive(self, stream: AsyncIterator[bytes], closing: ExitStack) -> Path:
         """Write a body to a file that is removed when ``closing`` is closed.
 
-        Raises: TooLarge past the limit; BodyTooSlow when nothing arrives for long.
+        Raises: TooLarge past the limit; BodyTooSlow when nothing arrives for long; OutOfRoom.
         """
-        file = closing.enter_context(self._files.incoming(self._settings.upload_limit))
-        await write_body(file, stream, self._settings.body_timeout)
-        return file.path
+        with room():
+            file = closing.enter_context(self._files.incoming(self._settings.upload_limit))
+            await write_body(file, stream, self._settings.body_timeout)
+            return file.path
 
     async def publish(
         self,
@@ -168,28 +173,18 @@ class Uploads:
         try:
             rows = await asyncio.get_running_loop().run_in_executor(
                 self._readers,
-                lambda: prepare_upload(
-                    upload.path,
-                    media_type=upload.ticket.media_type,
-                    gzipped=upload.ticket.gzipped,
-                    dataset=upload.public,
-                    folder=folder,
-                    executor=self._execution.kernels,
-                    limits=self.limits(),
-                    progress=progress,
-                ),
+                self._prepare,
+                upload,
+                folder,
+                progress,
             )
             try:
-                version = await run_in_threadpool(
-                    self._datasets.publish,
-                    upload.id,
-                    folder,
-                    actor=upload.actor,
-                    rows=rows,
-                )
+                version = await run_in_threadpool(self._publish, upload, folder, rows)
             except NotFound:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
+            # The version is published, so a failure to open it here is no failure of the upload.
+            await run_in_threadpool(self._opener.publish, upload.dataset.id)
             await run_in_threadpool(self.tidy, upload.dataset.name)
             return version
         except Exception as error:
@@ -203,6 +198,26 @@ class Uploads:
             await run_in_threadpool(self._drop, upload.id, upload.ticket)
             await run_in_threadpool(upload.closing.close)
             await run_in_threadpool(remove_folder, folder)
+
+    def _prepare(self, upload: Upload, folder: Path, progress: _Progress) -> int | None:
+        """Prepare the arrays and compare them with their digests, as every opening does."""
+        with room():
+            rows = prepare_upload(
+                upload.path,
+                media_type=upload.ticket.media_type,
+                gzipped=upload.ticket.gzipped,
+                dataset=upload.public,
+                folder=folder,
+                executor=self._execution.kernels,
+                limits=self.limits(),
+                progress=progress,
+            )
+            check_files(folder)
+            return rows
+
+    def _publish(self, upload: Upload, folder: Path, rows: int | None) -> int:
+        with room():
+            return self._datasets.publish(upload.id, folder, actor=upload.actor, rows=rows)
 
     async def _renew(self, upload_id: int, progress: _Progress) -> None:
         """Heartbeat: renews the lease of the upload, and stores its progress for the owner."""
@@ -219,9 +234,10 @@ class Uploads:
 
     def _offer(self, upload_id: int, ticket: Ticket, path: Path) -> Ticket:
         """Store the records and the ticket where other processes can read them."""
-        ticket = self._files.tickets.offer(upload_id, ticket, path)
-        self._files.tickets.leave(upload_id, ticket)
-        return ticket
+        with room():
+            ticket = self._files.tickets.offer(upload_id, ticket, path)
+            self._files.tickets.leave(upload_id, ticket)
+            return ticket
 
     def _drop(self, upload_id: int, ticket: Ticket | None) -> None:
         try:

@@ -13,6 +13,7 @@ from app.engine.admission import InFlight, Rate
 from app.engine.answering import Answering
 from app.engine.background import Repeated
 from app.engine.execution import Execution
+from app.engine.opening import Opener
 from app.engine.places import Places
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
@@ -86,8 +87,17 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()
         closing.callback(counting.close)
+        opener = Opener(datasets, settings.opening_interval)
+        metrics.watch_versions(opener.missing)
+        opener.start()
+        closing.callback(opener.close)
         uploads = Uploads(
-            settings=settings, files=files, datasets=datasets, users=users, execution=execution
+            settings=settings,
+            files=files,
+            datasets=datasets,
+            users=users,
+            execution=execution,
+            opener=opener,
         )
         verifier = Verifier(
             database, heads_of(settings), settings.verify_interval, settings.verify_whole
@@ -109,6 +119,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             queries=queries,
             execution=execution,
             answering=answering,
+            opener=opener,
             uploads=uploads,
             refusals=refusals,
             verifier=verifier,

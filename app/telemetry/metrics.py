@@ -5,9 +5,10 @@ counts at its public release instant. Memory, processor time and run times of ke
 records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
+from collections.abc import Callable
 from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from app import __version__
@@ -48,6 +49,11 @@ class Metrics:
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )
         self._durations = cache(self._seconds.labels)
+        self._not_open = Gauge(
+            "privypurse_versions_not_open",
+            "Versions that queries need and that are not open in this process.",
+            registry=self._registry,
+        )
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
@@ -57,6 +63,10 @@ class Metrics:
         self._replies(verb, route, status).inc()
         if route not in UNTIMED:
             self._durations(route).observe(seconds)
+
+    def watch_versions(self, missing: Callable[[], int]) -> None:
+        """Show the number that ``missing`` returns. It changes at public instants."""
+        self._not_open.set_function(missing)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

@@ -12,6 +12,7 @@ from app.usecases import catalogue
 from app.usecases.services import Services
 from app.usecases.visibility import require
 from storage.errors import NotFound
+from storage.files.room import has_room
 
 #: The media type of ``exposition``.
 EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE
@@ -29,9 +30,17 @@ class Overview:
 
 
 def readiness(services: Services) -> Readiness:
-    """Whether database, migrations, data folder and store are usable, and heads are found."""
+    """Whether database, migrations, data folder and store are usable, and heads are found.
+
+    After a start it is not ready until the versions of all datasets were opened. A version that
+    cannot be opened keeps only its own dataset from answering, so it does not count here.
+    """
     ready = (
-        services.database.ready() and services.files.usable() and not services.publisher.lacks_heads
+        services.database.ready()
+        and services.files.usable()
+        and has_room(services.settings.heads_file().parent)
+        and not services.publisher.lacks_heads
+        and services.opener.is_ready()
     )
     return Readiness(status="ready" if ready else "not_ready")
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from app.engine.admission import Rate
     from app.engine.answering import Answering
     from app.engine.execution import Execution
+    from app.engine.opening import Opener
     from app.engine.uploads import Uploads
     from app.engine.verifying import Verifier
     from app.identity.tokens import Tokens
@@ -44,6 +45,7 @@ class Services:
     queries: Queries
     execution: Execution
     answering: Answering
+    opener: Opener
     uploads: Uploads
     refusals: Refusals
     verifier: Verifier

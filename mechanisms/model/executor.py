@@ -19,6 +19,10 @@ Arrays = Mapping[str, NDArray[Any]]
 PartResult = tuple[NDArray[Any], ...]
 
 
+class ExecutorFailed(RuntimeError):
+    """The work was not done for a reason outside of it, such as a lost machine."""
+
+
 class Executor:
     """Runs parts one after another; the base of executors that run parts concurrently."""
 

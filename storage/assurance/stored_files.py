@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from storage.catalogue.retention import read_folders, read_references
 from storage.database.database import Database
-from storage.files.arrays import MANIFEST
+from storage.files.manifest import MANIFEST
 from storage.records.retention import AGE, is_orphan
 
 

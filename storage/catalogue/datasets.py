@@ -1,7 +1,7 @@
 """Datasets: their public descriptions, fixed at registration, and the version that queries read."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -242,6 +242,23 @@ class Datasets:
             except BaseException:
                 take_back()
                 raise
+
+    def needed_versions(self, dataset_id: int | None = None) -> Sequence[Any]:
+        """The versions that must be open: of one dataset or of all (``versions.needed_versions``).
+
+        Raises: Busy if the database cannot be reached now.
+        """
+        with self._database.read() as connection:
+            return versions.needed_versions(connection, dataset_id)
+
+    def open_version(self, row: Any, **how: Any) -> None:
+        """Open a version of ``needed_versions``; ``how`` are the keywords of ``OpenRecords.open``.
+
+        Raises: the errors of ``OpenRecords.open``.
+        """
+        public, _ = self.facts(row)
+        assert public is not None, "records are published after the node list"
+        self.opened.open(row.id, row.version, public.domain, **how)
 
     def withdraw(self, name: str, *, actor: User) -> None:
         """Let no further query read the records. The ledger and the stored answers stay.

@@ -6,11 +6,21 @@ Functions work on a connection in a transaction.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, insert, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from accounting.account import AccountRank
 from mechanisms.model.domains import NeighbouringRelation
@@ -158,6 +168,25 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
         _v.dataset_id == dataset_id
     )
     return [Version(*row) for row in connection.execute(published.order_by(_v.version.desc()))]
+
+
+def needed_versions(connection: Connection, dataset_id: int | None = None) -> Sequence[Any]:
+    """The versions that queries may read: the current ones, and those of running queries.
+
+    Rows of dataset id, version, and what ``Datasets.facts`` needs; of one dataset or of all.
+    """
+    needed = (
+        select(
+            *(_d.id, _v.version, _d.fixed_rows),
+            func.coalesce(func.length(_d.domain), 0).label("domain_length"),
+        )
+        .join_from(dataset_version, dataset, _d.id == _v.dataset_id)
+        .where(_v.removed_us.is_(None), or_(_v.version == _d.version, IS_IN_USE))
+        .order_by(_d.id, _v.version)
+    )
+    if dataset_id is not None:
+        needed = needed.where(_d.id == dataset_id)
+    return connection.execute(needed).all()
 
 
 def removable_versions(

@@ -16,7 +16,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from secrets import token_hex
 from threading import RLock
 from typing import Any, BinaryIO
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import KERNELS
 from mechanisms.model.executor import Arrays, PartResult
 from storage.errors import StoreFailed
+from storage.files.mapping import mapped_from
 from storage.files.shared import Shared
 
 Kernel = Callable[[Arrays, Any], PartResult]
@@ -150,13 +150,8 @@ class Scratch:
 
     def _mapped_from(self, array: NDArray[Any]) -> str | None:
         """The name of the shared file whose whole content an array maps; None if there is none."""
-        base = array.base
-        if not isinstance(base, np.memmap) or base.filename is None:
-            return None
-        whole = (base.dtype, base.shape, base.ctypes.data)
-        if (array.dtype, array.shape, array.ctypes.data) != whole:
-            return None
-        return self._shared.name_of(Path(base.filename))
+        path = mapped_from(array)
+        return None if path is None else self._shared.name_of(path)
 
     def _forget(self, identity: int, name: str) -> None:
         with self._lock:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from storage.errors import Busy, LedgerAlarm
+from storage.errors import Busy, LedgerAlarm, OutOfRoom
 
 #: Codes of PostgreSQL for a transaction that was rolled back because of another one: a failed
 #: serialization, a deadlock, a lock that was not available.
@@ -18,6 +18,11 @@ REFUSED = {"40001", "40P01", "55P03"}
 #: connections, a server that starts, stops or has crashed, and a session that was ended.
 AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
 TIMED_OUT = "57014"  # the statement took too long and is not run again
+#: A full or failing disk, no memory, no descriptor; on PostgreSQL the class of these codes.
+NO_ROOM_SQLITE = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM}
+)
+NO_ROOM_POSTGRESQL = ("531", "532", "58")
 #: Codes that show a bug or an attack: a CHECK or the trigger of an append-only table has fired.
 ALARMS = {"23514", "P0001"}
 
@@ -32,6 +37,8 @@ def raise_meaning(error: BaseException) -> NoReturn:
         raise Again from error
     if is_timed_out(error):
         raise Busy("a statement took too long; nothing was written") from error
+    if is_out_of_room(error):
+        raise OutOfRoom("the machine of the ledger has no room now") from error
     if _is_alarm(error):
         raise LedgerAlarm("a constraint of the ledger stopped a write") from error
     raise error
@@ -39,7 +46,7 @@ def raise_meaning(error: BaseException) -> NoReturn:
 
 def is_unavailable(error: BaseException) -> bool:
     """True if a read failed that may succeed later."""
-    return is_transient(error) or is_timed_out(error)
+    return is_transient(error) or is_timed_out(error) or is_out_of_room(error)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -59,6 +66,14 @@ def is_transient(error: BaseException) -> bool:
 
 def is_timed_out(error: BaseException) -> bool:
     return getattr(_cause(error), "sqlstate", None) == TIMED_OUT
+
+
+def is_out_of_room(error: BaseException) -> bool:
+    """True if the disk is full or fails, or the process has no memory or file descriptor left."""
+    cause = _cause(error)
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in NO_ROOM_SQLITE
+    return str(getattr(cause, "sqlstate", None)).startswith(NO_ROOM_POSTGRESQL)
 
 
 def is_refused_commit(error: BaseException) -> bool:

@@ -4,6 +4,7 @@ The temporary file never has a name, so the system frees it when the process end
 mapping of the file, which the system writes back to the disk when memory is short.
 """
 
+import os
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -29,8 +30,14 @@ class GrowingArray:
 
     def extend(self, length: int) -> NDArray[Any]:
         """Append ``length`` zeros. Returns the whole array."""
+        if length:
+            # Danger: a write to a mapping of missing blocks kills the process if the disk is full.
+            # So the blocks are allocated first, which raises OSError then.
+            size = self._dtype.itemsize
+            self._file.flush()
+            os.posix_fallocate(self._file.fileno(), self._length * size, length * size)
+            self._file.seek(0, os.SEEK_END)
         self._length += length
-        self._file.truncate(self._length * self._dtype.itemsize)
         return self.array()
 
     def array(self) -> NDArray[Any]:

@@ -46,6 +46,20 @@ class Shared:
             partial.unlink(missing_ok=True)
             raise
 
+    def write_new(self, name: str, content: bytes) -> None:
+        """Write a small file durably, unless it exists. Of concurrent writers, one succeeds."""
+        path = self._root / name
+        partial = path.with_name(f".{token_hex(16)}")
+        try:
+            with create_file(partial) as out:
+                out.write(content)
+            sync(partial)
+            with suppress(FileExistsError):
+                os.link(partial, path)
+            sync(path.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
     def offer(self, path: Path, name: str) -> str:  # noqa: ARG002
         """Share a file below the data folder. Returns the name by which others read it.
 

@@ -17,7 +17,7 @@ from storage.database.expressions import now_us
 from storage.database.failures import Again
 from storage.database.statements import Each, InsertEach, pipelined
 from storage.database.tables import budget_account, dataset, query
-from storage.errors import LedgerAlarm, NoRecords, NotFound
+from storage.errors import LedgerAlarm, NoRecords, NotFound, NotOpen
 from storage.ledger.accounts import (
     BALANCE,
     AccountBalance,
@@ -84,7 +84,8 @@ class _Batch:
         """Reserves a new query; returns None if a query with its idempotency key exists.
 
         Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
-        NoRecords when the dataset was withdrawn; NotFound when there is no account.
+        NoRecords when the dataset was withdrawn; NotFound when there is no account; NotOpen when
+        another version than that of the request was published.
         """
         key = (request.analyst_id, request.stored_key)
         if key in self.keys:
@@ -101,6 +102,8 @@ class _Batch:
         _, version, at_us = self.versions[request.dataset_id]
         if version == 0:
             return NoRecords("the dataset has no records to query")
+        if request.version not in (None, version):
+            return NotOpen("a new version of the records was published meanwhile")
         self.keys.add(key)
         row = self._row(request, version, at_us)
         self.queries.append(row)

@@ -99,6 +99,8 @@ def take_over(
     if stored is not None:
         return stored
     id, now = row.query_id, row.now
+    if request.version not in (None, row.dataset_version):
+        raise StillRunning(id)  # the caller does not hold the records of this query
     if row.attempt >= MAX_ATTEMPTS:
         failure = Settle(id, row.attempt, FAILED, failure_body(id), now)
         if settle(connection, [failure], only_if_lapsed_at=now) != [True]:

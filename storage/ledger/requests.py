@@ -21,6 +21,7 @@ class Reserve:
 
     ``body_hash`` is the SHA-256 of the validated request, and ``request`` its canonical JSON for
     the history. ``key`` is None for a request without Idempotency-Key, which is always new.
+    ``version`` is the version whose records the caller holds; no other may be charged. None: any.
     """
 
     query_id: UUID
@@ -30,6 +31,7 @@ class Reserve:
     body_hash: bytes
     charge: PrivacyLoss
     request: bytes
+    version: int | None = None
 
     def __post_init__(self) -> None:
         if not self.charge.fits(LARGEST):

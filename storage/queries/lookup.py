@@ -61,7 +61,8 @@ _LOOK_UP = Hot(
 class LookedUp:
     """A dataset that the analyst may see, and its accounts at the same moment.
 
-    ``public`` is None until the node list has been uploaded. ``version`` is 0 without records.
+    ``public`` is None until the node list has been uploaded. ``version`` is that of the query if
+    the key exists; else the current one, or 0 without records.
     ``names`` are the names of the nodes, if they must be fetched from an object store. ``charged``
     are the accounts of a new query; None if the key exists or the analyst has no account.
     """
@@ -113,7 +114,8 @@ class QueryLookup:
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound
         charged = balances if has_account and row.query_id is None else None
-        return LookedUp(row.id, row.name, row.version, *self._datasets.facts(row), charged)
+        version = row.version if row.query_id is None else row.dataset_version
+        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged)
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:

@@ -22,6 +22,8 @@ from secrets import token_hex
 from storage.errors import TooLarge
 from storage.files.folders import create_file, make_folder, remove_folder, sync
 from storage.files.labels import Labels, open_labels, write_labels
+from storage.files.manifest import DIGESTS, digests_of
+from storage.files.room import has_room
 from storage.files.shared import Shared
 from storage.records.retention import AGE, References
 from storage.records.tickets import Tickets
@@ -65,21 +67,17 @@ class Files:
         try:
             yield file
         finally:
-            file.close()
-            file.path.unlink(missing_ok=True)
+            try:
+                file.close()  # writes what is buffered, so a full disk may refuse it
+            finally:
+                file.path.unlink(missing_ok=True)
 
     def usable(self) -> bool:
         """True if the shared files can be used now. Does not block."""
-        return os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
+        return has_room(self.root)
 
     def claim(self, ledger: str) -> None:
         """Record which ledger owns an object store. Does nothing here: a folder needs no owner."""
-
-    def close_idle(self, close_one: Callable[[], bool]) -> None:
-        """Register a function that closes the least recently used version when disk space is short.
-
-        The function returns True if it closed one. Does nothing here: a data folder has no limit.
-        """
 
     def sweep(
         self,
@@ -148,6 +146,14 @@ class Files:
         ``where`` reads from the database in which folder of an object store the version is.
         """
         yield self.version_folder(dataset_id, version)
+
+    def adopt(self, folder: Path) -> None:
+        """Take digests of an open version that an earlier release prepared without digests.
+
+        If several processes do so, the digests of one of them stay, for all of them.
+        """
+        name = self.shared.name_of(folder)
+        self.shared.write_new(f"{name}/{DIGESTS}", digests_of(folder))
 
     def keep(self, staging: Path, upload: int) -> AbstractContextManager[str | None]:  # noqa: ARG002
         """Copy a prepared version to an object store, as ``keep_labels`` copies a node list."""

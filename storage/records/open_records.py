@@ -1,110 +1,98 @@
-"""An LRU cache of open versions.
+"""The open versions of this process. The service opens them; queries only read this table.
 
-Opening a version takes a hundred times as long as the cheapest query. A published version never
-changes, so its arrays may be shared by all readers; they are mapped, not copied into memory.
+Danger: a query must not open, fetch or evict anything, because its time and its failures would then
+depend on files of private size. So a version is opened ahead of its queries, and stays open until
+the service closes it. A published version never changes, so all its readers share its arrays, which
+are mapped and not copied into memory.
 """
 
 import threading
-import weakref
-from collections import OrderedDict
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from mechanisms.model.domains import Domain
 from mechanisms.model.records import Records
-from storage.files.arrays import MANIFEST
+from storage.files.manifest import MANIFEST, check_files, is_without_digests, manifest_digest
 from storage.records.data_folder import Files
 from storage.records.preparation import open_records
 
-#: Datasets whose arrays stay mapped; the least recently used is closed first.
-MOST = 64
+#: A dataset id and a version.
+VersionKey = tuple[int, int]
 
 
 class _OpenVersion(NamedTuple):
-    version: int
     records: Records
     folder: Path
+    manifest: bytes
+    #: The instant of the monotonic clock from which queries may read the version.
+    visible_from: float
 
 
 class OpenRecords:
-    """The records of the latest version of each dataset; safe to share between threads."""
+    """The records of all open versions; safe to share between threads."""
 
     def __init__(
         self, files: Files, where: Callable[[int, int], str | None] = lambda _, __: None
     ) -> None:
         """``where``: returns the folder in an object store of a dataset id and a version."""
         self._files, self._where = files, where
-        self._open: OrderedDict[int, _OpenVersion] = OrderedDict()
+        self._open: dict[VersionKey, _OpenVersion] = {}
         self._lock = threading.Lock()
-        files.close_idle(self.close_one)
 
-    def get(self, dataset_id: int, version: int, domain: Domain) -> Records:
-        """The private records of a published version, for a charged query.
+    def get(self, dataset_id: int, version: int) -> Records | None:
+        """The private records of a version; None if it is not open here now. Does not block."""
+        entry = self._open.get((dataset_id, version))
+        if entry is None or entry.visible_from > time.monotonic():
+            return None
+        return entry.records
 
-        Raises: FileNotFoundError; DamagedFolder if the folder does not fit the domain.
+    def open(
+        self,
+        dataset_id: int,
+        version: int,
+        domain: Domain,
+        *,
+        visible_from: Callable[[], float] = time.monotonic,
+        checked: bool = False,
+    ) -> None:
+        """Map a version, and compare every byte with its digest. Never called by a query.
+
+        ``visible_from`` is called at the end, and returns the instant of the monotonic clock from
+        which ``get`` returns the records. ``checked``: the caller has just compared the bytes.
+        Raises: FileNotFoundError; OSError; StoreFailed; DamagedFolder if the files differ from
+            their digests or do not fit the domain.
         """
-        with self._lock:
-            entry = self._open.get(dataset_id)
-            if entry is not None and entry.version == version:
-                self._open.move_to_end(dataset_id)
-                return entry.records
+        if (dataset_id, version) in self._open:
+            return
         where = partial(self._where, dataset_id, version)
         with self._files.version(dataset_id, version, where) as folder:
+            if is_without_digests(folder):
+                self._files.adopt(folder)
+        with self._files.version(dataset_id, version, where) as folder:
+            manifest = manifest_digest(folder) if checked else check_files(folder)
             records = open_records(folder, domain)
             self._files.shared.hold(folder, records)
         with self._lock:
-            entry = self._open.get(dataset_id)
-            # A query that began before an upload may get here after the upload. Its older version
-            # must not replace the newer one.
-            if entry is None or entry.version < version:
-                self._open[dataset_id] = _OpenVersion(version, records, folder)
-                self._open.move_to_end(dataset_id)
-                if len(self._open) > MOST:
-                    self._open.popitem(last=False)
-        return records
+            entry = _OpenVersion(records, folder, manifest, visible_from())
+            self._open.setdefault((dataset_id, version), entry)
 
-    def has(self, dataset_id: int, version: int) -> bool:
-        """True if the version is open, so that ``get`` does not block."""
-        entry = self._open.get(dataset_id)
-        return entry is not None and entry.version == version
+    def is_listed(self, dataset_id: int, version: int) -> bool:
+        """True if the version was opened, also if queries may not read it yet."""
+        return (dataset_id, version) in self._open
 
     def forget(self, dataset_id: int, version: int) -> None:
-        """Close a version. Call it before removing files: a disk frees only files not mapped."""
+        """Close a version. A query that reads its records keeps them mapped until its end."""
         with self._lock:
-            if self.has(dataset_id, version):
-                del self._open[dataset_id]
+            self._open.pop((dataset_id, version), None)
 
-    def close_one(self) -> bool:
-        """Close the least recently used version that no query is reading.
-
-        Returns False if there is none. A weak reference detects whether a query uses the records.
-        """
-        in_use: list[tuple[int, _OpenVersion]] = []
-        with self._lock:
-            try:
-                for dataset_id in list(self._open):
-                    version, records, folder = self._open.pop(dataset_id)
-                    reference = weakref.ref(records)
-                    del records
-                    alive = reference()
-                    if alive is None:
-                        return True
-                    in_use.append((dataset_id, _OpenVersion(version, alive, folder)))
-                return False
-            finally:
-                for dataset_id, entry in reversed(in_use):
-                    self._open[dataset_id] = entry
-                    self._open.move_to_end(dataset_id, last=False)
-
-    def forget_gone(self) -> None:
-        """Close the versions whose files were removed, by this process or another."""
+    def keep_only(self, needed: Collection[VersionKey]) -> None:
+        """Close the versions that are not in ``needed``, and those whose files were removed."""
         with self._lock:
             entries = list(self._open.items())
-        # The disk is read outside the lock, because queries must not wait for it.
-        gone = [(id, entry) for id, entry in entries if not (entry.folder / MANIFEST).exists()]
-        with self._lock:
-            for dataset_id, entry in gone:
-                if self._open.get(dataset_id) is entry:
-                    del self._open[dataset_id]
+        # The disk is read outside the lock.
+        for key, entry in entries:
+            if key not in needed or not (entry.folder / MANIFEST).exists():
+                self.forget(*key)

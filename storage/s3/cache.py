@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -48,8 +48,6 @@ class CachedStore(Shared):
         #: Files to be unpinned, each with the time of its last use. Finalizers append to this
         #: queue, because they must not wait for the lock.
         self._releases: deque[tuple[list[Path], float]] = deque()
-        #: Called when space is short. Closes the least recently used version; False if none is.
-        self.close_one: Callable[[], bool] = lambda: False
         self._lock = RLock()
         #: One thread at a time fetches a file. If it fails, the threads that wait for it fail too.
         self._fetching: WeakValueDictionary[str, _Fetch] = WeakValueDictionary()
@@ -99,6 +97,12 @@ class CachedStore(Shared):
     def put(self, path: Path, name: str) -> None:
         """Copy a local file to the store under a name."""
         self._store.put(path, _checked(name))
+
+    def write_new(self, name: str, content: bytes) -> None:
+        with self._partial() as partial:
+            with create_file(partial) as out:
+                out.write(content)
+            self._store.put_new(partial, _checked(name))
 
     def adopt(self, path: Path, name: str) -> None:
         """Put a file into the cache that was just stored, so that it need not be fetched."""
@@ -153,6 +157,11 @@ class CachedStore(Shared):
         # Finalizers call this on any thread, also on threads of libraries, so it must not block.
         self._removals.put(name)
 
+    def drop_copies(self, folder: str) -> None:
+        """Remove the cached files of a folder, so that the next use fetches them again."""
+        for path in sorted((self._root / folder).glob("*")):
+            self._drop(path)
+
     def drop_gone(self) -> None:
         """Remove cached files that are no longer in the store."""
         before = time.time()
@@ -193,16 +202,13 @@ class CachedStore(Shared):
             path.unlink(missing_ok=True)
 
     def _make_room(self, size: int) -> None:
+        """Evict files. Files of open versions are pinned and stay, also beyond the limit."""
         with self._lock:
-            while True:
-                self._unpin_released()
-                excess = self._evict(self._limit - size)
-                # Files of open versions are pinned. They can be evicted once a version is closed.
-                if excess <= 0 or not self.close_one():
-                    return
+            self._unpin_released()
+            self._evict(self._limit - size)
 
-    def _evict(self, limit: int) -> int:
-        """Evict the least recently used unpinned files. Returns the bytes that exceed ``limit``."""
+    def _evict(self, limit: int) -> None:
+        """Evict the least recently used unpinned files until ``limit`` bytes are left."""
         files = []
         for path in self._cached():
             with suppress(FileNotFoundError):
@@ -214,7 +220,6 @@ class CachedStore(Shared):
             if self.name_of(path) not in self._pins:
                 self._drop(path)
                 excess -= size
-        return excess
 
     def _unpin_released(self) -> None:
         """Unpin files whose mappings no longer exist, and set the time of their last use."""

@@ -55,6 +55,12 @@ class ObjectStore:
         with _failures(needs_bucket=True):
             self._files.put_file(str(path), self._of(name), Metadata=metadata)
 
+    def put_new(self, path: Path, name: str) -> None:
+        """Store a small file unless the object exists. Of concurrent writers, one succeeds."""
+        metadata = {DIGEST: _digest(path)}
+        with suppress(FileExistsError), _failures(needs_bucket=True):
+            self._files.put_file(str(path), self._of(name), mode="create", Metadata=metadata)
+
     def get(self, name: str, path: Path) -> None:
         """Write an object to the new file ``path``. Raises: FileNotFoundError."""
         create_file(path).close()
@@ -103,6 +109,8 @@ def _failures(needs_bucket: bool = False) -> Iterator[None]:
         if needs_bucket:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         raise
+    except FileExistsError:
+        raise  # of ``put_new``
     except Exception as error:
         # Danger: errors of the library quote addresses and names. The class is enough.
         kind = type(error).__name__

@@ -17,9 +17,15 @@ from pathlib import Path
 from secrets import token_hex
 
 from storage.errors import CommitUnknown, OtherLedger, StoreFailed
-from storage.files.arrays import MANIFEST, files_of
 from storage.files.folders import remove_folder
 from storage.files.labels import DistantLabels, Labels, NodeLabels, open_labels, write_labels
+from storage.files.manifest import (
+    DIGESTS,
+    MANIFEST,
+    DamagedFolder,
+    files_of,
+    is_without_digests,
+)
 from storage.records.data_folder import Files
 from storage.records.retention import AGE, OWNER, References, is_orphan
 from storage.s3.cache import CachedStore
@@ -44,9 +50,6 @@ class RemoteFiles(Files):
 
     def usable(self) -> bool:
         return super().usable() and self._store.answers()
-
-    def close_idle(self, close_one: Callable[[], bool]) -> None:
-        self._store.close_one = close_one
 
     def sweep(self, references: Callable[[], References | None] = lambda: None) -> None:
         """Remove orphans from this machine's folder and from the store. Raises: StoreFailed."""
@@ -105,8 +108,14 @@ class RemoteFiles(Files):
         version: int,  # noqa: ARG002
         where: Callable[[], str | None] = lambda: None,
     ) -> Iterator[Path]:
-        with self._folder("arrays", where()) as path:
-            yield path
+        folder = where()
+        try:
+            with self._folder("arrays", folder) as path:
+                yield path
+        except DamagedFolder:
+            # The copies in the cache may be damaged: the next attempt fetches them again.
+            self._store.drop_copies(f"arrays/{folder}")
+            raise
 
     def remove_version(self, dataset_id: int, version: int, folder: str | None = None) -> None:  # noqa: ARG002
         if folder is not None:
@@ -129,6 +138,9 @@ class RemoteFiles(Files):
             manifest = stack.enter_context(self._store.file(f"{top}/{folder}/{MANIFEST}"))
             for file in files_of(manifest.parent):
                 stack.enter_context(self._store.file(f"{top}/{folder}/{file}"))
+            if is_without_digests(manifest.parent):
+                with suppress(FileNotFoundError):  # before ``adopt``
+                    stack.enter_context(self._store.file(f"{top}/{folder}/{DIGESTS}"))
             yield manifest.parent
 
     @contextmanager

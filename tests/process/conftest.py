@@ -9,8 +9,8 @@ import pytest
 
 from app.demo.service import ServiceProcess
 
-#: No release interval: none of these tests depends on it.
-QUICK = {"PURSE_RELEASE_INTERVAL": "0"}
+#: No public intervals: none of these tests depends on them.
+QUICK = {"PURSE_RELEASE_INTERVAL": "0", "PURSE_OPENING_INTERVAL": "0"}
 
 
 @pytest.fixture

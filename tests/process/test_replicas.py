@@ -167,7 +167,23 @@ def new_graph(cluster: Cluster) -> str:
     cluster.one.upload(name, b"source,target\n0,1\n0,2\n")
     path = f"/v1/datasets/{name}/budgets/ada"
     cluster.two.ok("PUT", path, cluster.two.owner, json={"epsilon": "1", "delta": "0"})
+    wait_open(cluster)
     return name
+
+
+def wait_open(cluster: Cluster) -> None:
+    """Return when both replicas have opened the same versions, each on its own schedule."""
+    deadline = time.monotonic() + 120
+    while len({frozenset(mapped(one.service)) for one in (cluster.one, cluster.two)}) > 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(0.1)  # the last array of the version was mapped just now
+
+
+def mapped(service: ServiceProcess) -> set[str]:
+    """The files of versions that a process has mapped."""
+    maps = Path(f"/proc/{service.pid}/maps").read_text("utf-8").splitlines()
+    return {line.split()[-1] for line in maps if "/datasets/" in line and "/nodes/" not in line}
 
 
 def test_what_one_replica_was_given_the_other_answers_from(cluster: Cluster) -> None:

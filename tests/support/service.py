@@ -74,7 +74,12 @@ class Service:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(
-        data=tmp_path / "data", database_url=None, release_interval=0, workers=2, upload_wait=300
+        data=tmp_path / "data",
+        database_url=None,
+        release_interval=0,
+        opening_interval=0,
+        workers=2,
+        upload_wait=300,
     )
 
 

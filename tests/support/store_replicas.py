@@ -39,8 +39,10 @@ class Replica:
         return staging
 
     def records(self, name: str) -> Any:
+        """The records as a query reads them, after the service has opened them."""
         stored = self.datasets.find(name)
-        return self.datasets.opened.get(stored.id, stored.version, DOMAIN)
+        self.datasets.opened.open(stored.id, stored.version, DOMAIN)
+        return self.datasets.opened.get(stored.id, stored.version)
 
     def names(self, name: str = "graph") -> list[Any]:
         dataset = self.datasets.find(name)

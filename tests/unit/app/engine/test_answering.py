@@ -11,9 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from app.config.settings import Settings
 from app.usecases.services import Services
+from storage.database.tables import query
 from storage.errors import Busy
 from tests.support.patience import PATIENCE, WAIT, until
 from tests.support.service import Service
@@ -211,19 +213,29 @@ def test_an_attempt_that_lost_replies_with_the_stored_answer(
     assert spent(shop) == "0.1"
 
 
-def test_an_answer_that_cannot_be_stored_is_refused_at_a_release_instant(
+def test_an_answer_that_cannot_be_stored_leaves_the_query_running_at_a_release_instant(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the database fails at the end of the work, the error must not reveal that time."""
+    """If the database fails at the end of the work, the error must not reveal that time.
+
+    The charge stays, and the key runs the query again once its lease is over.
+    """
 
     async def away(_reservation: Any, **_reply: Any) -> bool:
         raise Busy("the database cannot answer now")
 
-    monkeypatch.setattr(services(shop).ledger, "settle", away)
-    started = time.monotonic()
-    reply = ask(shop)
-    assert reply.status_code == 503
+    with monkeypatch.context() as patch:
+        patch.setattr(services(shop).ledger, "settle", away)
+        started = time.monotonic()
+        reply = ask(shop, key="k")
+    assert (reply.status_code, reply.headers["Retry-After"]) == (409, "1")
+    assert reply.json()["type"].endswith("still-running")
     assert time.monotonic() - started >= INTERVAL
+    assert spent(shop) == "0.1"
+    late = update(query).where(query.c.state == 0).values(lease_until=0)
+    services(shop).database.write(lambda connection: connection.execute(late))
+    again = ask(shop, key="k")
+    assert (again.status_code, again.json()["id"]) == (201, reply.json()["id"])
     assert spent(shop) == "0.1"
 
 

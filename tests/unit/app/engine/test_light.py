@@ -17,6 +17,7 @@ from mechanisms.model.domains import (
     NeighbouringRelation,
     TableDomain,
 )
+from tests.support.patience import until
 from tests.support.service import Service
 
 ROWS = TableDomain((CategoricalAttribute("sex", ("F", "M")),), max_rows=100)
@@ -68,24 +69,22 @@ def test_the_first_may_compile_and_gets_a_thread(
     assert [name.startswith("job") for name in threads] == [True, False, True, False]
 
 
-def test_records_that_are_not_open_are_opened_in_a_thread(
-    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
+def test_records_that_are_not_open_are_not_opened_by_a_query(
+    people: Service, application: FastAPI
 ) -> None:
-    """A remote store may be slow, so the event loop must not open records itself."""
+    """A version that the service has not opened here refuses its queries, free of charge."""
     datasets = application.state.services.datasets
-    records, threads = datasets.opened.get, []
-
-    def noted(*args: Any) -> Any:
-        threads.append(threading.current_thread().name)
-        return records(*args)
-
-    monkeypatch.setattr(datasets.opened, "get", noted)
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
-    for number in range(3):
-        if number == 2:  # The kernels of the kind are compiled and its version is closed.
-            datasets.opened.forget(datasets.find("t").id, 1)
-        body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
-        assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
-    assert [name.startswith("job") for name in threads] == [True, False, True]
+    body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
+    key = datasets.find("t").id, 1
+    datasets.opened.forget(*key)
+    reply = people("ana", "POST", "/v1/queries", json=body)
+    assert (reply.status_code, reply.headers["Retry-After"]) == (503, "5")
+    assert reply.json()["type"].endswith("busy")
+    assert datasets.opened.get(*key) is None
+    assert people("ana", "GET", "/v1/budgets").json()["items"][0]["spent"]["epsilon"] == "0"
+    application.state.services.opener._repeated.wake()
+    until(lambda: datasets.opened.get(*key) is not None)
+    assert people("ana", "POST", "/v1/queries", json=body).status_code == 201

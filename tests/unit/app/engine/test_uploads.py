@@ -262,7 +262,7 @@ def test_an_upload_that_cannot_be_left_for_others_is_refused_at_once(
     name = people.dataset("olga", records=None)
     with monkeypatch.context() as patch:
         patch.setattr(services.files.tickets, "leave", full)
-        assert people.upload("olga", name, EDGES).status_code == 500
+        assert people.upload("olga", name, EDGES).status_code == 503
     dataset = people("olga", "GET", f"/v1/datasets/{name}").json()
     assert dataset["status"] == "refused"
     assert leftovers(people.settings) == []

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from storage.errors import TooLarge
-from storage.files.arrays import FORMAT, DamagedFolder, open_arrays, write_arrays
+from storage.files.arrays import open_arrays, write_arrays
+from storage.files.manifest import FORMAT, DamagedFolder
 from storage.records.data_folder import Files
 
 

@@ -64,8 +64,8 @@ def test_a_removed_version_is_in_no_store_and_no_cache(
     for path in (two.files.root / "store").rglob("*"):
         os.utime(path, (0, 0))
     two.store.drop_gone()
-    two.datasets.opened.forget_gone()
-    assert not two.datasets.opened._open
+    two.datasets.opened.keep_only({(1, 1)})
+    assert two.datasets.opened.get(1, 1) is None
     for replica in replicas:
         assert [path.name for path in (replica.files.root / "store").glob("*")] == ["nodes"]
 
@@ -141,15 +141,15 @@ def test_versions_are_removed_though_another_one_cannot_be(
     assert one.datasets.remove_unused() == [1]
 
 
-def test_records_are_known_to_be_open(world: World, replicas: list[Replica]) -> None:
+def test_a_query_reads_what_is_open(world: World, replicas: list[Replica]) -> None:
     one, _ = replicas
     register(world, one)
     one.publish(world, "graph", 1)
     stored = one.datasets.find("graph")
-    assert not one.datasets.opened.has(stored.id, stored.version)
+    assert one.datasets.opened.get(stored.id, stored.version) is None
     one.records("graph")
-    assert one.datasets.opened.has(stored.id, stored.version)
-    assert not one.datasets.opened.has(stored.id, stored.version + 1)
+    assert one.datasets.opened.get(stored.id, stored.version) is not None
+    assert one.datasets.opened.get(stored.id, stored.version + 1) is None
 
 
 def test_nothing_in_a_transaction_waits_for_the_store(

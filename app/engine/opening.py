@@ -1,0 +1,114 @@
+"""Opens versions ahead of their queries: at start, after a publication, and on a public schedule.
+
+Danger: how long a version takes to open depends on the size of its private files. So queries never
+wait for it: until a version is open here they are refused free of charge. A version that this
+process did not publish itself becomes visible at a multiple of a public interval.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from app.engine.background import Repeated
+from storage.catalogue.datasets import Datasets
+
+log = structlog.get_logger("privypurse.opening")
+
+#: The least seconds between two searches for versions that must be opened or closed.
+LEAST = 0.25
+#: The most seconds until a version that could not be opened is tried again.
+LONGEST = 600.0
+
+Key = tuple[int, int]
+
+
+class Opener:
+    """Opens the versions that queries may read in one thread, and closes all others."""
+
+    def __init__(self, datasets: Datasets, interval: float) -> None:
+        """``interval``: seconds between two searches, and between the instants at which versions
+        become visible; 0 disables the wait for such an instant.
+        """
+        self._datasets, self._interval = datasets, interval
+        self._period = max(interval, LEAST)
+        self._repeated = Repeated("opening", self._period, self._search)
+        #: Of each version that could not be opened: the failures so far and the next try.
+        self._failures: dict[Key, tuple[int, float]] = {}
+        self._needed: frozenset[Key] = frozenset()
+        self._ready_from: float | None = None
+        self._closing = threading.Event()
+
+    def start(self) -> None:
+        """Begin the first search, which opens everything, in the background."""
+        if not self._datasets.needed_versions():
+            self._ready_from = time.monotonic()
+        self._repeated.start()
+        self._repeated.wake()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._repeated.close()
+
+    def publish(self, dataset_id: int) -> None:
+        """Open the version that this process has just prepared, checked and published.
+
+        Queries may read it at once: the instant of the publication is public already.
+        """
+        for row in self._datasets.needed_versions(dataset_id):
+            if not self._is_listed(row):
+                self._try(row, visible_from=time.monotonic, checked=True)
+
+    def is_ready(self) -> bool:
+        """True once the first search is over and its versions are visible."""
+        return self._ready_from is not None and self._ready_from <= time.monotonic()
+
+    def missing(self) -> int:
+        """The number of versions that queries need and that are not open here now."""
+        opened = self._datasets.opened
+        return sum(opened.get(*key) is None for key in self._needed)
+
+    def _search(self) -> None:
+        if self._closing.is_set():
+            return
+        rows = self._datasets.needed_versions()
+        self._needed = frozenset((row.id, row.version) for row in rows)
+        self._datasets.opened.keep_only(self._needed)
+        self._failures = {key: self._failures[key] for key in self._failures if key in self._needed}
+        for row in rows:
+            if self._closing.is_set():
+                return
+            _, due = self._failures.get((row.id, row.version), (0, 0.0))
+            if not self._is_listed(row) and due <= time.monotonic():
+                self._try(row, visible_from=self._next_instant)
+        if self._ready_from is None:
+            self._ready_from = self._next_instant()
+
+    def _try(self, row: Any, visible_from: Callable[[], float], checked: bool = False) -> None:
+        key = (row.id, row.version)
+        try:
+            self._datasets.open_version(row, visible_from=visible_from, checked=checked)
+        except Exception as error:
+            failures, _ = self._failures.get(key, (0, 0.0))
+            wait = min(LONGEST, self._period * 2.0**failures)
+            self._failures[key] = failures + 1, time.monotonic() + wait
+            # The class alone: the text of an error may quote the content of a file.
+            log.error(
+                "a version cannot be opened: its queries are refused free of charge",
+                dataset=row.id,
+                version=row.version,
+                error=type(error).__qualname__,
+            )
+        else:
+            self._failures.pop(key, None)
+
+    def _is_listed(self, row: Any) -> bool:
+        return self._datasets.opened.is_listed(row.id, row.version)
+
+    def _next_instant(self) -> float:
+        """The next multiple of the interval on the monotonic clock."""
+        now = time.monotonic()
+        return now if self._interval <= 0 else math.ceil(now / self._interval) * self._interval
