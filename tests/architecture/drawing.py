@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tests.architecture.imports import ROOT
-from tests.architecture.rooms import TABLE, arrows, sources
+from tests.architecture.rooms import TABLE, all_arrows
 
 FOLDER = ROOT / "docs/dev"
 WIDTH, HEIGHT, GAP, RISE = 112, 34, 26, 84
@@ -21,9 +21,8 @@ WIDTH, HEIGHT, GAP, RISE = 112, 34, 26, 84
 def imports() -> dict[str, frozenset[str]]:
     """Room → the rooms that it imports today."""
     graph: dict[str, set[str]] = defaultdict(set)
-    for path in sources():
-        for arrow in arrows(path, (ROOT / path).read_text("utf-8")):
-            graph[arrow.room].add(arrow.target)
+    for arrow in all_arrows():
+        graph[arrow.room].add(arrow.target)
     return {room: frozenset(targets) for room, targets in graph.items()}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.architecture.imports import ROOT, imported
@@ -129,6 +130,14 @@ def arrows(path: Path, source: str) -> Iterator[Arrow]:
         # ``from app import __version__``: the package itself holds nothing but its version.
         if target != room and target != "app.__version__":
             yield Arrow(path.as_posix(), room, target)
+
+
+@cache
+def all_arrows() -> frozenset[Arrow]:
+    """The imports of all files that leave their rooms."""
+    return frozenset(
+        arrow for path in sources() for arrow in arrows(path, (ROOT / path).read_text("utf-8"))
+    )
 
 
 def dynamic(source: str) -> list[int]:

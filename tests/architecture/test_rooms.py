@@ -12,7 +12,7 @@ from tests.architecture.drawing import pictures, within
 from tests.architecture.imports import ROOT, imported
 from tests.architecture.rooms import (
     TABLE,
-    Arrow,
+    all_arrows,
     arrows,
     cycles,
     dynamic,
@@ -23,10 +23,6 @@ from tests.architecture.rooms import (
 
 #: Files that load modules by a name from a setting or a folder.
 LOADERS = frozenset({"app/queries/__init__.py", "app/service/wings.py"})
-
-
-def all_arrows() -> set[Arrow]:
-    return {arrow for path in sources() for arrow in arrows(path, (ROOT / path).read_text("utf-8"))}
 
 
 def test_every_module_is_in_a_room_of_the_table() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.architecture.imports import ROOT
-from tests.architecture.rooms import arrows, module_of, room_of, sources
+from tests.architecture.rooms import all_arrows, module_of, room_of
 
 PACKAGES = ("accounting", "mechanisms", "storage", "app")
 #: Folders of tests that stand for a folder beside the packages.
@@ -40,10 +40,7 @@ def changed_files() -> list[Path]:
 def importers(rooms: Iterable[str]) -> set[str]:
     """The rooms that import one of ``rooms`` directly."""
     targets = set(rooms)
-    every = (
-        arrow for path in sources() for arrow in arrows(path, (ROOT / path).read_text("utf-8"))
-    )
-    return {arrow.room for arrow in every if arrow.target in targets}
+    return {arrow.room for arrow in all_arrows() if arrow.target in targets}
 
 
 def unit_tests_for(files: Iterable[Path]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,21 +67,30 @@ class Service:
         path = f"/v1/datasets/{name}/records"
         return self(owner, "PUT", path, content=content, headers=headers)
 
+    def spent(self, analyst: str = "ana") -> Any:
+        """The spent epsilon of an analyst with one account."""
+        (account,) = self(analyst, "GET", "/v1/budgets").json()["items"]
+        return account["spent"]["epsilon"]
+
     def grant(self, owner: str, name: str, analyst: str, epsilon: str = "1") -> httpx.Response:
         path = f"/v1/datasets/{name}/budgets/{analyst}"
         return self(owner, "PUT", path, json={"epsilon": epsilon})
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings_on(data: Path) -> Settings:
     return Settings(
-        data=tmp_path / "data",
+        data=data,
         database_url=None,
         release_interval=0,
         opening_interval=0,
         workers=2,
         upload_wait=300,
     )
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_on(tmp_path / "data")
 
 
 #: One user of every role.
@@ -99,7 +109,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return data, service.keys
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fast_lane(request: pytest.FixtureRequest) -> bool:
     """Whether queries take the fast lane; tests of queries run with it and without."""
     return bool(getattr(request, "param", True))
@@ -124,6 +134,25 @@ def people(service: Service, begun: tuple[Path, dict[str, str]]) -> Service:
     """The service with one user of every role: ada, olga, ana and otto."""
     service.keys = dict(begun[1])
     return service
+
+
+@pytest.fixture(scope="module")
+def shared(
+    begun: tuple[Path, dict[str, str]], fast_lane: bool, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], AbstractContextManager[Service]]:
+    """Starts a service like ``people`` for the tests of a module that leave each other alone."""
+
+    @contextmanager
+    def start() -> Iterator[Service]:
+        settings = settings_on(tmp_path_factory.mktemp("shared") / "data")
+        shutil.copytree(begun[0], settings.data)
+        application = create_app(settings, fast_lane=fast_lane)
+        with TestClient(application, raise_server_exceptions=False) as client:
+            service = Service(client, settings)
+            service.keys = dict(begun[1])
+            yield service
+
+    return start
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
-from mechanisms.utilities.utility import Grid
+from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification import graphs, table_universes
 from tests.evidence.certification.family import Array, Family, Size, Universe
 
@@ -84,6 +84,23 @@ def public_grid(name: str, universe: Universe, sensitivity: Sensitivity, bits: i
 
 
 @cache
+def _measurements(
+    name: str,
+    relation: NeighbouringRelation,
+    size: Size,
+    sensitivity: Sensitivity,
+    bits: int | None,
+) -> list[Measurement]:
+    """The measurement of every dataset, on the utility's own grid or a coarser one."""
+    universe = universe_of(name, relation, size)
+    grid = public_grid(name, universe, sensitivity, bits)
+    return [
+        UTILITIES[name].measure(records, universe.dataset, universe.candidates, sensitivity, grid)
+        for records in universe.records
+    ]
+
+
+@cache
 def tabulate(
     name: str,
     relation: NeighbouringRelation,
@@ -96,10 +113,7 @@ def tabulate(
     grid = public_grid(name, universe, sensitivity, bits)
     everyone = np.arange(universe.candidates.count(universe.dataset))
     utilities, deltas, shortfalls = [], [], []
-    for records in universe.records:
-        measured = UTILITIES[name].measure(
-            records, universe.dataset, universe.candidates, sensitivity, grid
-        )
+    for measured in _measurements(name, relation, size, sensitivity, bits):
         delta = measured.delta
         assert (delta.cap, delta.horizon) in {(grid.cap, grid.horizon), (grid.cap, 1)}
         if sensitivity is Sensitivity.FLATTENED:
@@ -129,16 +143,8 @@ def tabulate_scores(
     grid = public_grid(name, universe, sensitivity, bits)
     return np.stack(
         [
-            scores(
-                UTILITIES[name].measure(
-                    records, universe.dataset, universe.candidates, sensitivity, grid
-                ),
-                grid,
-                sensitivity,
-                score_bits,
-                1 if direction > 0 else -1,
-            )
-            for records in universe.records
+            scores(measured, grid, sensitivity, score_bits, 1 if direction > 0 else -1)
+            for measured in _measurements(name, relation, size, sensitivity, bits)
         ]
     )
 

@@ -10,9 +10,19 @@ from tests.support.service import (
     people,
     service,
     settings,
+    shared,
 )
 
-__all__ = ["application", "begun", "client", "fast_lane", "people", "service", "settings"]
+__all__ = [
+    "application",
+    "begun",
+    "client",
+    "fast_lane",
+    "people",
+    "service",
+    "settings",
+    "shared",
+]
 
 #: Modules that test queries over HTTP, through the fast lane and through its twin in FastAPI.
 BOTH_WAYS = {"test_hostile", "test_queries"}
@@ -34,4 +44,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if module in BOTH_WAYS | SLOW_TWINS and "fast_lane" in metafunc.fixturenames:
         marks = pytest.mark.slow if module in SLOW_TWINS else pytest.mark.long
         route = pytest.param(False, id="route", marks=marks)
-        metafunc.parametrize("fast_lane", [pytest.param(True, id="lane"), route], indirect=True)
+        lanes = [pytest.param(True, id="lane"), route]
+        metafunc.parametrize("fast_lane", lanes, indirect=True, scope="module")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 from fastapi import FastAPI
@@ -36,6 +37,20 @@ BAD = {
     "text": b'"x"',
     "cut off": b'{"name": "a',
 }
+
+
+@pytest.fixture(scope="module")
+def people(shared: Callable[[], AbstractContextManager[Service]]) -> Iterator[Service]:
+    """One service for all tests, because nothing here changes it."""
+    with shared() as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def application(people: Service) -> FastAPI:
+    application = people.client.app
+    assert isinstance(application, FastAPI)
+    return application
 
 
 def json_routes(application: FastAPI) -> list[tuple[str, Route]]:
