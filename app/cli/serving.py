@@ -11,6 +11,7 @@ import typer
 
 from app import __version__
 from app.cli.failures import fail
+from app.config.descriptors import raise_limit
 from app.config.settings import Settings
 from app.usecases.maintenance import OutOfReach, make_data_folder
 
@@ -43,6 +44,7 @@ def serve(
     import uvicorn
 
     from app.main import create_app
+    from app.service.listening import server_config
 
     options: dict[str, Any] = {
         "host": host,
@@ -67,19 +69,10 @@ def serve(
             if fresh and key_file.exists():
                 typer.echo(f"The first admin's key is in {key_file}")
 
-    config = uvicorn.Config(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        loop="auto",
-        http="httptools",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=30,
-    )
+    try:
+        config = server_config(create_app(settings), settings, raise_limit())
+    except ValueError as error:
+        fail(str(error))
     # After a clean stop, uvicorn raises the signal again. These handlers ignore it, so that the
     # command ends with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import quote, urlsplit
@@ -29,6 +30,7 @@ from app.config.openid import DEFAULT_ROLES, LOOPBACK_HOSTS, Algorithm, OpenID, 
 from app.config.roles import Role
 
 MEGABYTE = 2**20
+Network = IPv4Network | IPv6Network
 
 #: The address of a store: a bucket, and an optional prefix within it.
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
@@ -53,6 +55,17 @@ class Settings(BaseSettings):
     """Folder of files that replace variables, each named like one: ``purse_metrics_token``."""
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
+
+    proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    """Addresses or networks, separated by commas, behind which many clients share an address."""
+    connections: int | None = Field(default=None, ge=1)
+    """The most open connections; by the limit of open files, and at most 2048, when unset."""
+    connections_per_address: int | None = Field(default=None, ge=1)
+    """The most open connections of one address but a proxy; half of all when unset."""
+    header_limit: int = Field(default=32 * 1024, ge=1024, le=MEGABYTE)
+    """The most bytes of the address and the headers of one request."""
+    header_timeout: float = Field(default=10.0, gt=0, le=3600, allow_inf_nan=False)
+    """Seconds from a free connection to the end of the headers of its next request."""
 
     release_interval: float = Field(default=0.1, ge=0, le=60, allow_inf_nan=False)
     """Seconds. Answers leave at reservation + interval · 2^j, j = 0, 1, …; 0 disables the wait."""
@@ -175,10 +188,12 @@ class Settings(BaseSettings):
             raise ValueError("a number and a window are needed, such as 100/second") from None
         return value
 
-    @field_validator("oidc_algorithms", mode="before")
+    @field_validator("oidc_algorithms", "proxies", mode="before")
     @classmethod
     def _separated(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return tuple(part.strip() for part in value.split(",") if part.strip())
 
     @model_validator(mode="after")
     def _one_password(self) -> Self:

@@ -129,6 +129,15 @@ TOO_LARGE = ProblemType(
     "published limit.",
     says=True,
 )
+REQUEST_TIMEOUT = ProblemType(
+    408, "request-timeout", "The headers or the body did not arrive in time. Nothing was changed."
+)
+HEADERS_TOO_LARGE = ProblemType(
+    431,
+    "headers-too-large",
+    "The address and the headers of the request are longer than this service reads, or too many. "
+    "Nothing was changed.",
+)
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
     415,
     "unsupported-media-type",
@@ -198,9 +207,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         says=True,
         members=_facts("spent"),
     ),
-    errors.BodyTooSlow: ProblemType(
-        408, "request-timeout", "The body did not arrive in time. Nothing was changed."
-    ),
+    errors.BodyTooSlow: REQUEST_TIMEOUT,
     errors.BodyTooLarge: TOO_LARGE,
     storage.TooLarge: TOO_LARGE,
     errors.UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
@@ -308,7 +315,14 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
 #: Every type that a reply may name, by the last part of its URI.
 BY_SLUG: dict[str, ProblemType] = {
     kind.slug: kind
-    for kind in (*PROBLEMS.values(), NOT_FOUND, METHOD_NOT_ALLOWED, INTERNAL, QUERY_FAILED)
+    for kind in (
+        *PROBLEMS.values(),
+        NOT_FOUND,
+        METHOD_NOT_ALLOWED,
+        HEADERS_TOO_LARGE,
+        INTERNAL,
+        QUERY_FAILED,
+    )
 }
 
 

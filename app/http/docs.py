@@ -7,7 +7,7 @@ origin. ``static/swagger`` has a copy of Swagger UI with its licence.
 from pathlib import Path
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from app.http.access import anyone
@@ -19,9 +19,12 @@ pages = router(include_in_schema=False)
 
 
 @pages.get("/openapi.json", dependencies=[anyone])
-async def openapi_document(request: Request) -> JSONResponse:
-    """The OpenAPI document."""
-    return JSONResponse(request.app.openapi())
+async def openapi_document(request: Request) -> Response:
+    """The OpenAPI document. Anyone may read it, so it is written once and not for each request."""
+    state = request.app.state
+    if not hasattr(state, "openapi_document"):
+        state.openapi_document = JSONResponse(request.app.openapi()).body
+    return Response(state.openapi_document, media_type="application/json")
 
 
 @pages.get("/docs", dependencies=[anyone], response_class=HTMLResponse)

@@ -12,7 +12,7 @@ from secrets import token_hex
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.contract.problems import INTERNAL, response
+from app.contract.problems import BUSY, INTERNAL, response
 from app.telemetry import logs
 from app.telemetry.metrics import Metrics
 
@@ -46,6 +46,13 @@ JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/
 ADMITTED = (b"referrer-policy", b"same-origin")
 
 
+#: Paths that answer even when there is no room for another connection.
+PROBES = ("/healthz", "/readyz")
+#: The key of ``scope["state"]`` by which the protocol marks connections that reach probes alone.
+PROBES_ONLY = "probes_only"
+RETRY = {"Retry-After": "1"}
+
+
 class Observed:
     """ASGI middleware that gives requests ids, replies fixed headers, and counts and logs both."""
 
@@ -73,7 +80,11 @@ class Observed:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_headers)
+            if PROBES_ONLY in scope["state"] and scope["path"] not in PROBES:
+                full = response(BUSY, request_id, headers=RETRY)
+                await full(scope, receive, send_with_headers)
+            else:
+                await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
             pass  # The client is gone, so there is nobody to answer.
         except Exception as error:

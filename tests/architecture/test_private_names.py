@@ -1,7 +1,10 @@
-"""Private names of libraries are on one list, each with its reason and a pinned library."""
+"""Private and undocumented names of libraries are on lists, with reasons and pinned libraries."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import inspect
 import re
 import tomllib
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from tests.architecture.imports import ROOT
 from tests.architecture.private_names import (
@@ -65,7 +69,39 @@ def test_every_private_name_of_a_library_is_on_the_list() -> None:
     assert project_findings() == listed
 
 
-@pytest.mark.parametrize("seam", SEAMS, ids=lambda seam: seam.library)
+#: Names without an underscore that a library does not document all the same.
+UNDOCUMENTED = Seam(
+    "app/http/protocol.py",
+    "uvicorn",
+    frozenset(
+        {
+            "app_state", "client", "cycle", "keep_alive", "more_body", "on_body", "on_header",
+            "on_headers_complete", "on_message_begin", "on_message_complete",
+            "on_response_complete", "on_url", "pipeline", "response_complete", "response_started",
+            "send_400_response", "shutdown", "transport",
+        }
+    ),
+    "uvicorn has no setting for the bytes and the seconds of headers with httptools.",
+)  # fmt: skip
+
+
+def test_every_undocumented_name_of_the_server_is_on_the_list() -> None:
+    tree = ast.parse((ROOT / UNDOCUMENTED.path).read_text("utf-8"))
+    names = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node.value).startswith(("self", "super()"))
+    }
+    names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    source = inspect.getsource(HttpToolsProtocol) + inspect.getsource(RequestResponseCycle)
+    libraries = set(re.findall(r"self\.(\w+)", source)) | set(vars(HttpToolsProtocol))
+    documented = set(dir(asyncio.Protocol))
+    used = {name for name in names & libraries - documented if not name.startswith("_")}
+    assert used == UNDOCUMENTED.names
+
+
+@pytest.mark.parametrize("seam", [*SEAMS, UNDOCUMENTED], ids=lambda seam: seam.library)
 def test_its_library_is_pinned_to_a_minor_version(seam: Seam) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     optional = project["optional-dependencies"]

@@ -12,8 +12,12 @@ from app.dashboard.pages import SIGN_IN, pages, to
 from app.dashboard.sessions import forget, remember, token_of
 from app.dashboard.templating import render
 from app.http.access import CurrentCaller, any_key, anyone
+from app.http.declarations import body_limit
 from app.http.dependencies import ServicesDep
 from app.usecases.sessions import close_session, open_session
+
+#: The most bytes of the form. Callers without a key could fill the memory by longer ones.
+FORM_BYTES = 16 * 1024
 
 Next = Annotated[str, Query(max_length=2000)]
 
@@ -36,7 +40,7 @@ async def sign_in_page(request: Request, next: Next = "") -> Response:
     return render(request, "sign_in.html", next=next, refused=False)
 
 
-@pages.post(SIGN_IN, dependencies=[anyone])
+@pages.post(SIGN_IN, dependencies=[anyone, body_limit(FORM_BYTES)])
 async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Response:
     """Open a session with a key; a refusal does not say why the key is not valid."""
     key, next = form.get("key"), form.get("next")

@@ -1,0 +1,186 @@
+"""HTTP/1.1 on one connection: what a client without a key can make the service hold has a bound.
+
+uvicorn parses requests and writes replies, and limits the queue of the system (``backlog``) and
+the time of idle connections (``timeout_keep_alive``). With httptools it limits neither the bytes
+nor the time of headers, and its ``limit_concurrency`` refuses probes like everything else. This
+subclass adds these limits; ``app.http.connections`` counts the connections.
+
+The attributes of the base class are not documented. Tests hold the list of those that are used
+here, and uvicorn is pinned to a minor version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from secrets import token_hex
+from typing import Any
+
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from app.contract import problems
+from app.http.connections import Admission, Connections, Wait
+from app.http.middleware import PROBES_ONLY
+
+#: The most headers and trailers of one request. Each takes more memory than its text.
+HEADERS = 100
+#: Requests that a client may send before it has the replies to earlier ones.
+PIPELINED = 8
+#: The parser gets received bytes in parts of this size, because it keeps what is unfinished.
+PART = 16 * 1024
+
+
+class _Refused(Exception):
+    """A callback of the parser raises this; the parser then stops."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection, counted in ``connections``, whose head has a limit of bytes and of time."""
+
+    def __init__(self, connections: Connections, **options: Any) -> None:
+        super().__init__(**options)
+        self._guard = connections
+        #: Bytes of the present head that callbacks have received, and the number of its headers.
+        self._head, self._count = 0, 0
+        #: Bytes that the parser has received since its last callback. It may hold all of them.
+        self._silent = 0
+        self._in_head, self._in_body = False, False
+        self._reader_is_slow = False
+        self._probes_only = False
+        self._refusal = problems.INVALID_REQUEST
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        admission = self._guard.enter(self, self.client[0] if self.client else "")
+        if admission is Admission.NOTHING:
+            transport.abort()
+        elif admission is Admission.PROBES:
+            self._probes_only = True
+            self.app_state = {**self.app_state, PROBES_ONLY: True}
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PART):
+            if self.transport.is_closing():
+                return
+            part = data[start : start + PART] if len(data) > PART else data
+            self._silent += len(part)
+            super().data_received(part)
+            if self._silent > self._guard.limits.head_bytes and not self.transport.is_closing():
+                self._refusal = problems.HEADERS_TOO_LARGE
+                self.send_400_response()
+        self._note_wait()
+
+    def on_message_begin(self) -> None:
+        self._head, self._count, self._silent = 0, 0, 0
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._take(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # The parser calls this for trailers too, after the body.
+        self._count += 1
+        self._take(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._silent = 0
+        self._in_head, self._in_body = False, True
+        super().on_headers_complete()
+        if self._probes_only:
+            # The next connection may reach everything.
+            self.cycle.keep_alive = False
+        if len(self.pipeline) > PIPELINED:
+            self.transport.abort()
+            raise _Refused
+
+    def on_body(self, body: bytes) -> None:
+        self._silent = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._silent = 0
+        self._in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note_wait()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader_is_slow = True
+        self._note_wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._reader_is_slow = False
+        self._note_wait()
+
+    def send_400_response(self, msg: str = "") -> None:
+        """Refuse what was received, by a problem instead of ``msg``, and close the connection."""
+        del msg
+        if self.transport.is_closing():
+            return
+        if not self._may_refuse():
+            self.transport.abort()
+            return
+        self.transport.write(_written(problems.response(self._refusal, token_hex(8))))
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._guard.stop()
+
+    def expire(self) -> None:
+        if self.transport.is_closing() or not self._in_head:
+            self.transport.abort()
+            return
+        self._refusal = problems.REQUEST_TIMEOUT
+        self.send_400_response()
+
+    def abort(self) -> None:
+        self.transport.abort()
+
+    def unread(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+    def _take(self, size: int) -> None:
+        self._silent = 0
+        self._head += size
+        if self._head > self._guard.limits.head_bytes or self._count > HEADERS:
+            self._refusal = problems.HEADERS_TOO_LARGE
+            raise _Refused
+
+    def _may_refuse(self) -> bool:
+        """False if a client would take a refusal for the reply to another request, or its rest."""
+        if self._works_on_request():
+            return self._in_body and not self.cycle.response_started and not self.pipeline
+        return not self._in_body
+
+    def _works_on_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _note_wait(self) -> None:
+        """Tell ``connections`` whether the client or the service has to act next."""
+        if self._reader_is_slow:
+            self._guard.begin(self, Wait.READ)
+        elif not self._works_on_request():
+            self._guard.begin(self, Wait.HEAD)
+        elif self.cycle.more_body:
+            self._guard.begin(self, Wait.BODY)
+        else:
+            self._guard.begin(self, None)
+
+
+def _written(reply: Response) -> bytes:
+    """The bytes of a reply after which the connection is closed."""
+    headers = [*reply.raw_headers, (b"connection", b"close"), (b"cache-control", b"no-store")]
+    lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+    return STATUS_LINE[reply.status_code] + lines + b"\r\n" + bytes(reply.body)
