@@ -54,15 +54,15 @@ class RateLimited(HttpRefusal):
     """Too many requests, or too many queries at once, from one analyst."""
 
     def __init__(self, retry_after: int = 1) -> None:
-        super().__init__("you have sent too many requests or have too many queries in flight")
+        super().__init__("you have sent too many requests or have too many in flight")
         self.retry_after = retry_after
 
 
 class Busy(HttpRefusal):
-    """The whole service has as many queries in flight as it can hold."""
+    """The whole service has as much in flight as it can hold."""
 
     def __init__(self, retry_after: int = 1) -> None:
-        super().__init__("the service has as many queries in flight as it holds")
+        super().__init__("the service has as much in flight as it holds")
         self.retry_after = retry_after
 
 

@@ -1,4 +1,4 @@
-"""Admission limits: requests per key, and queries in flight per analyst and in total.
+"""Admission limits: requests per key, and queries and long reads per user and in total.
 
 A query counts until its public release instant. A refusal for load therefore reveals no more about
 a run time than that instant does. Each process counts for itself, so limits apply per process.
@@ -8,6 +8,8 @@ import math
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from limits import parse
 
@@ -39,6 +41,29 @@ class InFlight:
             self._counts[analyst_id] -= 1
             if not self._counts[analyst_id]:
                 del self._counts[analyst_id]
+
+
+#: Long reads at the same time: of one user, and of all. Each takes a thread, of which there are 40.
+READS_PER_CALLER, READS = 2, 8
+
+
+class Reads:
+    """Reads whose work grows with the history of the service; safe between threads.
+
+    Few of them run at the same time, so abandoned ones never take the threads of all others.
+    """
+
+    def __init__(self, per_caller: int = READS_PER_CALLER, total: int = READS) -> None:
+        self._in_flight = InFlight(per_caller, total)
+
+    @contextmanager
+    def slot(self, caller_id: int) -> Iterator[None]:
+        """Holds a slot. Raises: RateLimited at the limit of the user, Busy at the total."""
+        self._in_flight.enter(caller_id)
+        try:
+            yield
+        finally:
+            self._in_flight.leave(caller_id)
 
 
 class Rate:

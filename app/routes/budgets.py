@@ -17,6 +17,7 @@ from app.contract.budgets import (
     OwnBudgets,
     Point,
 )
+from app.contract.errors import Busy, RateLimited
 from app.contract.models import Listing
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
@@ -65,7 +66,9 @@ def own_budgets(caller: CurrentCaller, services: ServicesDep) -> OwnBudgets:
 
 
 @api.get(
-    "/budgets/{dataset}/history", dependencies=[allow("analyst")], responses=problems(NotFound)
+    "/budgets/{dataset}/history",
+    dependencies=[allow("analyst")],
+    responses=problems(NotFound, Busy, RateLimited),
 )
 def budget_history(
     dataset: str,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from app.contract.errors import Busy
+from app.contract.errors import Busy, RateLimited
 from app.contract.ledger import EntryKind, EntryOut, VerificationOut
 from app.contract.models import Listing, Name
 from app.contract.problems import problems
@@ -25,7 +25,7 @@ AnalystFilter = Annotated[Name | None, Query(description="Only accounts of this 
 @api.get(
     "/ledger",
     dependencies=[allow("analyst", "owner", "auditor")],
-    responses=problems(InvalidCursor),
+    responses=problems(InvalidCursor, Busy, RateLimited),
 )
 def list_entries(
     caller: CurrentCaller,

@@ -107,7 +107,7 @@ async def submit(
 @api.get(
     "/v1/queries",
     dependencies=[allow("analyst", "owner", "auditor")],
-    responses=problems(storage.InvalidCursor),
+    responses=problems(storage.InvalidCursor, Busy, RateLimited),
 )
 async def history(
     caller: CurrentCaller,

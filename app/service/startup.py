@@ -9,7 +9,7 @@ import structlog
 from app import __version__
 from app.config.settings import Settings
 from app.contract.problems import query_failed_body
-from app.engine.admission import InFlight, Rate
+from app.engine.admission import InFlight, Rate, Reads
 from app.engine.answering import Answering
 from app.engine.background import Repeated
 from app.engine.execution import Execution
@@ -22,6 +22,7 @@ from app.service import wings
 from app.service.heads import alarmed, heads_of, watched
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
+from app.usecases.charge_sums import ChargeSums
 from app.usecases.services import Services
 from mechanisms.model.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
@@ -124,6 +125,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             refusals=refusals,
             verifier=verifier,
             rate=Rate(settings.rate_limit),
+            reads=Reads(),
+            charge_sums=ChargeSums(database),
             metrics=metrics,
         )
 

@@ -1,9 +1,6 @@
 """Allowances of analysts, and the charges against them."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import (
@@ -17,14 +14,10 @@ from app.contract.budgets import (
     Point,
 )
 from app.contract.models import Listing
-from app.contract.times import moment
 from app.identity.callers import Caller
-from app.queries import QUERY_KINDS
-from app.usecases.pages import every_item
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.errors import NotFound
-from storage.queries.history import QueryRow
 
 
 @dataclass(frozen=True)
@@ -153,39 +146,15 @@ def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAcco
 def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing[Point]:
     """The caller's charges on one dataset, grouped by day (latest first), kind or mechanism.
 
-    Charges of cancelled queries are left out, because they were given back. Raises: NotFound.
+    Charges of cancelled queries are left out, because they were given back.
+    Raises: NotFound; Busy while much of the history is read for the first time; RateLimited.
     """
     require(caller, "analyst")
     ledger = services.ledger
-    services.datasets.find(dataset, lambda row: ledger.account(row.id, caller.id) is not None)
-    counts: dict[str, int] = defaultdict(int)
-    sums: dict[str, PrivacyLoss] = defaultdict(lambda: PrivacyLoss(0))
-    for row in _charged(services, caller, dataset):
-        label = LABELS[by](row)
-        counts[label] += 1
-        sums[label] += row.charge
-    labels = sorted(counts, reverse=by == "day")
-    points = [Point(label=label, queries=counts[label], charged=sums[label]) for label in labels]
-    return Listing(items=points, next=None)
-
-
-def _charged(services: Services, caller: Caller, dataset: str) -> Iterator[QueryRow]:
-    page = partial(services.queries.page, analyst_id=caller.id, dataset=dataset)
-    rows = every_item(lambda limit, cursor: page(limit=limit, cursor=cursor))
-    return (row for row in rows if row.status != "cancelled")
-
-
-def _day(row: QueryRow) -> str:
-    return moment(row.created_us).date().isoformat()
-
-
-def _kind(row: QueryRow) -> str:
-    return str(row.request["query"]["kind"])
-
-
-def _mechanism(row: QueryRow) -> str:
-    query = row.request["query"]
-    return QUERY_KINDS[query["kind"]].how(query, row.neighbouring)
-
-
-LABELS: dict[By, Callable[[QueryRow], str]] = {"day": _day, "kind": _kind, "mechanism": _mechanism}
+    stored = services.datasets.find(
+        dataset, lambda row: ledger.account(row.id, caller.id) is not None
+    )
+    account = ledger.account(stored.id, caller.id)
+    assert account is not None, "accounts are never removed"
+    with services.reads.slot(caller.id):
+        return Listing(items=services.charge_sums.points(account, by), next=None)

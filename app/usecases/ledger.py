@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, TypedDict
 
 from starlette.concurrency import run_in_threadpool
@@ -11,7 +12,7 @@ from app.contract.ledger import BadRow, EntryKind, EntryOut, Part, Parts, Verifi
 from app.contract.models import Listing
 from app.contract.times import moment
 from app.identity.callers import Caller
-from app.usecases.pages import every_item
+from app.usecases.pages import every_item, within
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.assurance.verification import datasets_of
@@ -37,18 +38,32 @@ def page(
     """One page of entries, newest first.
 
     Analysts see entries of their own accounts, owners those of their datasets, and auditors all.
-    Raises: InvalidCursor.
+    Raises: InvalidCursor; RateLimited, Busy where others read as much.
     """
     require(caller, "analyst", "owner", "auditor")
-    entries = page_of_entries(
-        services.database, **listing_scope(caller), **filters, limit=limit, cursor=cursor
-    )
+    scope = listing_scope(caller)
+    # The few entries that a filter admits may lie anywhere between all others.
+    narrowed = bool(scope) or any(filters.values())
+    with services.reads.slot(caller.id) if narrowed else nullcontext():
+        return _page(services, scope, limit, cursor, filters)
+
+
+def _page(
+    services: Services, scope: dict[str, int], limit: int, cursor: str | None, filters: Filters
+) -> Listing[EntryOut]:
+    entries = page_of_entries(services.database, **scope, **filters, limit=limit, cursor=cursor)
     return Listing[EntryOut].model_validate(entries)
 
 
 def every_entry(services: Services, caller: Caller, filters: Filters) -> Iterator[EntryOut]:
-    """All entries that the filters admit, newest first, read page by page."""
-    return every_item(lambda limit, cursor: page(services, caller, limit, cursor, filters))
+    """All entries that the filters admit, newest first, read page by page.
+
+    Raises: RateLimited, Busy where others read as much.
+    """
+    require(caller, "analyst", "owner", "auditor")
+    scope = listing_scope(caller)
+    entries = every_item(lambda limit, cursor: _page(services, scope, limit, cursor, filters))
+    return within(services.reads.slot(caller.id), entries)
 
 
 async def verify(services: Services, caller: Caller, wait: float = WAIT) -> VerificationOut:

@@ -1,6 +1,7 @@
-"""Reading a whole list, page by page."""
+"""Reading a whole list, page by page, within a slot of the long reads."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from app.contract.models import Listing
@@ -21,3 +22,21 @@ def every_item(page: Callable[[int, str | None], Listing[Item] | Page[Item]]) ->
         cursor = listing.next
         if cursor is None:
             return
+
+
+def within(slot: AbstractContextManager[None], items: Iterator[Item]) -> Iterator[Item]:
+    """``items``, with ``slot`` held from now until the last item, or until nobody reads on.
+
+    Raises: the refusals of ``slot``, now and not at the first item: no reply has begun then.
+    """
+
+    def read() -> Iterator[Item]:
+        with slot:
+            yield from begun
+            yield from items
+
+    # A generator that has not begun would never leave the slot, so this one begins here.
+    begun: list[Item] = [None]  # type: ignore[list-item]
+    reading = read()
+    next(reading)
+    return reading

@@ -1,6 +1,7 @@
 """Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -86,16 +87,16 @@ async def history(
     """One page of queries, newest first.
 
     Analysts see their own queries, owners those on their datasets, and auditors all queries.
-    Raises: InvalidCursor.
+    Raises: InvalidCursor; RateLimited, Busy where others read as much.
     """
     require(caller, "analyst", "owner", "auditor")
-    page = await run_in_threadpool(
-        services.queries.page,
-        **listing_scope(caller),
-        dataset=dataset,
-        limit=limit,
-        cursor=cursor,
-    )
+    scope = listing_scope(caller)
+    # An index has the queries of one analyst, and those of all. Others may lie far apart.
+    narrowed = dataset is not None or "owner_id" in scope
+    with services.reads.slot(caller.id) if narrowed else nullcontext():
+        page = await run_in_threadpool(
+            services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
+        )
     items = [QueryOut.model_validate(services.answering.as_seen(row)) for row in page.items]
     return Listing(items=items, next=page.next)
 

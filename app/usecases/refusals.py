@@ -53,7 +53,8 @@ def latest(services: Services, caller: Caller, days: int) -> list[RefusalRow]:
     """The refusals of the last ``days`` days, this hour included."""
     require(caller, "auditor")
     hour_us = services.database.now_us() // HOUR_US * HOUR_US
-    return services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
+    with services.reads.slot(caller.id):
+        return services.refusals.since(hour_us - (days * 24 - 1) * HOUR_US)
 
 
 def bursts(counts: Sequence[RefusalRow]) -> list[Burst]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 # Only type checkers import these: importing the settings must not load the readers of records.
 if TYPE_CHECKING:
     from app.config.settings import Settings
-    from app.engine.admission import Rate
+    from app.engine.admission import Rate, Reads
     from app.engine.answering import Answering
     from app.engine.execution import Execution
     from app.engine.opening import Opener
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.engine.verifying import Verifier
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
+    from app.usecases.charge_sums import ChargeSums
     from storage.assurance.publishing import Publisher
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
@@ -50,4 +51,6 @@ class Services:
     refusals: Refusals
     verifier: Verifier
     rate: Rate
+    reads: Reads
+    charge_sums: ChargeSums
     metrics: Metrics

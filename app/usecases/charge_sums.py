@@ -1,0 +1,120 @@
+"""Sums of an account's charges by day, kind of query and mechanism, read once and then continued.
+
+The entries of an account never change, so the sums up to one entry never change either. They are
+kept in memory with the number of that entry, and a request reads only later entries. A crash loses
+nothing but the memory. After a start one request would read a whole history, so each request stops
+after ``SECONDS`` and is refused; the next one continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.budgets import By, Point
+from app.contract.errors import Busy
+from app.contract.times import moment
+from app.queries import QUERY_KINDS
+from storage.database.database import Database
+from storage.ledger.accounts import AccountRow
+from storage.queries.charges import ChargeRow, charges_between
+
+#: Entries per statement.
+PAGE = 1000
+#: Seconds after which a request stops reading old entries.
+SECONDS = 1.0
+#: The accounts whose sums are kept, by last use.
+ACCOUNTS = 1024
+
+
+@dataclass
+class Sum:
+    """The number of queries with one label, and what was charged for them."""
+
+    queries: int = 0
+    charged: PrivacyLoss = field(default_factory=lambda: PrivacyLoss(0))
+
+
+@dataclass
+class Sums:
+    """The sums of one account up to and with the entry ``seq``; one thread at a time adds to it."""
+
+    seq: int = 0
+    of: dict[By, dict[str, Sum]] = field(
+        default_factory=lambda: {by: defaultdict(Sum) for by in ("day", "kind", "mechanism")}
+    )
+    lock: Lock = field(default_factory=Lock)
+
+    def add(self, row: ChargeRow) -> None:
+        """Add one charge, or take it away again if it was released."""
+        for by, label in _labels(row).items():
+            one = self.of[by][label]
+            if row.is_release:
+                one.queries, one.charged = one.queries - 1, one.charged - row.charge
+            else:
+                one.queries, one.charged = one.queries + 1, one.charged + row.charge
+        self.seq = row.seq
+
+
+class ChargeSums:
+    """The sums of many accounts; safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sums: OrderedDict[int, Sums] = OrderedDict()
+        self._lock = Lock()
+
+    def points(self, account: AccountRow, by: By) -> list[Point]:
+        """The sums of an account at its present entry: the latest day first, or by name.
+
+        Raises: Busy if more than ``SECONDS`` of entries are new, or another thread reads them.
+        """
+        sums = self._of(account)
+        if not sums.lock.acquire(timeout=SECONDS):
+            raise Busy
+        try:
+            self._continue(sums, account)
+            labels = sums.of[by]
+            return [
+                Point(label=label, queries=labels[label].queries, charged=labels[label].charged)
+                for label in sorted(labels, reverse=by == "day")
+                if labels[label].queries
+            ]
+        finally:
+            sums.lock.release()
+
+    def _of(self, account: AccountRow) -> Sums:
+        with self._lock:
+            sums = self._sums.get(account.id)
+            # An account with fewer entries than before was restored from a backup.
+            if sums is None or sums.seq > account.seq:
+                sums = self._sums[account.id] = Sums()
+            self._sums.move_to_end(account.id)
+            if len(self._sums) > ACCOUNTS:
+                self._sums.popitem(last=False)
+        return sums
+
+    def _continue(self, sums: Sums, account: AccountRow) -> None:
+        """Add the entries up to the present one. Raises: Busy when the time is over."""
+        stop = time.monotonic() + SECONDS
+        while sums.seq < account.seq:
+            rows = charges_between(self._database, account.id, sums.seq, account.seq, PAGE)
+            for row in rows:
+                sums.add(row)
+            if len(rows) < PAGE:
+                # The entries after the last row neither charge nor release.
+                sums.seq = account.seq
+            elif time.monotonic() >= stop:
+                raise Busy
+
+
+def _labels(row: ChargeRow) -> dict[By, str]:
+    query = row.request["query"]
+    return {
+        "day": moment(row.created_us).date().isoformat(),
+        "kind": str(query["kind"]),
+        "mechanism": QUERY_KINDS[query["kind"]].how(query, row.neighbouring),
+    }
