@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validat
 
 from app.contract.amounts import Limit
 from app.contract.attributes import AttributeIn, Number, Numeric
-from app.contract.models import Body, Name
+from app.contract.models import Body, Name, NewName
 from mechanisms.model.domains import (
     Domain,
     GraphDomain,
@@ -58,7 +58,7 @@ def _example(**members: Any) -> ConfigDict:
 
 
 class _Common(Body):
-    name: Name
+    name: NewName
     cap: Limit
     description: str = Field(default="", max_length=4_000)
     records_per_person: int = Field(default=1, ge=1, le=1_000_000)

@@ -6,12 +6,22 @@ and enumerations accept their text, while ``true`` is never read as 1, nor ``"5"
 
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,100}$"
 
 #: A name of a user, dataset or attribute. It is safe in paths, headers, logs and every database.
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+
+
+def _no_path_segment(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError("a name of one or two dots means a folder in a path")
+    return name
+
+
+#: The name of a new user or dataset. Clients would remove ``.`` and ``..`` from its path.
+NewName = Annotated[Name, AfterValidator(_no_path_segment)]
 
 Item = TypeVar("Item")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from app.config.roles import Role
-from app.contract.models import Body, Name, Reply
+from app.contract.models import Body, NewName, Reply
 from app.contract.times import Moment
 
 SortedRoles = Annotated[list[str], BeforeValidator(sorted)]
@@ -15,7 +15,7 @@ Roles = Annotated[tuple[Role, ...], Field(min_length=1, max_length=4)]
 class UserIn(Body):
     """A new user. The reply has the first key of the user, which no other reply shows."""
 
-    name: Name
+    name: NewName
     roles: Roles
 
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from fastapi import Request
-from python_multipart.exceptions import MultipartParseError
+from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.contract.errors import BodyTooSlow, InvalidRequest, UnsupportedMediaType
@@ -48,12 +48,18 @@ class SentFile:
 
     def __init__(self, request: Request) -> None:
         kind, options = parse_options_header(request.headers.get("content-type", ""))
-        if kind != b"multipart/form-data" or b"boundary" not in options:
+        if kind != b"multipart/form-data":
             raise UnsupportedMediaType("multipart/form-data")
         self._request, self._stream = request, request.stream()
         self._events: deque[tuple[str, bytes]] = deque()
         callbacks: Any = {f"on_{event}": self._adder(event) for event in EVENTS}
-        self._parser = MultipartParser(options[b"boundary"], callbacks)
+        boundary = options.get(b"boundary")
+        if not boundary:
+            raise _malformed()
+        try:
+            self._parser = MultipartParser(boundary, callbacks)
+        except FormParserError:
+            raise _malformed() from None
         self.media_type, self.gzipped = "", False
 
     def _adder(self, event: str) -> Callable[..., None]:
@@ -139,5 +145,9 @@ class SentFile:
                 return
             try:
                 self._parser.write(chunk)
-            except MultipartParseError:
-                raise InvalidRequest.at("body", type="form", msg="not a form") from None
+            except FormParserError:
+                raise _malformed() from None
+
+
+def _malformed() -> InvalidRequest:
+    return InvalidRequest.at("body", type="form", msg="not a form")

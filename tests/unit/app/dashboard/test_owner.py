@@ -144,6 +144,27 @@ class TestUpload:
         assert web("olga", "GET", "/v1/datasets/web").json()["version"] == 0
         assert browser.client.post(path, content=body, headers=headers).status_code == 303
 
+    @pytest.mark.parametrize(
+        ("boundary", "body"),
+        [
+            ("", b"--B\r\n"),
+            ("; boundary=", b"--\r\n"),
+            ("; boundary=" + "b" * 300, b"--B\r\n"),
+            ("; boundary=B", b"no form\r\n"),
+            ("; boundary=B", b"--B\r\nbad header\r\n\r\n"),
+            ("; boundary=B", b"--B\r\n" + b"a: b\r\n" * 100),
+            ("; boundary=B", b"--B\r\na: " + b"b" * 100_000),
+        ],
+    )
+    def test_what_is_no_form_is_refused(
+        self, web: Service, sign_in: SignIn, boundary: str, body: bytes
+    ) -> None:
+        browser = sign_in("olga")
+        headers = {"Origin": HOME, "Content-Type": f"multipart/form-data{boundary}"}
+        reply = browser.client.post("/ui/datasets/web/records", content=body, headers=headers)
+        assert reply.status_code == 422
+        assert web("olga", "GET", "/v1/datasets/web").json()["version"] == 0
+
     def test_nothing_is_read_before_the_token(self, web: Service, sign_in: SignIn) -> None:
         browser = sign_in("olga")
         browser.csrf = "0" * 64
