@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 from starlette.staticfiles import StaticFiles
 
 from app.http.access import anyone
+from app.http.once import written_once
 from app.http.route import router
 
 STATIC = Path(__file__).parent / "static"
@@ -21,10 +22,10 @@ pages = router(include_in_schema=False)
 @pages.get("/openapi.json", dependencies=[anyone])
 async def openapi_document(request: Request) -> Response:
     """The OpenAPI document. Anyone may read it, so it is written once and not for each request."""
-    state = request.app.state
-    if not hasattr(state, "openapi_document"):
-        state.openapi_document = JSONResponse(request.app.openapi()).body
-    return Response(state.openapi_document, media_type="application/json")
+    app = request.app
+    return written_once(
+        request, "openapi_document", lambda: bytes(JSONResponse(app.openapi()).body)
+    )
 
 
 @pages.get("/docs", dependencies=[anyone], response_class=HTMLResponse)

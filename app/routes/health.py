@@ -32,9 +32,9 @@ async def process_is_up() -> Health:
         }
     },
 )
-def service_can_work(services: ServicesDep) -> Response:
+async def service_can_work(services: ServicesDep) -> Response:
     """Check that database, data folder and store are usable, and published heads are found."""
-    state = health.readiness(services)
+    state = await health.probed(services)
     return JSONResponse(state.model_dump(), status_code=200 if state.status == "ready" else 503)
 
 

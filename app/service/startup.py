@@ -8,6 +8,7 @@ import structlog
 
 from app import __version__
 from app.config.settings import Settings
+from app.contract.health import Readiness
 from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight, Rate, Reads
 from app.engine.answering import Answering
@@ -15,6 +16,7 @@ from app.engine.background import Repeated
 from app.engine.execution import Execution
 from app.engine.opening import Opener
 from app.engine.places import Places
+from app.engine.probe import Probe
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
 from app.identity.tokens import Tokens
@@ -105,6 +107,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         verifier.start()
         closing.callback(verifier.close)
+        probe = Probe[Readiness]()
+        closing.callback(probe.close)
         log.info("started", version=__version__)
         yield Services(
             settings=settings,
@@ -127,6 +131,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             rate=Rate(settings.rate_limit),
             reads=Reads(),
             charge_sums=ChargeSums(database),
+            probe=probe,
             metrics=metrics,
         )
 

@@ -3,6 +3,7 @@
 import hmac
 import platform
 from dataclasses import dataclass
+from functools import partial
 
 from app import __version__
 from app.contract.health import Readiness, Version
@@ -43,6 +44,11 @@ def readiness(services: Services) -> Readiness:
         and services.opener.is_ready()
     )
     return Readiness(status="ready" if ready else "not_ready")
+
+
+async def probed(services: Services) -> Readiness:
+    """As ``readiness``, for probes: in a thread of its own, once for all that wait."""
+    return await services.probe.run(partial(readiness, services))
 
 
 def version() -> Version:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 # Only type checkers import these: importing the settings must not load the readers of records.
 if TYPE_CHECKING:
     from app.config.settings import Settings
+    from app.contract.health import Readiness
     from app.engine.admission import Rate, Reads
     from app.engine.answering import Answering
     from app.engine.execution import Execution
     from app.engine.opening import Opener
+    from app.engine.probe import Probe
     from app.engine.uploads import Uploads
     from app.engine.verifying import Verifier
     from app.identity.tokens import Tokens
@@ -53,4 +55,5 @@ class Services:
     rate: Rate
     reads: Reads
     charge_sums: ChargeSums
+    probe: Probe[Readiness]
     metrics: Metrics

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, Select, select
 
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
@@ -40,7 +40,7 @@ class ChargeRow:
 
 
 _e, _q = entry.c, query.c
-_CHARGES = (
+_CHARGES: Select[Any] = (
     select(
         _e.seq,
         _e.kind,

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.usecases import charge_sums
+from storage.queries.charges import ChargeRow, charges_between
+from tests.support.patience import PATIENCE, until
 from tests.support.service import Service
 
 
@@ -110,3 +119,33 @@ def test_history_is_empty_before_the_first_query(people: Service) -> None:
         reply = people("ana", "GET", f"/v1/budgets/{name}/history?by={by}")
         assert (reply.status_code, reply.json()) == (200, {"items": [], "next": None})
     assert people("ana", "GET", f"/v1/budgets/{name}/history?by=hour").status_code == 422
+
+
+def test_forty_abandoned_histories_stall_nobody(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them waits for its statement; all others, and the probe, are answered."""
+    name = people.dataset("olga")
+    people.grant("olga", name, "ana")
+    path = f"/v1/budgets/{name}/history"
+    go_on, reached = threading.Event(), threading.Semaphore(0)
+
+    def slow(*arguments: Any) -> list[ChargeRow]:
+        reached.release()
+        assert go_on.wait(PATIENCE)
+        return charges_between(*arguments)
+
+    monkeypatch.setattr(charge_sums, "charges_between", slow)
+    monkeypatch.setattr(charge_sums, "SECONDS", PATIENCE)
+    with ThreadPoolExecutor(40) as clients:
+        replies = [clients.submit(people, "ana", "GET", path) for _ in range(40)]
+        assert reached.acquire(timeout=PATIENCE)
+        until(lambda: sum(reply.done() for reply in replies) >= 38)
+        refusals = [reply.result() for reply in replies if reply.done()]
+        assert [reply.status_code for reply in refusals] == [429] * 38
+        assert all(reply.headers["Retry-After"] for reply in refusals)
+        assert people(None, "GET", "/readyz").status_code == 200
+        assert people("olga", "GET", f"/v1/datasets/{name}").status_code == 200
+        go_on.set()
+        assert sum(reply.result().status_code == 200 for reply in replies) == 2
+    assert people("ana", "GET", path).json() == {"items": [], "next": None}

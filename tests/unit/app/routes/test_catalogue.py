@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.contract.catalogue import Catalogue
 from app.queries import QUERY_KINDS
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
@@ -78,3 +79,11 @@ def test_the_limits_are_those_in_effect(people: Service) -> None:
     assert limits["memory_limit"] == people.settings.memory_limit
     assert limits["upload_bytes"] == people.settings.upload_limit
     assert limits["release_interval_seconds"] == 0
+
+
+def test_it_is_made_once(people: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = people("ana", "GET", "/v1/catalogue")
+    monkeypatch.delattr("app.usecases.catalogue.vocabulary")
+    second = people("olga", "GET", "/v1/catalogue")
+    assert (second.status_code, second.content) == (200, first.content)
+    Catalogue.model_validate_json(first.content, strict=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.service import Service
+import pytest
+
+from tests.support.service import GRAPH, Service
 
 
 def test_the_first_key_is_the_admins_and_lies_in_its_file(service: Service) -> None:
@@ -118,3 +120,14 @@ def test_keys_that_are_none(people: Service) -> None:
         assert reply.status_code == 401, header
         assert reply.headers["www-authenticate"] == "Bearer"
         assert reply.json()["type"] == "/problems/unauthenticated"
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_that_is_a_folder_in_a_path_is_refused(people: Service, name: str) -> None:
+    user = people("root", "POST", "/v1/users", json={"name": name, "roles": ["owner"]})
+    dataset = people("olga", "POST", "/v1/datasets", json={**GRAPH, "name": name})
+    for reply in (user, dataset):
+        assert reply.status_code == 422
+        (error,) = reply.json()["errors"]
+        assert error["loc"][-1] == "name"
+    people.user("...", "owner")
