@@ -6,6 +6,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import UnsupportedQuery
 from app.contract.queries import ChargeOut, QuoteOut
+from app.engine.admission import check_cost
 from app.engine.requests import QuoteRequest as QuoteRequest
 from app.identity.callers import Caller
 from app.usecases.services import Services
@@ -16,7 +17,7 @@ from storage.errors import NoRecords, NotFound
 async def quote(services: Services, caller: Caller, request: QuoteRequest) -> QuoteOut:
     """The price and the accuracy of a query that is not run. Reads no records, charges nothing.
 
-    Raises: NotFound, UnsupportedQuery, NoRecords.
+    Raises: NotFound, UnsupportedQuery, TooCostly, NoRecords.
     """
     require(caller, "analyst")
     stored = await run_in_threadpool(visible, services, caller, request.dataset)
@@ -33,6 +34,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
+    check_cost(request.query, request.query.cost(public), services.settings.query_memory)
     cap = await run_in_threadpool(services.ledger.cap, stored.id)
     overall = await run_in_threadpool(services.ledger.account, None, caller.id)
     charged = [account, cap] if overall is None else [account, overall, cap]
