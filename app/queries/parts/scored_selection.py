@@ -66,8 +66,8 @@ class ScoredSelection(Query):
     def cost(self, dataset: Dataset) -> Cost:
         members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
         # A Pareto score keeps counts of dominating candidates for its next draws.
-        kept = 2 * CACHE_BYTES if self.objective == "pareto" else 0
-        return cost_of(dataset, record=RECORD * (1 + members), more=kept)
+        cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
+        return cost_of(dataset, record=RECORD * (1 + members), more=cached)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("utilities",)
