@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,15 +26,18 @@ class Opened:
         self.clock = clock
         self.visible: dict[tuple[int, int], float] = {}
 
-    def is_listed(self, *key: int) -> bool:
-        return key in self.visible
+    def listed(self) -> frozenset[tuple[int, int]]:
+        return frozenset(self.visible)
 
     def get(self, *key: int) -> object | None:
         at = self.visible.get((key[0], key[1]))
         return object() if at is not None and at <= self.clock.now else None
 
-    def keep_only(self, needed: Collection[tuple[int, int]]) -> None:
-        self.visible = {key: at for key, at in self.visible.items() if key in needed}
+    def forget(self, *key: int) -> None:
+        self.visible.pop((key[0], key[1]), None)
+
+    def forget_removed(self) -> None:
+        """No files are removed here."""
 
 
 class Clock:
@@ -127,6 +130,22 @@ def test_what_queries_no_longer_need_is_closed(clock: Clock) -> None:
     files.rows = [Row(1, 2), TWO]
     opener._search()
     assert set(files.opened.visible) == {Row(1, 2), TWO}
+
+
+def test_a_version_published_during_a_search_stays_open(clock: Clock) -> None:
+    files = Files(clock, ONE)
+    opener, rows = opener_of(files), files.needed_versions
+
+    def meanwhile(dataset_id: int | None = None) -> list[Row]:
+        before = rows(dataset_id)
+        if dataset_id is None:
+            files.rows = [ONE, TWO]
+            opener.publish(TWO.id)
+        return before
+
+    files.needed_versions = meanwhile  # type: ignore[method-assign]
+    opener._search()
+    assert TWO in files.opened.visible
 
 
 def test_a_closing_service_opens_nothing_more(clock: Clock) -> None:
