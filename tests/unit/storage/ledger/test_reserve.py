@@ -254,12 +254,12 @@ def test_only_the_version_whose_records_are_open_is_charged(world: World) -> Non
     with pytest.raises(NotOpen):
         world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=2))
     assert world.charged(dataset, analyst) == (loss(0), loss(0))
-    held = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
-    assert isinstance(held, Reservation)
+    first = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
+    assert isinstance(first, Reservation)
     world.publish(dataset)
     world.lapse()
     with pytest.raises(StillRunning):
         world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=2))
     again = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
     assert isinstance(again, Reservation)
-    assert (again.query_id, again.attempt, again.version) == (held.query_id, 2, 1)
+    assert (again.query_id, again.attempt, again.version) == (first.query_id, 2, 1)
