@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     """Seconds to wait for a place before the charge is released, and to run before failure."""
 
+    query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
+    """Memory for all queries that run at the same time; a query beyond it waits for others."""
+
     upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
     """The most bytes of one upload as it arrives, before decompression."""
     decompressed_limit: int = Field(default=8 * 1024 * MEGABYTE, ge=1)

@@ -82,7 +82,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             interval=settings.release_interval,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
-            places=Places(places, settings.release_interval),
+            places=Places(places, settings.release_interval, settings.query_memory),
+            memory=settings.query_memory,
             limit=settings.query_limit,
         )
         openid = settings.openid()

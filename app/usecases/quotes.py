@@ -4,6 +4,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import UnsupportedQuery
 from app.contract.queries import ChargeOut, QuoteOut
+from app.engine.admission import check_cost
 from app.engine.execution import inline_if_embedded
 from app.engine.requests import QuoteRequest as QuoteRequest
 from app.identity.callers import Caller
@@ -16,7 +17,7 @@ from storage.queries.lookup import LookedUp, QueryLookup
 async def quote(services: Services, caller: Caller, request: QuoteRequest) -> QuoteOut:
     """The price and the accuracy of a query that is not run. Reads no records, charges nothing.
 
-    Raises: NotFound, UnsupportedQuery, NoRecords.
+    Raises: NotFound, UnsupportedQuery, TooCostly, NoRecords.
     """
     require(caller, "analyst")
     look_up = QueryLookup(services.database, services.datasets, services.ledger).look_up
@@ -36,6 +37,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
+    check_cost(request.query, request.query.cost(public), services.settings.query_memory)
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],

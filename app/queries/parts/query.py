@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
+from app.queries.parts.cost import Cost, cost_of
 from mechanisms.model.context import QueryContext as QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
@@ -72,6 +73,17 @@ class Query(CatalogueEntry, ABC):
 
         Raises: UnsupportedQuery if this kind has no such target or no loss reaches it.
         """
+
+    def cost(self, dataset: Dataset) -> Cost:
+        """Returns the public worst case of ``compute``, for a query that fits the dataset.
+
+        Privacy: a function of the description and of the query alone.
+        """
+        return cost_of(dataset)
+
+    def lowerable(self) -> tuple[str, ...]:
+        """Returns the parameters that lower the cost when they are lowered."""
+        return ()
 
     @abstractmethod
     def compute(self, context: QueryContext) -> Release:

@@ -12,6 +12,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import CandidateList, Nodes
 from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.cost import RECORD, Cost, cost_of
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Member, ObjectiveName, objective_of, phrase_of
@@ -19,6 +20,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
+from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
 from mechanisms.selection import SELECTORS, Draws, Selector
 from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
 
@@ -60,6 +62,15 @@ class ScoredSelection(Query):
         error, count = only(target, SCORE_TARGET), self._plan(dataset).count
         loss = self._selector().loss_for(count, error, self.drawing().k, CONFIDENCE)
         return charge_for(dataset, loss)
+
+    def cost(self, dataset: Dataset) -> Cost:
+        members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
+        # A Pareto score keeps counts of dominating candidates for its next draws.
+        cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
+        return cost_of(dataset, record=RECORD * (1 + members), more=cached)
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("utilities",)
 
     def compute(self, context: QueryContext) -> Release:
         dataset = context.dataset

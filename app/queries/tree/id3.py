@@ -11,6 +11,7 @@ from pydantic import Field
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
+from app.queries.parts.cost import Cost, cost_of
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.tree.common import TreeQuery
@@ -20,8 +21,8 @@ from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH
 from mechanisms.trees.id3 import Budget, Id3, grow
-from mechanisms.trees.id3.budget import count_error, share_for_count_error
-from mechanisms.trees.id3.stop_rule import least_count
+from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
 
 #: The accuracy that bounds the error of a noisy class count of a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
@@ -77,6 +78,15 @@ class Id3Tree(TreeQuery):
             shares.append(split.epsilon_nano)
         loss = PrivacyLoss(max(shares) * (2 * id3.splits + 1))
         return charge_for_add_remove(dataset, loss)
+
+    def cost(self, dataset: Dataset) -> Cost:
+        task = self._task(dataset)
+        node = sum(task.levels) * len(task.labels)
+        depth = min(node * most_nodes(task.levels, self.max_depth), MAX_COUNTERS)
+        return cost_of(dataset, cells=max(node, depth))
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("max_depth",)
 
     def compute(self, context: QueryContext) -> Release:
         native = as_add_remove(context.dataset, context.loss)
