@@ -38,7 +38,7 @@ _ENTRIES: Select[Any] = select(
     _e.at_us,
     _e.digest,
     _e.head,
-    _e.subject,
+    _e.bound,
     *(_e[name] for name in MOVED),
 ).order_by(_e.account_id, _e.seq)
 

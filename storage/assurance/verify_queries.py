@@ -46,7 +46,7 @@ _ENTRIES: Select[Any] = select(
     _e.account_id,
     _e.kind,
     _e.at_us,
-    _e.subject,
+    _e.bound,
     *(_e[name] for name in MOVED),
 ).where(_e.query_id.is_not(None))
 

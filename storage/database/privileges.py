@@ -14,6 +14,8 @@ from storage.errors import UnusableDatabase
 #: The rights of the service on each table. It has no rights on any other table.
 GRANTS = {
     "entry": "SELECT, INSERT",
+    "journal": "SELECT, INSERT",
+    "journal_stream": "SELECT, INSERT, UPDATE",
     "settlement": "SELECT, INSERT",
     "audit": "SELECT, INSERT",
     "budget_account": "SELECT, INSERT, UPDATE",

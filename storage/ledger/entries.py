@@ -120,7 +120,7 @@ class Linking:
                 "at_us": cause.at_us,
                 "digest": digest,
                 "head": self.head,
-                "subject": cause.subject,
+                "bound": cause.subject,
             }
         )
 

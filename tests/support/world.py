@@ -185,7 +185,7 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
             e.actor,
             (e.d_eps_n, e.d_delta_a),
             e.at_us,
-            e.subject,
+            e.bound,
         )
         head = next_head(head, digest)
         assert (e.seq, e.digest, e.head) == (seq, digest, head)

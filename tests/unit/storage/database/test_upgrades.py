@@ -18,6 +18,7 @@ from storage.catalogue.datasets import Datasets
 from storage.database import tables
 from storage.database.database import Database, _engine
 from storage.database.migrating import SCRIPTS
+from storage.database.tables import EPOCH
 from storage.errors import UnusableDatabase
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
 from storage.ledger.ledger import Replay, Reservation, Reserve
@@ -28,10 +29,14 @@ from tests.support.tampering import tampering
 from tests.support.world import failure_body, loss
 
 NEW = {
-    "entry": {"subject"},
+    "entry": {"bound"},
     "settlement": {"digest"},
-    "dataset": {"nodes_folder"},
-    "dataset_version": {"folder"},
+    "dataset": {"nodes_folder", "revision"},
+    "dataset_version": {"folder", "manifest_digest"},
+    "users": {"revision"},
+    "api_key": {"revision"},
+    "budget_account": {"epoch"},
+    "query": {"form", "salt"},
 }
 DAY = 86_400 * 1_000_000
 EPS = 10**8
@@ -197,7 +202,11 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
             order = repr if name == "audit" else (lambda row, key=key: [str(row[k]) for k in key])
             for old, new in zip(sorted(rows, key=order), sorted(rest, key=order), strict=True):
                 assert {k: v for k, v in new.items() if k in old} == old
-                assert all(new[name] is None for name in NEW.get(stored.name, set()))
+                added = {name: new[name] for name in NEW.get(stored.name, set())}
+                assert added.pop("revision", 0) == 0
+                assert (added.pop("epoch", EPOCH), added.pop("form", 1)) == (EPOCH, 1)
+                assert (added.pop("salt", None) is None) == (new.get("state") != 0)
+                assert set(added.values()) <= {None}
 
 
 def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
@@ -238,7 +247,7 @@ def test_old_rows_are_verified_by_what_their_digests_cover(upgraded: Database) -
                 q.update().where(q.c.state == 1).values(answer=b"x"),
                 q.update().where(q.c.state == 1).values(answer=b"an answer"),
             ),
-            (e.update().values(subject=bytes(32)), e.update().values(subject=None)),
+            (e.update().values(bound=bytes(32)), e.update().values(bound=None)),
         ):
             run(changed)
             assert not verify(upgraded).valid
