@@ -266,6 +266,7 @@ audit = _table(
     Column("action", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("detail", String, nullable=False),
+    Index("ix_audit_at_us", "at_us"),
 )
 
 journal = _table(

@@ -29,16 +29,16 @@ class FactKind(IntEnum):
     USER = 32
     KEY = 33
     DATASET = 34
-    VERSION = 35
     LIMIT = 36
     FREEZE = 37
     SETTINGS = 38
     HEADS = 39
-    # No page shows the following. The first three are rows that existed before the journal.
-    ADOPTED_USER = 96
-    ADOPTED_KEY = 97
-    ADOPTED_DATASET = 98
-    #: Also a version that became ready: its moment reveals how long records took to prepare.
+    # No page shows the following. They are rows that existed before the journal, the first key of
+    # a user, and versions, because the moment at which one is ready reveals how long its records
+    # took to prepare.
+    UNTOLD_USER = 96
+    UNTOLD_KEY = 97
+    UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
 
 

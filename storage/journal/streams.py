@@ -70,8 +70,8 @@ def write(connection: Connection) -> Callable[[], None]:
     Returns a function that checks the result; call it after ``pipelined`` ends. It raises
     StreamAlarm if the stream is not where this process left it, so that nothing is committed.
     """
-    writing = _writing(connection)
-    if not writing.facts:
+    writing: _Writing | None = transaction_of(connection).memory.get(STREAM)
+    if writing is None or not writing.facts:
         return _nothing
     facts, writing.facts = writing.facts, []
     now = read_now(connection) if any(fact.at_us is None for fact in facts) else 0

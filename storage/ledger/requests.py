@@ -20,7 +20,8 @@ class Reserve:
     """The charge of one new query.
 
     ``body_hash`` is the SHA-256 of the validated request, and ``request`` its canonical JSON for
-    the history. ``key`` is None for a request without Idempotency-Key, which is always new.
+    the history, in the version ``form`` of its canonical form. ``key`` is None for a request
+    without Idempotency-Key, which is always new.
     ``version`` is the version whose records the caller holds; no other may be charged. None: any.
     """
 
@@ -32,6 +33,7 @@ class Reserve:
     charge: PrivacyLoss
     request: bytes
     version: int | None = None
+    form: int = 1
 
     def __post_init__(self) -> None:
         if not self.charge.fits(LARGEST):

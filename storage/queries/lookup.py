@@ -105,7 +105,7 @@ class QueryLookup:
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
-            outcome = replay.judge(row, body_hash)
+            outcome = self._ledger.judge(row, body_hash)
             if outcome is not None:
                 return outcome
         balances = _balances(row)

@@ -31,6 +31,9 @@ depends_on = None
 def upgrade() -> None:
     add_columns()
     create_tables()
+    for table in ("settlement", "audit"):
+        forbid(table, "INSERT", "is read only: the journal holds what follows")
+    op.create_index("ix_audit_at_us", "audit", ["at_us"])
     for change in ("UPDATE", "DELETE"):
         forbid("journal", change, "is append-only")  # type: ignore[arg-type]
     advances = "NEW.id <> OLD.id OR NEW.seq <= OLD.seq OR NEW.opened_us <> OLD.opened_us"

@@ -119,9 +119,10 @@ def test_a_stream_ends_with_an_unknown_commit(
     def lost(_: Any) -> None:
         raise CommitUnknown("the reply was lost")
 
-    with monkeypatch.context() as patch, pytest.raises(CommitUnknown):
+    with monkeypatch.context() as patch:
         patch.setattr("storage.database.database._commit", lost)
-        write(database, "bob")
+        with pytest.raises(CommitUnknown):
+            write(database, "bob")
     write(database, "eve")
     first, second = stored_streams(database)
     assert [row.stream for row in rows(database)] == [first.id, first.id, second.id, second.id]
