@@ -26,16 +26,16 @@ def record_dataset(
     detail: Mapping[str, Any],
     *,
     nodes: bytes | None = None,
-    told: bool = True,
+    in_trail: bool = True,
 ) -> None:
     """Records a change of a dataset.
 
     Args:
         detail: shown in the audit trail: public facts alone.
         nodes: the digest of the node list, if this change has written one.
-        told: whether the audit trail shows a line.
+        in_trail: whether the audit trail shows a line.
     """
-    kind = FactKind.DATASET if told else FactKind.UNTOLD_DATASET
+    kind = FactKind.DATASET if in_trail else FactKind.UNTOLD_DATASET
     row = _raised(connection, dataset_id)
     state = dataset_state(row)
     if nodes is not None:

@@ -246,7 +246,7 @@ class Datasets:
             dataset_id, version = versions.next_version(connection, upload, rows, remote, manifest)
             action, detail = "records.publish", {"version": version}
             record_version(connection, actor.id, dataset_id, version, action)
-            record_dataset(connection, actor.id, dataset_id, action, detail, told=False)
+            record_dataset(connection, actor.id, dataset_id, action, detail, in_trail=False)
             self._files.publish(folder, dataset_id, version)
             moved.append((dataset_id, version))
             return version

@@ -79,8 +79,8 @@ def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> 
     listed, following = rows[:limit], None
     if len(rows) > limit:
         last = listed[-1].at_us
-        shown = sum(row.at_us == last for row in listed) + (skip if last == at_us else 0)
-        following = _encoded(last, shown)
+        count = sum(row.at_us == last for row in listed) + (skip if last == at_us else 0)
+        following = _encoded(last, count)
     return Page([_line(row) for row in listed], following)
 
 

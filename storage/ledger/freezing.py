@@ -41,10 +41,10 @@ def record_freeze(
     connection: Connection, action: str, accounts: Sequence[int], detail: Mapping[str, Any]
 ) -> None:
     """Records that accounts are frozen, or that a freeze ends."""
-    shown = {"accounts": len(accounts), **detail}
+    detail = {"accounts": len(accounts), **detail}
     state = {"accounts": list(accounts)}
     record(
-        connection, changed(FactKind.FREEZE, b"", OPERATOR, action, "ledger", shown, state, None)
+        connection, changed(FactKind.FREEZE, b"", OPERATOR, action, "ledger", detail, state, None)
     )
 
 

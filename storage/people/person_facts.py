@@ -57,14 +57,14 @@ def record_key(
     name: str,
     detail: Mapping[str, Any],
     *,
-    told: bool = True,
+    in_trail: bool = True,
 ) -> None:
-    """Records a new or a revoked key. ``told``: whether the audit trail shows a line of its own."""
+    """Records a new or a revoked key. ``in_trail``: whether the audit trail shows a line."""
     raised = update(api_key).where(api_key.c.id == key_id)
     row = connection.execute(
         raised.values(revision=api_key.c.revision + 1).returning(api_key)
     ).one()
-    kind = FactKind.KEY if told else FactKind.UNTOLD_KEY
+    kind = FactKind.KEY if in_trail else FactKind.UNTOLD_KEY
     subject, state = key_id.encode(), key_state(row)
     fact = changed(kind, subject, actor_id, action, name, detail, state, row.revision)
     record(connection, fact)

@@ -98,7 +98,9 @@ class Users:
             user_id = insert_user(connection, FIRST_ADMIN, {"admin"})
             issued = insert_key(connection, user_id)
             record_user(connection, user_id, user_id, "user.bootstrap", {})
-            record_key(connection, user_id, issued.key_id, "key.issue", FIRST_ADMIN, {}, told=False)
+            record_key(
+                connection, user_id, issued.key_id, "key.issue", FIRST_ADMIN, {}, in_trail=False
+            )
             write_key_file(key_file, issued.key)
             return True
 
@@ -130,7 +132,7 @@ class Users:
             issued = insert_key(connection, user_id)
             detail = {"roles": sorted(distinct), "key_id": issued.key_id}
             record_user(connection, actor.id, user_id, "user.create", detail)
-            record_key(connection, actor.id, issued.key_id, "key.issue", name, {}, told=False)
+            record_key(connection, actor.id, issued.key_id, "key.issue", name, {}, in_trail=False)
             return _user(connection, name), issued
 
         return self._database.write(work)

@@ -143,8 +143,16 @@ class TestWalls:
 
     @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
     def test_truncating_is_refused(self, database: Database) -> None:
-        kept = ("entry", "settlement", "audit", "query", "budget_account", "dataset", "journal")
-        for table in (*kept, "journal_stream"):
+        append_only = (
+            "entry",
+            "settlement",
+            "audit",
+            "query",
+            "budget_account",
+            "dataset",
+            "journal",
+        )
+        for table in (*append_only, "journal_stream"):
             with pytest.raises(LedgerAlarm):
                 database.write(
                     lambda connection, table=table: connection.execute(
