@@ -286,10 +286,8 @@ journal = _table(
 )
 # Exactly one ending per query.
 _index_where("journal_ending", "kind = 5", journal.c.subject, unique=True)
-# The lines of the audit trail.
-_index_where(
-    "journal_told", "kind >= 32 AND kind < 64", journal.c.at_us, journal.c.stream, journal.c.seq
-)
+# All but what is written for each query.
+_index_where("journal_changes", "kind >= 32", journal.c.at_us, journal.c.stream, journal.c.seq)
 
 journal_stream = _table(
     "journal_stream",

@@ -15,7 +15,7 @@ from storage.database.database import Database
 from storage.database.pages import Page
 from storage.database.tables import audit, journal, users
 from storage.errors import InvalidCursor
-from storage.journal.facts import AFTER_TOLD, FIRST_TOLD
+from storage.journal.facts import FIRST_CHANGE, FIRST_UNTOLD
 
 #: The name shown for the operator, who acts at the command line without a key.
 OPERATOR_NAME = "(operator)"
@@ -46,7 +46,7 @@ _LINES = union_all(
         null().label("action"),
         null().label("subject"),
         _j.fact.label("text"),
-    ).where(_j.kind >= FIRST_TOLD, _j.kind < AFTER_TOLD),
+    ).where(_j.kind >= FIRST_CHANGE, _j.kind < FIRST_UNTOLD),
     select(
         _a.at_us,
         literal(0, BigInteger),

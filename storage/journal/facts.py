@@ -14,11 +14,13 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import literal_column
+
 
 class FactKind(IntEnum):
-    """The kinds of facts. Those from ``USER`` to below 64 are the lines of the audit trail.
+    """The kinds of facts. Those from ``USER`` to below 64 are lines of the audit trail.
 
-    Danger: the unique index ``journal_ending`` and the index ``journal_told`` state these numbers.
+    Danger: the indexes ``journal_ending`` and ``journal_changes`` state these numbers.
     """
 
     OPENED = 1
@@ -40,9 +42,13 @@ class FactKind(IntEnum):
     UNTOLD_KEY = 97
     UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
+    #: The first start that published heads: from then on a missing file of heads is a loss.
+    UNTOLD_HEADS = 103
 
 
-FIRST_TOLD, AFTER_TOLD = 32, 64
+#: The first kind of a change, and the first that no page shows. They are literals of SQL, so that
+#: the partial index ``journal_changes`` is used.
+FIRST_CHANGE, FIRST_UNTOLD = literal_column("32"), literal_column("64")
 
 
 @dataclass(frozen=True, slots=True)

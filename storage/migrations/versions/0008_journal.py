@@ -81,7 +81,7 @@ def create_tables() -> None:
         sqlite_strict=True,
     )
     _index("journal_ending", ["subject"], "kind = 5", unique=True)
-    _index("journal_told", ["at_us", "stream", "seq"], "kind >= 32 AND kind < 64")
+    _index("journal_changes", ["at_us", "stream", "seq"], "kind >= 32")
     op.create_table(
         "journal_stream",
         sa.Column("id", Big, nullable=False),
