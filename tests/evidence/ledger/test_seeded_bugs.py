@@ -42,7 +42,7 @@ def one_holder(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
 
 def all_or_nothing(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     kind = world.database.engine.dialect.name
-    writes = {"sqlite": 4, "postgresql": 3}
+    writes = {"sqlite": 6, "postgresql": 5}
     test_crashes.test_all_or_nothing(world, kind, test_crashes.reserve, writes)
 
 
