@@ -37,6 +37,8 @@ from storage.errors import Busy, CommitUnknown, UnusableDatabase
 T = TypeVar("T")
 
 ATTEMPTS = 5
+#: How long ``Database.close`` waits for a transaction of another thread.
+CLOSING_SECONDS = 5.0
 _TRANSACTION = "privypurse.transaction"
 
 
@@ -296,7 +298,14 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().invalidate()
-        self._drop_writer()
+        # A batch that began before the writer was closed may still run in the event loop's thread.
+        # SQLite reports a misuse of its API when a connection is closed under a statement.
+        waited = self._write_lock.acquire(timeout=CLOSING_SECONDS)
+        try:
+            self._drop_writer()
+        finally:
+            if waited:
+                self._write_lock.release()
         self._write_pool.dispose()
         self.engine.dispose()
 
