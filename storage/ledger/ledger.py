@@ -38,7 +38,7 @@ from storage.ledger.accounts import (
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
 from storage.ledger.limits import set_limit
-from storage.ledger.requests import QueryState, Replay, Reservation, Reserve, Settle
+from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
@@ -150,22 +150,24 @@ class Ledger:
 
     # ---------------------------------------------------------------- queries
 
-    def replay(self, analyst_id: int, key: str, body_hash: bytes) -> Replay | None:
+    def replay(
+        self, analyst_id: int, key: str, body_hash: bytes, equals: Equals | None = None
+    ) -> Replay | None:
         """The stored reply under this idempotency key; None if ``reserve`` may be called.
 
         Raises: KeyReused; QueryReleased; StillRunning, also for a stored reply whose release
         instant lies ahead.
         """
         rows = self._database.look_up(replay.LOOK_UP, analyst=analyst_id, key=key)
-        return self.judge(rows[0], body_hash) if rows else None
+        return self.judge(rows[0], body_hash, equals) if rows else None
 
-    def judge(self, row: Any, body_hash: bytes) -> Replay | None:
+    def judge(self, row: Any, body_hash: bytes, equals: Equals | None = None) -> Replay | None:
         """The result of ``replay`` for a row of ``storage.ledger.replay.COLUMNS``.
 
         Raises: LedgerAlarm, and freezes the accounts, if the query runs again after its ending.
         """
         try:
-            return replay.judge(row, body_hash)
+            return replay.judge(row, body_hash, equals)
         except LedgerAlarm:
             self._on_alarm(*ring(self._database, _of_queries(read_id(row.query_id))))
             raise
@@ -182,7 +184,7 @@ class Ledger:
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
             # A query with this idempotency key exists.
-            key = (request.analyst_id, request.stored_key, request.body_hash)
+            key = (request.analyst_id, request.stored_key, request.body_hash, request.equals)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:
             return outcome

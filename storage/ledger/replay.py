@@ -16,7 +16,7 @@ from storage.journal.facts import FactKind, taken_over
 from storage.journal.layouts import EntryKind, salted_digest
 from storage.journal.streams import record
 from storage.ledger.accounts import BALANCE, AccountBalance
-from storage.ledger.requests import QueryState, Replay, Reservation, Reserve, Settle
+from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.settling import settle
 
 #: After this many attempts without an answer, the query gets the failure reply for good.
@@ -47,6 +47,8 @@ _SETTLEMENT = (
 COLUMNS = (
     _q.id.label("query_id"),
     _q.body_hash,
+    _q.form,
+    _q.request.label("stored_request"),
     _q.state.label("query_state"),
     _q.attempt,
     _q.lease_until.label("query_lease_until"),
@@ -85,16 +87,18 @@ _RECEIPT = (
 )
 
 
-def judge(row: Any, body_hash: bytes) -> Replay | None:
+def judge(row: Any, body_hash: bytes, equals: Equals | None = None) -> Replay | None:
     """The stored reply in a row of ``COLUMNS``; None if the lease of the query has expired.
 
-    An expired query may be taken over under its idempotency key. Raises: KeyReused; QueryReleased;
+    ``equals`` compares a stored request of another hash with the new one. An expired query may be
+    taken over under its idempotency key. Raises: KeyReused; QueryReleased;
     StillRunning, also for an answer whose release instant lies ahead, because until then nobody
     may learn that the work is done; LedgerAlarm if a query that has ended is to run again, which
     would draw a second answer for one charge.
     """
     id = read_id(row.query_id)
-    if row.body_hash != body_hash:
+    is_same = row.body_hash == body_hash
+    if not is_same and not (equals is not None and equals(row.form, row.stored_request)):
         raise KeyReused("the key belongs to another request")
     if row.query_state == QueryState.RELEASED:
         raise QueryReleased(id)
@@ -140,7 +144,7 @@ def take_over(
     """
     key = {"analyst": request.analyst_id, "key": request.stored_key}
     row = connection.execute(BY_KEY, key).one()
-    stored = judge(row, request.body_hash)
+    stored = judge(row, request.body_hash, request.equals)
     if stored is not None:
         return stored
     id, now = row.query_id, row.now
