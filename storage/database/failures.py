@@ -100,7 +100,8 @@ def _is_alarm(error: BaseException) -> bool:
         return code in (sqlite3.SQLITE_CONSTRAINT_CHECK, sqlite3.SQLITE_CONSTRAINT_TRIGGER)
     state = getattr(cause, "sqlstate", None)
     if state == DUPLICATE:
-        return cause.diag.constraint_name in ("journal_ending", "pk_journal")
+        name = getattr(getattr(cause, "diag", None), "constraint_name", None)
+        return name in ("journal_ending", "pk_journal")
     return state in ALARMS
 
 

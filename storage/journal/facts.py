@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import literal_column
+from sqlalchemy import ColumnElement, literal_column
 
 
 class FactKind(IntEnum):
@@ -48,7 +48,8 @@ class FactKind(IntEnum):
 
 #: The first kind of a change, and the first that no page shows. They are literals of SQL, so that
 #: the partial index ``journal_changes`` is used.
-FIRST_CHANGE, FIRST_UNTOLD = literal_column("32"), literal_column("64")
+FIRST_CHANGE: ColumnElement[int] = literal_column("32")
+FIRST_UNTOLD: ColumnElement[int] = literal_column("64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def changed(
     ``state``: what the row says after the change, which verification compares. ``revision``: of
     the row after the change; None for a subject without a row.
     """
-    values = {"action": action, "detail": detail, "name": name, "state": state}
+    values: dict[str, Any] = {"action": action, "detail": detail, "name": name, "state": state}
     if revision is not None:
         values["revision"] = revision
     return Fact(kind, subject, actor, canonical(values))
