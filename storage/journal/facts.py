@@ -9,9 +9,8 @@ that writes the fact raises it, so the row's lock orders facts of different stre
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, literal_column
@@ -52,8 +51,7 @@ FIRST_CHANGE: ColumnElement[int] = literal_column("32")
 FIRST_UNTOLD: ColumnElement[int] = literal_column("64")
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One fact before it is linked to a stream; ``text`` is canonical JSON.
 
     ``subject``: 16 bytes of a query's id, 8 of another number, or the ASCII id of a key.

@@ -88,6 +88,8 @@ class _Batch:
     #: The analyst id and idempotency key of each query that exists.
     keys: set[tuple[int, str]]
     lease_us: int
+    #: 32 random bytes for each request, drawn at once.
+    salts: bytes
     queries: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
 
@@ -137,7 +139,7 @@ class _Batch:
             "body_hash": request.body_hash,
             "request": request.request,
             "form": request.form,
-            "salt": os.urandom(32),
+            "salt": self.salts[32 * len(self.queries) : 32 * len(self.queries) + 32],
             **{measure.column: amount for measure, amount in amounts},
             "state": int(QueryState.RUNNING),
             "attempt": 1,
@@ -170,6 +172,7 @@ def reserve_all(
             {row.id: row for row in versions()},
             {tuple(row) for row in existing()},
             lease_us,
+            os.urandom(32 * len(requests)),
         )
         outcomes = [batch.reserve(request) for request in requests]
         if batch.facts:
