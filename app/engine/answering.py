@@ -28,7 +28,7 @@ from app.engine.admission import InFlight, check_cost
 from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, inline_if_embedded
 from app.engine.places import Places
-from app.engine.requests import PATH, Priced, QueryRequest, written
+from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
 from app.engine.waiting import over
 from app.queries import QueryContext
 from app.queries.parts.cost import Cost
@@ -139,7 +139,10 @@ class Answering:
         """
         body_hash = request.body_hash
         looked_up = await inline_if_embedded(
-            self._database, self._lookup.look_up, request.dataset, analyst, key, body_hash
+            self._database,
+            self._lookup.look_up,
+            *(request.dataset, analyst, key, body_hash),
+            equals=request.equals,
         )
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
@@ -176,6 +179,8 @@ class Answering:
                     charge=request.loss,
                     request=request.canonical,
                     version=looked_up.version,
+                    form=FORM,
+                    equals=request.equals,
                 )
             )
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any
@@ -16,6 +16,13 @@ from app.contract.models import Body, Name
 from app.queries import AnyQuery
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
+
+#: The version of the canonical form that is written with every request. A change that today's
+#: bodies cannot read gets a new number, and a function in ``OLDER`` that makes the older one
+#: readable. A new field with a default needs neither.
+FORM = 1
+#: By form: what turns the JSON value of a stored request into one that today's bodies read.
+OLDER: dict[int, Callable[[Any], Any]] = {}
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: The path for sending queries; the hash of a request under an idempotency key contains it.
@@ -56,6 +63,20 @@ class QueryRequest(Body):
     def body_hash(self) -> bytes:
         """The hash that every request under the same idempotency key must have."""
         return sha256(b"POST " + PATH.encode() + b"\n" + self.canonical).digest()
+
+    def equals(self, form: int, stored: bytes) -> bool:
+        """Whether a stored request is this one, in whichever form it was stored.
+
+        Fields that came later have their defaults in it, as they had when it was paid.
+        """
+        if form != FORM and form not in OLDER:
+            return False
+        try:
+            value = json.loads(stored)
+            read = value if form == FORM else OLDER[form](value)
+            return QueryRequest.model_validate_json(json.dumps(read)).canonical == self.canonical
+        except ValueError:
+            return False  # no body of today: it was another request
 
     @cached_property
     def loss(self) -> PrivacyLoss:

@@ -32,6 +32,7 @@ from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.files.shared import Shared
+from storage.journal.settings import state_settings
 from storage.ledger.ledger import Ledger
 from storage.people.identities import Identities
 from storage.people.sessions import Sessions
@@ -57,6 +58,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         users = Users(database)
         users.bootstrap(settings.bootstrap_key_file)
+        state_settings(database, settings.stated())
         datasets = Datasets(database, files)
         datasets.claim_files()
         datasets.sweep()

@@ -1,6 +1,6 @@
 """Recomputes the ledger: the chain and sums of every account, and the charges of every query.
 
-The hash chain of an account binds its entries. The column ``subject`` of an entry binds the analyst
+The hash chain of an account binds its entries. The column ``bound`` of an entry binds the analyst
 and the dataset of the account, or the request that was charged. The digest of a settlement binds
 the end of its query. The hashes do not bind the working state of a running query: its lease, the
 published version that it reads, and any attempt after the first.

@@ -184,7 +184,8 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset, analyst = world.ready()
-    before = contents(world.database, "audit", "dataset")
+    facts = ("journal", "journal_stream")
+    before = contents(world.database, "dataset", *facts)
     locked, go_on = threading.Event(), threading.Event()
     lock_cap = versions.lock_cap
 
@@ -204,7 +205,7 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
         withdrawn.result(60)
         with pytest.raises(NoRecords):
             charged.result(60)
-    assert contents(world.database, "audit", "dataset") == before
+    assert contents(world.database, "dataset", *facts) == before
 
 
 def test_requests_without_a_key_are_all_new(world: World) -> None:
