@@ -62,6 +62,10 @@ def utility_facts(utility: Utility) -> dict[str, Any]:
         **facts_of(utility, "name", "title", "description", "candidates"),
         "neighbouring": sorted(relation.value for relation in utility.relations),
         "sensitivity": {relation.value: asdict(facts[relation]) for relation in sorted(facts)},
+        "joint_influence": {
+            relation.value: {mode.value: asdict(facts) for mode, facts in by_mode.items()}
+            for relation, by_mode in sorted(utility.joint_facts.items())
+        },
         "shift": utility.direction,
         "source": utility.source,
     }

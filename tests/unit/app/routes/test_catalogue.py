@@ -40,8 +40,8 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
     expected = {
         "candidates": {"kind", "description", "parameters", "required", "utilities"},
         "utilities": {"name", "title", "description", "source", "candidates", "shift",
-                      "neighbouring", "sensitivity"},
-        "objectives": {"name", "title", "description", "source", "sensitivity", "shift"},
+                      "neighbouring", "sensitivity", "joint_influence"},
+        "objectives": {"name", "title", "description", "source", "sensitivity", "shift", "joint"},
         "sensitivities": {"name", "description"},
         "selectors": {"name", "title", "description", "source", "noisy_max"},
         "selectors_not_offered": {"noise", "description"},
@@ -64,6 +64,18 @@ def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(
         for facts in entry["sensitivity"].values():
             assert set(facts) == {"cap", "function", "horizon", "terms"}
             assert all(facts.values())
+
+
+def test_every_utility_has_its_joint_influence_by_relation_and_sensitivity(
+    catalogue: dict[str, Any],
+) -> None:
+    for entry in catalogue["utilities"]:
+        assert sorted(entry["joint_influence"]) == entry["neighbouring"]
+        for by_mode in entry["joint_influence"].values():
+            assert set(by_mode) == {mode.value for mode in Sensitivity}
+            for facts in by_mode.values():
+                assert set(facts) == {"spread", "total", "squares", "one_way"}
+                assert facts["one_way"] in {"up", "down", "no"}
 
 
 def test_noise_of_other_kinds_is_explained(catalogue: dict[str, Any]) -> None:
