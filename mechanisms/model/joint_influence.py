@@ -43,7 +43,7 @@ class JointInfluence(ABC):
     def _spread(self, k: int) -> int:
         """The spread for 1 ≤ k ≤ count/2."""
 
-    def spread(self, k: int) -> int:
+    def spread_of(self, k: int) -> int:
         """A bound on the sum of the k largest c less the sum of the k smallest c.
 
         Raises: ValueError unless 1 ≤ k ≤ ``count``.

@@ -2,7 +2,7 @@
 
 Coin i shows heads when a uniform U_i falls below π_i, and π_i < 2^−j for its *shell* j. Then the
 first j bits of U_i are zero, which has probability 2^−j. For 64 coins of one shell together the AND
-of j random words has one bit for each coin, and after about seven words no bit is left. Only the
+of j random words has one bit for each coin, and after about seven words no bit is set. Only the
 coins that remain compare further bits.
 
 A shell may be any valid j: it changes the work, never the law.
@@ -82,17 +82,17 @@ def toss(
     """
     at = 0
     while group < shell.size:
-        left = _FULL if size[group] == _GROUP else (ONE << np.uint64(size[group])) - ONE
+        remaining = _FULL if size[group] == _GROUP else (ONE << np.uint64(size[group])) - ONE
         first = at
         for _ in range(shell[group]):
             if at == words.size:
                 return group, count, first
-            left &= words[at]
+            remaining &= words[at]
             at += 1
-            if left == ZERO:
+            if remaining == ZERO:
                 break
         for bit in range(size[group]):
             alive[count] = start[group] + bit
-            count += (left >> np.uint64(bit)) & ONE == ONE
+            count += (remaining >> np.uint64(bit)) & ONE == ONE
         group += 1
     return group, count, at

@@ -79,14 +79,14 @@ class Subset:
         is not in it. Exchanging the two multiplies the probability of a set by e^(λx), and there
         are k(n − k) pairs.
         """
-        spread, units = influence.spread(k), self._units(k, influence, confidence)
+        spread, units = influence.spread_of(k), self._units(k, influence, confidence)
         return units * spread / influence.one * NANO / loss.epsilon_nano
 
     def loss_for(
         self, error: float, k: int, influence: JointInfluence, confidence: float
     ) -> PrivacyLoss:
         """The loss at which ``accuracy`` falls to ``error`` > 0."""
-        spread, units = influence.spread(k), self._units(k, influence, confidence)
+        spread, units = influence.spread_of(k), self._units(k, influence, confidence)
         return PrivacyLoss(max(1, ceil(units * spread / influence.one * NANO / error)))
 
     @staticmethod
@@ -97,4 +97,4 @@ class Subset:
     @staticmethod
     def _rate(loss: PrivacyLoss, k: int, influence: JointInfluence) -> Rate:
         # A set of all candidates has spread 0 and is drawn without a coin, at any rate.
-        return Rate.of_counts(loss.epsilon_nano, max(influence.spread(k), 1))
+        return Rate.of_counts(loss.epsilon_nano, max(influence.spread_of(k), 1))

@@ -92,7 +92,7 @@ def largest_spreads(moved: Array) -> Array:
 
 def breaches(moved: Array, influence: JointInfluence) -> list[str]:
     """The names of the declared bounds that some change exceeds."""
-    declared = [influence.spread(k) for k in range(1, influence.count + 1)]
+    declared = [influence.spread_of(k) for k in range(1, influence.count + 1)]
     both = (moved > 0).any(axis=1) & (moved < 0).any(axis=1)
     failed = {
         "one": np.abs(moved).max(initial=0) > influence.one,
@@ -181,7 +181,7 @@ def test_the_bounds_are_attained_where_the_table_is_tight(score_bits: int) -> No
         rows = tabulate_scores(name, relation, size, Sensitivity.GLOBAL, score_bits, 1)
         influence = declared(UTILITIES[name], universe, Sensitivity.GLOBAL, grid, score_bits)
         spreads = largest_spreads(changes(rows, universe.pairs)).tolist()
-        assert spreads == [influence.spread(k) for k in range(1, influence.count + 1)], name
+        assert spreads == [influence.spread_of(k) for k in range(1, influence.count + 1)], name
         moved = changes(rows, universe.pairs)
         assert breaches(moved, Together(influence.count, one - 1, moving=influence.count))
 
@@ -222,7 +222,7 @@ def test_one_way_is_refused_where_both_signs_occur(
 
 def test_vectors_of_the_table() -> None:
     def spreads(influence: JointInfluence) -> list[int]:
-        return [influence.spread(k) for k in range(1, influence.count + 1)]
+        return [influence.spread_of(k) for k in range(1, influence.count + 1)]
 
     assert spreads(Together(2, 1, moving=2)) == [0, 0]
     assert spreads(Together(3, 1, moving=2)) == [1, 1, 0]
@@ -236,12 +236,12 @@ def test_vectors_of_the_table() -> None:
     )
     assert isinstance(influence, EdgeInfluence)
     assert (influence.fall, influence.rise) == (39, 0)
-    assert influence.spread(3) == 245  # 2·64 + 3·39; the bound 2 + (k − 2)η is not proved
-    assert influence.spread(7) == 206
+    assert influence.spread_of(3) == 245  # 2·64 + 3·39; the bound 2 + (k − 2)η is not proved
+    assert influence.spread_of(7) == 206
     assert influence.total == 323
 
 
 @pytest.mark.parametrize("k", [0, 5])
 def test_a_spread_is_of_k_candidates_out_of_all(k: int) -> None:
     with pytest.raises(ValueError, match="between 1 and 4"):
-        Independent(4, 1).spread(k)
+        Independent(4, 1).spread_of(k)

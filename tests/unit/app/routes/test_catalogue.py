@@ -10,7 +10,8 @@ from app.contract.catalogue import Catalogue
 from app.queries import QUERY_KINDS
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selection import SELECTORS
+from mechanisms.selection import JOINT_SELECTORS, SELECTORS
+from mechanisms.selection.automatic import RULES
 from mechanisms.utilities import UTILITIES
 from tests.support.service import Service
 
@@ -26,7 +27,7 @@ def test_it_lists_all_that_is_registered(catalogue: dict[str, Any]) -> None:
     for part, registered in (
         ("utilities", UTILITIES),
         ("objectives", OBJECTIVES),
-        ("selectors", SELECTORS),
+        ("selectors", [*SELECTORS, *JOINT_SELECTORS]),
         ("sensitivities", list(Sensitivity)),
     ):
         assert [entry["name"] for entry in catalogue[part]] == list(registered)
@@ -44,7 +45,7 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
         "objectives": {"name", "title", "description", "source", "sensitivity", "shift", "joint"},
         "sensitivities": {"name", "description"},
         "selectors": {"name", "title", "description", "source", "noisy_max"},
-        "selectors_not_offered": {"noise", "description"},
+        "automatic": {"ranking", "k", "from_epsilon_each", "sensitivity", "reason"},
     }  # fmt: skip
     for part, keys in expected.items():
         assert catalogue[part]
@@ -82,7 +83,21 @@ def test_noise_of_other_kinds_is_explained(catalogue: dict[str, Any]) -> None:
     same = {entry["name"]: entry["noisy_max"] for entry in catalogue["selectors"]}
     assert "exponential noise" in same["permute_and_flip"]
     assert "Gumbel noise" in same["exponential"]
-    assert [entry["noise"] for entry in catalogue["selectors_not_offered"]] == ["laplace"]
+    assert "two-sided noise" in same["laplace"]
+
+
+def test_every_utility_has_a_row_of_the_automatic_choice_from_no_epsilon_on(
+    catalogue: dict[str, Any],
+) -> None:
+    assert len(catalogue["automatic"]) == len(RULES)
+    for k in (1, 2):
+        start = {
+            row["ranking"]
+            for row in catalogue["automatic"]
+            if row["from_epsilon_each"] == "0" and row["k"] in ("any", "1" if k == 1 else "2+")
+        }
+        sums = {f"weighted_sum of {utility.candidates}" for utility in UTILITIES.values()}
+        assert start == {*UTILITIES, *sums, "pareto"}
 
 
 def test_the_limits_are_those_in_effect(people: Service) -> None:

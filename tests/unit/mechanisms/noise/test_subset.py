@@ -56,7 +56,7 @@ def coins(scores: Sequence[int], k: int, threshold: Fraction, accepted: bool = T
         chance = prod(
             (h if up else 1 - h for h, up in zip(heads, toss, strict=True)), start=Fraction(1)
         )
-        up = [i for i, shown in enumerate(toss) if shown]
+        up = [i for i, heads_up in enumerate(toss) if heads_up]
         if len(up) == k or (len(up) > k and not accepted):
             best = sorted(up, key=lambda i: -scores[i])[:k]
             law[tuple(sorted(best))] += chance

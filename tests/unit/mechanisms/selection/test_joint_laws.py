@@ -42,19 +42,19 @@ Pairs = Iterator[tuple[Scores, Scores]]
 
 def one_way(n: int, top: int) -> Pairs:
     """All score vectors of a box with all that are larger by at most one in each entry."""
-    for left in product(range(top + 1), repeat=n):
+    for here in product(range(top + 1), repeat=n):
         for moved in product((0, 1), repeat=n):
-            right = tuple(s + c for s, c in zip(left, moved, strict=True))
-            yield left, right
-            yield right, left
+            there = tuple(s + c for s, c in zip(here, moved, strict=True))
+            yield here, there
+            yield there, here
 
 
 def worst(law: Law, pairs: Pairs) -> Fraction:
     cached = cache(law)
     return max(
-        chance / cached(right)[answer]
-        for left, right in pairs
-        for answer, chance in cached(left).items()
+        chance / cached(there)[answer]
+        for here, there in pairs
+        for answer, chance in cached(here).items()
     )
 
 
@@ -86,9 +86,9 @@ def test_one_way_scores_cost_half_the_loss(law: Law, k: int, n: int, top: int) -
 
 
 def both_ways(n: int, top: int) -> Pairs:
-    for left in product(range(1, top + 1), repeat=n):
+    for here in product(range(1, top + 1), repeat=n):
         for moved in product((-1, 0, 1), repeat=n):
-            yield left, tuple(s + c for s, c in zip(left, moved, strict=True))
+            yield here, tuple(s + c for s, c in zip(here, moved, strict=True))
 
 
 def test_the_vector_of_one_way_permute_and_flip() -> None:
@@ -141,15 +141,15 @@ INFLUENCES = {
 @pytest.mark.parametrize("influence", INFLUENCES.values(), ids=INFLUENCES)
 def test_a_set_costs_the_spread(influence: JointInfluence, k: int) -> None:
     """λ = ε/ρ: e^ε = p^−ρ on all neighbours, and one step less of ρ is refused."""
-    spread = influence.spread(k)
+    spread = influence.spread_of(k)
     law = cache(lambda scores: subset_probabilities(scores, P, k))
     steps = moves(influence)
     ratios = [
-        chance / law(tuple(s + c for s, c in zip(left, moved, strict=True)))[chosen]
-        for left in product((1, 2, 9), repeat=4)
-        if list(left) == sorted(left)
+        chance / law(tuple(s + c for s, c in zip(here, moved, strict=True)))[chosen]
+        for here in product((1, 2, 9), repeat=4)
+        if list(here) == sorted(here)
         for moved in steps
-        for chosen, chance in law(left).items()
+        for chosen, chance in law(here).items()
     ]
     assert max(ratios) <= P**-spread
     if not isinstance(influence, EdgeInfluence) or k != 2:
@@ -172,7 +172,7 @@ def test_a_set_is_priced_and_drawn_by_its_influence() -> None:
 
 def test_the_bound_of_a_set_holds_for_its_law() -> None:
     influence, loss = Together(4, 1, moving=2), PrivacyLoss(3 * 10**9)
-    p = Fraction(np.exp(-3 / influence.spread(2))).limit_denominator(10**6)
+    p = Fraction(np.exp(-3 / influence.spread_of(2))).limit_denominator(10**6)
     bound = Subset().accuracy(loss, 2, influence, 0.8)
     for scores in product(range(0, 9, 2), repeat=4):
         missed = sum(
