@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -66,18 +67,64 @@ class Selection(Answer):
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A released number with the interval that holds with probability ``confidence``."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class TopK(Answer):
-    """The selected candidates, in the order in which they were drawn."""
+    """The selected candidates: likely the best first if ``ordered``, else in the public order.
+
+    ``values`` holds the noisy utility of each candidate, where the mechanism releases it. All
+    intervals hold together with probability ``confidence``.
+    """
 
     selected: list[Any]
+    ordered: bool = True
+    values: list[Interval] | None = None
+    confidence: float | None = None
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
         del columns
-        return cls(**cls.common(reply), selected=list(reply["answer"]["selected"]))
+        answer = reply["answer"]
+        numbers = answer.get("values")
+        values = None
+        if numbers is not None:
+            ends = zip(numbers["value"], numbers["low"], numbers["high"], strict=True)
+            values = [Interval(*each) for each in ends]
+        return cls(
+            **cls.common(reply),
+            selected=list(answer["selected"]),
+            ordered=answer.get("ordered", True),
+            values=values,
+            confidence=answer.get("confidence"),
+        )
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row for each candidate: selected, and value, low, high if released.
+
+        Raises: ModuleNotFoundError unless pandas is installed, which this package does not require.
+        """
+        rows: dict[str, Any] = {"selected": self.selected}
+        if self.values is not None:
+            for name in ("value", "low", "high"):
+                rows[name] = [getattr(value, name) for value in self.values]
+        return import_module("pandas").DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        return table(["draw", "selected"], enumerate(self.selected, 1)) + self._charge_line()
+        place = "draw" if self.ordered else ""
+        if self.values is None:
+            rows = table([place, "selected"], enumerate(self.selected, 1))
+        else:
+            pairs = zip(self.selected, self.values, strict=True)
+            cells = [[one, v.value, f"{v.low:g} … {v.high:g}"] for one, v in pairs]
+            rows = table(["selected", "value", f"interval ({self.confidence:.0%})"], cells)
+        return rows + self._charge_line()
 
 
 @dataclass(frozen=True)
