@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -105,16 +104,13 @@ class TopK(Answer):
             confidence=answer.get("confidence"),
         )
 
-    def to_pandas(self) -> Any:
-        """A data frame with a row for each candidate: selected, and value, low, high if released.
-
-        Raises: ModuleNotFoundError unless pandas is installed, which this package does not require.
-        """
-        rows: dict[str, Any] = {"selected": self.selected}
-        if self.values is not None:
-            for name in ("value", "low", "high"):
-                rows[name] = [getattr(value, name) for value in self.values]
-        return import_module("pandas").DataFrame(rows)
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each candidate, as ``pandas.DataFrame`` takes them: selected, and value, low
+        and high where they are released."""
+        rows: list[dict[str, Any]] = [{"selected": one} for one in self.selected]
+        for row, value in zip(rows, self.values or [], strict=False):
+            row.update(value=value.value, low=value.low, high=value.high)
+        return rows
 
     def _repr_html_(self) -> str:
         place = "draw" if self.ordered else ""
