@@ -42,5 +42,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],
         accuracy=dict(price.accuracy()),
+        resolved=dict(price.resolved),
+        order_preserving=price.order_preserving,
         affordable=dataset.refusal(loss) is None,
     )

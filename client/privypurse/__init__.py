@@ -7,7 +7,7 @@ Start with ``PrivyPurse(url, key)``. The functions ``selection``, ``top_k``, ``t
 from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, User, Verification
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
-from privypurse.answers import Answer, Selection, TopK, Value
+from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -63,6 +63,7 @@ __all__ = [
     "Distances",
     "Entry",
     "Forbidden",
+    "Interval",
     "InvalidRecords",
     "InvalidRequest",
     "IssuedKey",

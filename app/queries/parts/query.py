@@ -5,7 +5,7 @@ Everything here is pure: no clock, no database, no HTTP.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from accounting.composition import Step, total
@@ -24,6 +24,10 @@ class Price:
     steps: tuple[Step, ...]
     #: Returns the predictions for a quote. Only a quote calls it; the answer to a query does not.
     accuracy: Callable[[], Mapping[str, Any]]
+    #: The names that ``auto`` stands for in this query; empty if its kind has no such fields.
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    #: Whether scores follow the order of the utilities; None if the query selects nothing.
+    order_preserving: bool | None = None
 
     def total(self) -> PrivacyLoss:
         return total(self.steps)
