@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any
@@ -17,12 +17,10 @@ from app.queries import AnyQuery
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 
-#: The version of the canonical form that is written with every request. A change that today's
-#: bodies cannot read gets a new number, and a function in ``OLDER`` that makes the older one
-#: readable. A new field with a default needs neither.
-FORM = 1
-#: By form: what turns the JSON value of a stored request into one that today's bodies read.
-OLDER: dict[int, Callable[[Any], Any]] = {}
+#: The version of the canonical form that is written with every request. A default that changes its
+#: meaning needs a new number, and ``Query.in_form`` of its kind then states the older one. A new
+#: field with a default needs neither. In form 1 no field was ``auto``.
+FORM = 2
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: The path for sending queries; the hash of a request under an idempotency key contains it.
@@ -65,18 +63,21 @@ class QueryRequest(Body):
         return sha256(b"POST " + PATH.encode() + b"\n" + self.canonical).digest()
 
     def equals(self, form: int, stored: bytes) -> bool:
-        """Whether a stored request is this one, in whichever form it was stored.
+        """Whether a stored request is this one, in the form in which it was stored.
 
         Fields that came later have their defaults in it, as they had when it was paid.
         """
-        if form != FORM and form not in OLDER:
+        if not 1 <= form <= FORM:
             return False
         try:
-            value = json.loads(stored)
-            read = value if form == FORM else OLDER[form](value)
-            return QueryRequest.model_validate_json(json.dumps(read)).canonical == self.canonical
+            return QueryRequest.model_validate_json(stored)._in_form(form) == self._in_form(form)
         except ValueError:
             return False  # no body of today: it was another request
+
+    def _in_form(self, form: int) -> bytes:
+        query = self.query if form == FORM else self.query.in_form(form)
+        same = QueryRequest.model_construct(dataset=self.dataset, epsilon=self.epsilon, query=query)
+        return same.canonical
 
     @cached_property
     def loss(self) -> PrivacyLoss:

@@ -6,7 +6,7 @@ Everything here is pure: no clock, no database, no HTTP.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
@@ -62,6 +62,14 @@ class Query(CatalogueEntry, ABC):
     def delta_atto(self) -> int:
         """Returns the δ of the query, in units of 10⁻¹⁸; it is 0 unless a kind overrides this."""
         return 0
+
+    def in_form(self, form: int) -> Self:
+        """Returns the query with the defaults that a stored request of this form had.
+
+        A request was stored with its defaults written out, so a retry that leaves them out equals
+        it in this form. ``app.engine.requests`` numbers the forms.
+        """
+        return self
 
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:

@@ -72,12 +72,9 @@ class ScoredSelection(Query):
     def drawing(self) -> Drawing:
         return Drawing()
 
-    def in_first_form(self) -> Self:
-        """The same query with the defaults that a request had before ``auto``.
-
-        A request of that time was stored with them written out. So a retry that leaves these fields
-        out today equals it in this form, and is answered with the stored reply.
-        """
+    def in_form(self, form: int) -> Self:
+        if form > 1:
+            return self
         names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
         changed = {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
         return self.model_copy(update=changed)

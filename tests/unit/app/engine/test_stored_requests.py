@@ -65,21 +65,18 @@ def test_what_is_no_request_is_another_one(stored: bytes) -> None:
     assert not read(STORED[0]["body"]).equals(requests.FORM, stored)
 
 
-def test_an_older_form_is_made_readable_and_an_unknown_one_is_another_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one = STORED[0]
-    value = json.loads(one["stored"])
-    older = json.dumps({"data": value.pop("dataset"), **value}).encode()
-    same = read(one["body"])
-    assert not same.equals(0, older)
-    assert not same.equals(requests.FORM, older)
-
-    def renamed(value: Any) -> Any:
-        return {"dataset": value.pop("data"), **value}
-
-    monkeypatch.setitem(requests.OLDER, 0, renamed)
-    assert same.equals(0, older)
+def test_a_request_is_compared_with_the_defaults_of_its_form() -> None:
+    """Before form 2 an absent ``sensitivity`` meant ``shifted``; now it means ``auto``."""
+    one = next(one for one in STORED if one["kind"] == "top_k" and one["form"] == 1)
+    query = {name: one["body"]["query"][name] for name in ("kind", "utilities", "k")}
+    short = read({**one["body"], "query": query})
+    names = {"sensitivity": "shifted", "selector": "permute_and_flip", "draws": "peeled"}
+    full = read({**one["body"], "query": {**query, **names}})
+    assert short.equals(1, full.canonical)
+    assert not short.equals(2, full.canonical)
+    assert short.equals(2, short.canonical)
+    for unknown in (0, 3):
+        assert not short.equals(unknown, short.canonical)
 
 
 def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
