@@ -69,6 +69,7 @@ class Query(CatalogueEntry, ABC):
         A request was stored with its defaults written out, so a retry that leaves them out equals
         it in this form. ``app.engine.requests`` numbers the forms.
         """
+        del form  # no default of most kinds has changed yet
         return self
 
     @abstractmethod
