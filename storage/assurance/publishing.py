@@ -9,6 +9,7 @@ writes nothing then, because other processes may have the heads and need no free
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, event, select, tuple_
@@ -18,6 +19,7 @@ from storage.assurance.head_lines import Published, StreamHeads, state_line, str
 from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry, journal
+from storage.errors import StreamAlarm
 from storage.journal.streams import read_tips
 from storage.ledger.accounts import SUMS
 from storage.ledger.freezing import freeze, frozen_at
@@ -131,7 +133,12 @@ class Publisher:
 
     def _freeze(self, accounts: list[int]) -> list[int]:
         at_us = self._database.now_us()
-        frozen = self._database.write(lambda connection: freeze(connection, accounts, at_us))
+        work = partial(freeze, accounts=accounts, at_us=at_us)
+        try:
+            frozen = self._database.write(work)
+        except StreamAlarm:
+            # The stream of this process was cut too. Its next transaction opens another one.
+            frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
         # The file is ahead of the database, so it has the charges that the database lost.
