@@ -26,7 +26,7 @@ from storage.assurance.head_lines import (
 )
 from storage.assurance.heads_file import LONG, HeadsFile
 
-__all__ = ["HeadsLog", "Published", "read_heads"]
+__all__ = ["HeadsLog", "Published"]
 
 
 class HeadsLog:
@@ -175,15 +175,3 @@ class HeadsLog:
         for file in self._files:
             file.append(lines)
         self.refresh()
-
-
-def read_heads(path: Path) -> dict[int, Published]:
-    """The furthest published state of every account in a file, without accounts that are gone.
-
-    Raises: FileNotFoundError.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    log = HeadsLog(path)
-    log.refresh()
-    return log.present
