@@ -25,11 +25,14 @@ from storage.assurance.verification import Bad as Bad
 from storage.assurance.verification import Verification as Verification
 from storage.assurance.verification import check_receipt as check_receipt_in
 from storage.assurance.verification import verify as verify_database
+from storage.assurance.verify_arrays import ArraysVerified
+from storage.assurance.verify_arrays import verify_arrays as verify_stored_arrays
 from storage.database.database import Database
 from storage.database.privileges import grant_service
 from storage.errors import StorageError
 from storage.files.folders import make_folder
 from storage.queries.entry_pages import EntryRow
+from storage.records.data_folder import Files
 
 log = structlog.get_logger("privypurse.heads")
 
@@ -53,6 +56,14 @@ def verify(settings: Settings, heads: Path | None) -> tuple[Verification, bool]:
             raise Refused(f"there is no file {heads}")
         log.refresh()
         return verify_database(database, heads=log.present, streams=log.streams), log.exist
+
+
+def verify_arrays(settings: Settings) -> ArraysVerified | None:
+    """Compare prepared arrays with their digests; None if they are in an object store."""
+    if settings.store is not None:
+        return None
+    with _opened(settings) as database:
+        return verify_stored_arrays(database, Files(settings.data.absolute()))
 
 
 def check_receipt(settings: Settings, head: bytes) -> tuple[EntryRow, Bad | None] | None:
