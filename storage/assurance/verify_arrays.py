@@ -6,6 +6,7 @@ has the digest of the manifest, which a fact of the journal states.
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Select, select
 
@@ -16,7 +17,7 @@ from storage.files.manifest import DamagedFolder, check_files, is_without_digest
 from storage.records.data_folder import Files
 
 _v = dataset_version.c
-_VERSIONS: Select[tuple[int, int, bytes | None]] = (
+_VERSIONS: Select[Any] = (
     select(_v.dataset_id, _v.version, _v.manifest_digest)
     .where(_v.removed_us.is_(None))
     .order_by(_v.dataset_id, _v.version)

@@ -126,10 +126,10 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
             return Bad(table, name, f"should be {_difference(state, stated)}")
         if revision is None:
             continue
-        known = sorted(facts.revisions[table, key])
+        numbers = sorted(facts.revisions[table, key])
         # Revision 0 is a row that the migration adopted.
-        if known != list(range(known[0], revision + 1)) or known[0] not in (0, 1):
-            return Bad(table, name, f"is at revision {revision}, its facts at {known[-1]}")
+        if numbers != list(range(numbers[0], revision + 1)) or numbers[0] not in (0, 1):
+            return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):
         return _gone(connection, facts)
     return None
@@ -191,8 +191,8 @@ def _check_takeovers(connection: Connection, facts: Facts) -> Bad | None:
         if row is not None and [attempt for attempt, _ in taken] != list(range(2, row.attempt + 1)):
             return Bad("query", f"query {UUID(bytes=id)}", "has other attempts than its facts")
         if row is None:
-            held = select(_q.attempt, _q.attempt_us).where(_q.id == UUID(bytes=id))
-            row = connection.execute(held).one_or_none()
+            attempts = select(_q.attempt, _q.attempt_us).where(_q.id == UUID(bytes=id))
+            row = connection.execute(attempts).one_or_none()
         if row is None or (row.attempt, row.attempt_us) != taken[-1]:
             return Bad("query", f"query {UUID(bytes=id)}", f"should be at attempt {taken[-1][0]}")
     return None
