@@ -15,6 +15,7 @@ from storage.database.expressions import now_us
 from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal.layouts import EntryKind
+from storage.journal.streams import read_tips
 from storage.ledger.accounts import ACCOUNTS, AccountRow
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at, record_freeze
@@ -74,7 +75,9 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
         # The file is written before the commit, so that no process compares the unfrozen accounts
         # with older lines and freezes them again. If the commit fails, the accounts stay frozen,
         # and no published charge is lost.
-        log.accept(states, gone, connection.execute(select(now_us())).scalar_one())
+        streams = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
+        at_us = connection.execute(select(now_us())).scalar_one()
+        log.accept(states, gone, at_us, streams if done else None)
         return done
 
     return database.write(work)

@@ -87,6 +87,27 @@ def test_a_whole_run_follows_when_it_is_due(world: World, log: HeadsLog) -> None
         assert verifier.latest.whole
 
 
+@pytest.mark.parametrize("table", ["journal", "journal_stream"])
+def test_a_later_run_finds_what_is_wrong_in_new_facts(
+    world: World, log: HeadsLog, table: str
+) -> None:
+    world.ready()
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    scheduled(verifier)
+    world.ready()
+    stored = tables.metadata.tables[table]
+    with world.database.read() as connection:
+        row = rows_of(connection, stored)[-1]
+    column = stored.c.fact if table == "journal" else stored.c.seq
+    value = row.fact + " " if table == "journal" else row.seq + 1
+    with tampering(world.database.engine.url.render_as_string(hide_password=False)) as run:
+        run(set_field(stored, row, column, value))
+    scheduled(verifier)
+    assert verifier.latest is not None
+    assert verifier.latest.first_bad is not None
+    assert (verifier.latest.whole, verifier.latest.first_bad.table) == (False, table)
+
+
 @pytest.mark.parametrize("column", ["charged_eps_n", "lim_eps_n", "head", "frozen", "seq"])
 def test_a_changed_account_is_found_without_its_entries(
     world: World, log: HeadsLog, column: str
