@@ -31,6 +31,7 @@ from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.files.labels import DistantLabels
+from storage.ledger.freezing import OPERATOR
 from storage.ledger.limits import open_account
 from storage.people.users import User
 from storage.records.data_folder import Files
@@ -271,11 +272,24 @@ class Datasets:
     def open_version(self, row: Any, **how: Any) -> None:
         """Open a version of ``needed_versions``; ``how`` are the keywords of ``OpenRecords.open``.
 
-        Raises: the errors of ``OpenRecords.open``.
+        A version of an earlier release has no digest of its manifest yet: the first opening stores
+        it, with its fact in the journal.
+        Raises: the errors of ``OpenRecords.open``; Busy if the digest cannot be stored now.
         """
         public, _ = self.facts(row)
         assert public is not None, "records are published after the node list"
-        self.opened.open(row.id, row.version, public.domain, **how)
+        expected = row.manifest_digest
+        self.opened.open(row.id, row.version, public.domain, expected=expected, **how)
+        if expected is None:
+            self._adopt(row.id, row.version, self.opened.manifest(row.id, row.version))
+
+    def _adopt(self, dataset_id: int, version: int, manifest: bytes) -> None:
+        def work(connection: Connection) -> None:
+            versions.lock_cap(connection, dataset_id)
+            if versions.adopt_manifest(connection, dataset_id, version, manifest):
+                record_version(connection, OPERATOR, dataset_id, version, "records.adopt")
+
+        self._database.write(work)
 
     def withdraw(self, name: str, *, actor: User) -> None:
         """Let no further query read the records. The ledger and the stored answers stay.

@@ -157,6 +157,19 @@ def next_version(
     return int(dataset_id), int(version)
 
 
+def adopt_manifest(connection: Connection, dataset_id: int, version: int, manifest: bytes) -> bool:
+    """Store the digest of a manifest that an earlier release published without one.
+
+    Returns False, and changes nothing, if the version already has a digest.
+    """
+    adopted = connection.execute(
+        update(dataset_version)
+        .where(_v.dataset_id == dataset_id, _v.version == version, _v.manifest_digest.is_(None))
+        .values(manifest_digest=manifest)
+    )
+    return adopted.rowcount == 1
+
+
 def withdraw(connection: Connection, dataset_id: int) -> int:
     """Let no further query read the records, and refuse a running upload.
 
@@ -184,11 +197,12 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
 def needed_versions(connection: Connection, dataset_id: int | None = None) -> Sequence[Any]:
     """The versions that queries may read: the current ones, and those of running queries.
 
-    Rows of dataset id, version, and what ``Datasets.facts`` needs; of one dataset or of all.
+    Rows of dataset id, version, the digest of its manifest, and what ``Datasets.facts`` needs; of
+    one dataset or of all.
     """
     needed = (
         select(
-            *(_d.id, _v.version, _d.fixed_rows),
+            *(_d.id, _v.version, _v.manifest_digest, _d.fixed_rows),
             func.coalesce(func.length(_d.domain), 0).label("domain_length"),
         )
         .join_from(dataset_version, dataset, _d.id == _v.dataset_id)

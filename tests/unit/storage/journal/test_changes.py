@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-from sqlalchemy import Update, select
+from sqlalchemy import Update, select, update
 
 from storage.catalogue import dataset_states
 from storage.catalogue.dataset_states import dataset_state, digest_of_labels, version_state
 from storage.database import tables
+from storage.files.arrays import write_arrays
+from storage.files.manifest import DamagedFolder
 from storage.journal.facts import FactKind, number_subject
 from storage.people import person_facts
 from storage.people.identities import Identities
@@ -132,6 +135,32 @@ def test_a_version_states_its_manifest(world: World) -> None:
     state = json.loads(text)["state"]
     assert state["manifest_digest"] == bytes(range(32)).hex()
     assert version_state(row)["manifest_digest"] == bytes(range(32))
+
+
+def test_only_the_manifest_that_was_published_opens(world: World) -> None:
+    dataset = world.dataset(ready=False)
+    upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
+    staging = world.files.staging_folder(dataset.id)
+    arrays = {"indptr": np.zeros(5, np.int64), "indices": np.zeros(0, np.int64)}
+    write_arrays(staging, "graph", arrays)
+    world.datasets.publish(upload, staging, actor=world.owner, manifest=bytes(32))
+    (row,) = world.datasets.needed_versions()
+    with pytest.raises(DamagedFolder, match="the manifest is not the one that was published"):
+        world.datasets.open_version(row)
+    # A version of an earlier release: its first opening states the digest, and no later one.
+    nothing = update(tables.dataset_version).values(manifest_digest=None)
+    world.database.write(lambda connection: connection.execute(nothing))
+    for facts in (2, 2):
+        (row,) = world.datasets.needed_versions()
+        world.datasets.open_version(row)
+        assert world.datasets.opened.get(dataset.id, 1) is not None
+        (row,) = world.datasets.needed_versions()
+        assert row.manifest_digest == world.datasets.opened.manifest(dataset.id, 1)
+        with world.database.read() as connection:
+            kind = tables.journal.c.kind == int(FactKind.UNTOLD_VERSION)
+            texts = connection.execute(select(tables.journal.c.fact).where(kind)).scalars().all()
+        assert len(texts) == facts
+        assert sum(row.manifest_digest.hex() in text for text in texts) == 1
 
 
 def test_a_freeze_and_limits_are_facts(world: World) -> None:
