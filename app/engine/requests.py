@@ -70,11 +70,12 @@ class QueryRequest(Body):
         if not 1 <= form <= FORM:
             return False
         try:
-            return QueryRequest.model_validate_json(stored)._in_form(form) == self._in_form(form)
+            return QueryRequest.model_validate_json(stored).in_form(form) == self.in_form(form)
         except ValueError:
             return False  # no body of today: it was another request
 
-    def _in_form(self, form: int) -> bytes:
+    def in_form(self, form: int) -> bytes:
+        """The canonical JSON with the defaults that a stored request of this form had."""
         query = self.query if form == FORM else self.query.in_form(form)
         same = QueryRequest.model_construct(dataset=self.dataset, epsilon=self.epsilon, query=query)
         return same.canonical

@@ -66,11 +66,23 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
+@pytest.fixture(scope="module")
+def graphs() -> dict[str, Graph]:
+    """The graphs that are registered. A worker may come back to one after another."""
+    return {}
+
+
 @pytest.fixture(
     scope="module", params=["github", "enron", pytest.param("dblp", marks=pytest.mark.slow)]
 )
-def graph(session: Session, request: pytest.FixtureRequest) -> Graph:
+def graph(session: Session, graphs: dict[str, Graph], request: pytest.FixtureRequest) -> Graph:
     name = request.param
+    if name not in graphs:
+        graphs[name] = registered(session, name)
+    return graphs[name]
+
+
+def registered(session: Session, name: str) -> Graph:
     file = data_file(f"{name}.edges.csv.gz")
     edges = read_edges(file)
     nodes = np.unique(edges)

@@ -59,7 +59,7 @@ class TestSwallowedCommit:
         """A ledger whose connections go through the proxy."""
         through = make_url(url).set(host="127.0.0.1", port=proxy.port)
         database = Database.open(through.render_as_string(hide_password=False), tmp_path)
-        database.now_us()  # Connect first: that commits, too.
+        database.write(lambda _connection: None)  # Connect first: that commits, too.
         yield BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
         database.close()
 
