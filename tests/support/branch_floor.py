@@ -3,8 +3,9 @@
 pytest-cov's own floor counts lines and branches of all packages together, so that many plain
 lines can hide branches that no test takes.
 
-Only the tests of these packages and of the queries are traced, because tracing makes a test take
-half as long again. Branches that only other tests reach count as not covered.
+Only the tests of these packages and of the queries are traced, and of certification the first cases
+of each test, because tracing makes a test take half as long again. Branches that only other tests
+reach count as not covered.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from pathlib import Path
 import coverage
 import pytest
 
-#: Prefixes of the ids of tests that are traced, and of long ones among them that are not.
-TRACED = (
-    "tests/unit/accounting/",
-    "tests/unit/mechanisms/",
-    "tests/unit/app/queries/",
-    "tests/evidence/certification/",
-)
+#: Prefixes of the ids of tests that are traced.
+TRACED = ("tests/unit/accounting/", "tests/unit/mechanisms/", "tests/unit/app/queries/")
+#: Of these only the first cases, which take the branches of all others; and of long ones none.
+PARTLY_TRACED = ("tests/evidence/certification/",)
+TRACED_CASES = 2
 UNTRACED = ("tests/evidence/certification/test_contract.py",)
+
+_traced: pytest.StashKey[bool] = pytest.StashKey()
+_cases: Counter[str] = Counter()
 
 #: (package, covered branches, all branches, files with open branches) of the run that ended.
 _measured: list[tuple[str, int, int, list[str]]] = []
@@ -33,6 +35,16 @@ _measured: list[tuple[str, int, int, list[str]]] = []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--branch-floor", type=float, default=None, metavar="PERCENT")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that are traced: every worker collects all tests in the same order."""
+    name = item.nodeid.partition("[")[0]
+    if name.startswith(TRACED):
+        item.stash[_traced] = True
+    elif name.startswith(PARTLY_TRACED) and not name.startswith(UNTRACED):
+        _cases[name] += 1
+        item.stash[_traced] = _cases[name] <= TRACED_CASES
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -64,7 +76,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, bool, bool]:
 
 def is_traced(item: pytest.Item) -> bool:
     """True if the branches that ``item`` takes count."""
-    return item.nodeid.startswith(TRACED) and not item.nodeid.startswith(UNTRACED)
+    return item.stash.get(_traced, False)
 
 
 def pytest_terminal_summary(
