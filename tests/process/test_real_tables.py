@@ -34,6 +34,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
+@pytest.fixture(scope="module")
+def tables() -> dict[str, RealTable]:
+    """The tables that are registered. A worker may come back to one after another."""
+    return {}
+
+
 #: Two tables stand for all; the others are among the slow tests.
 @pytest.fixture(
     scope="module",
@@ -42,10 +48,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         for name in RELATIONS
     ],
 )
-def table(session: Session, request: pytest.FixtureRequest) -> RealTable:
+def table(
+    session: Session, tables: dict[str, RealTable], request: pytest.FixtureRequest
+) -> RealTable:
     """A table that is ready to be queried."""
-    read = RealTable.read(request.param)
-    return ready(session, read, RELATIONS[read.name])
+    name = request.param
+    if name not in tables:
+        tables[name] = ready(session, RealTable.read(name), RELATIONS[name])
+    return tables[name]
 
 
 def ready(session: Session, table: RealTable, relation: str) -> RealTable:
