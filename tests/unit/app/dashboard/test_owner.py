@@ -74,9 +74,9 @@ class TestUpload:
     def test_the_list_shows_the_cap_of_each_dataset(self, web: Service, sign_in: SignIn) -> None:
         web.dataset("olga", records=None, name="small", cap={"epsilon": "7", "delta": "0.001"})
         for who in ("olga", "otto"):
-            shown = words(sign_in(who).text("/ui/datasets"))
-            assert "small" in shown
-            assert "ε 7 δ 0.001" in shown
+            page = words(sign_in(who).text("/ui/datasets"))
+            assert "small" in page
+            assert "ε 7 δ 0.001" in page
 
     def test_a_large_file_arrives_whole(self, web: Service, sign_in: SignIn) -> None:
         nodes = 20_000
