@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.kernels.radix import order_of
 from mechanisms.model.sensitivity import Integers
 
 
@@ -138,7 +140,8 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    for r in np.argsort(-starts):
+    # No start reaches 2⁶², so their complements are keys in falling order of the starts.
+    for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
         if unit // (ends[r] + 1) > unit - cap:
@@ -195,7 +198,7 @@ def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
 
 @compiled
 def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
-    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
+    """The result of ``SensitivityFunction.passed``: goal i on candidate i's steps, (3, goals).
 
     For a single candidate, all goals use its steps: in ``order`` they ascend, and each continues
     where the previous one stopped.

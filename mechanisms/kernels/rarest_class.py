@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import lexicographic
 from mechanisms.model.sensitivity import Integers
 
 
@@ -57,7 +58,7 @@ class RarestPairs(NamedTuple):
         ``which`` is the candidate of each pair. Another pair suffices if its m is at least as large
         and its β at most as large.
         """
-        order = np.lexsort((rarest, -others, which))
+        order = lexicographic(rarest, -others, which)
         which, others, rarest = which[order], others[order], rarest[order]
         keep = new_minima(which, rarest)
         counts = np.bincount(which[keep], minlength=candidates)

@@ -166,7 +166,7 @@ def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) 
 
 @compiled
 def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -> Integers:
-    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
+    """The result of ``SensitivityFunction.passed``: goal i on candidate i's steps, (3, goals).
 
     ``order`` lists the goals in ascending order. If ``largest_of`` names candidates, all goals use
     the largest of their δ, and each continues where the previous one stopped.

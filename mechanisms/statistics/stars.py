@@ -41,6 +41,11 @@ class StarBound(SmoothMaximum):
     def cap(self) -> int:
         return 2 * comb(self.most, self.leaves - 1)
 
+    @property
+    def reach(self) -> int:
+        # Both nodes of a pair are full by then.
+        return 2 * self.most
+
     def at(self, distances: Integers) -> Integers:
         best = np.zeros(distances.shape, dtype=np.int64)
         for high, low in zip(self.high, self.low, strict=True):

@@ -15,12 +15,8 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import (
-    ConstantSensitivity,
-    Integers,
-    Sensitivity,
-    SensitivityFunction,
-)
+from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.utilities.covering import ConstantSensitivity
 
 
 @dataclass(frozen=True)

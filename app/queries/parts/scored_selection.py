@@ -16,11 +16,16 @@ from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Member, ObjectiveName, objective_of, phrase_of
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
+from mechanisms.objectives.pareto import MOST_PASSES, PASSES
 from mechanisms.selection import SELECTORS, Draws, Selector
 from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
+
+#: λ = 3: the clip of scores at the passes changes an answer with probability e^−3 at most.
+_UNSEEN = 3.0
 
 
 class Drawing(NamedTuple):
@@ -43,6 +48,16 @@ class ScoredSelection(Query):
     sensitivity: Sensitivity = Sensitivity.SHIFTED
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
+    passes: int = Field(
+        default=PASSES,
+        ge=1,
+        le=MOST_PASSES,
+        description=(
+            "For `pareto`: the passes over the candidates. Candidates that score more than this "
+            "below the best count almost alike. Each pass takes time."
+        ),
+    )
+
     def drawing(self) -> Drawing:
         return Drawing()
 
@@ -58,6 +73,11 @@ class ScoredSelection(Query):
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error, count = only(target, SCORE_TARGET), self._plan(dataset).count
+        if self._clipped() and error >= self.passes:
+            raise UnsupportedQuery(
+                "scores further below the best than the passes are clipped",
+                supported={SCORE_TARGET: self.passes},
+            )
         loss = self._selector().loss_for(count, error, self.drawing().k, CONFIDENCE)
         return charge_for(dataset, loss)
 
@@ -92,7 +112,7 @@ class ScoredSelection(Query):
         return {"selected": labels[0]}
 
     def _objective(self) -> Objective:
-        return objective_of(self.objective, self.utilities)
+        return objective_of(self.objective, self.utilities, self.passes)
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]
@@ -118,4 +138,27 @@ class ScoredSelection(Query):
         if self.sensitivity is Sensitivity.GLOBAL and self.objective == "single":
             unit = math.ldexp(public.grid.cap, -public.grid.bits)
             accuracy["utility_below_best"] = significant(error * unit)
-        return accuracy
+        return accuracy | self._clip(public.count, error) if self._clipped() else accuracy
+
+    def _clipped(self) -> bool:
+        dampened = self.sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED)
+        return self.objective == "pareto" and dampened
+
+    def _clip(self, count: int, error: float) -> dict[str, Any]:
+        """Returns what the clip of dampened Pareto scores at ``passes`` means for the accuracy."""
+        k, passes = self.drawing().k, self.passes
+        spare = passes - k + 1
+        # At this ε, at most one answer in 20 is another than without the clip.
+        least = 2 * k * (math.log(count * k) + _UNSEEN) / spare if spare > 0 else None
+        clip: dict[str, Any] = {
+            "passes": passes,
+            "epsilon_least": None if least is None else significant(least),
+        }
+        if error >= passes:
+            clip[SCORE_TARGET] = None
+            clip["explanation"] = (
+                f"Candidates that score more than {passes} below the best count alike (`passes`), "
+                "and this loss does not keep the selected ones above that. From `epsilon_least` on "
+                "this changes at most one answer in 20; more passes lower it and take longer."
+            )
+        return clip

@@ -15,6 +15,7 @@ class Options(TypedDict, total=False):
     objective: Literal["single", "weighted_sum", "pareto"]
     sensitivity: Sensitivity
     selector: Selector
+    passes: int
 
 
 def selection(
