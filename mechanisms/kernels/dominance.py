@@ -16,6 +16,7 @@ from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.radix import ascending
 from mechanisms.model.executor import Executor
+from mechanisms.model.following import follows_records
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -125,6 +126,10 @@ def widen(
 
 
 @compiled
+@follows_records(
+    "the merge ends when either list does",
+    lambda by_point: 2 * len(by_point) + 2,
+)
 def _below(points: Integers, by_point: Integers, queries: Integers, by_query: Integers) -> Places:
     n = len(by_point)
     point_values, query_values = points[by_point], queries[by_query]
@@ -151,6 +156,10 @@ def _places(order: Integers) -> Places:
 
 
 @compiled
+@follows_records(
+    "positions in the tree of counts",
+    lambda by_point: len(by_point) * ((len(by_point) >> 6).bit_length() + 3),
+)
 def _sweep(
     by_point: Integers, by_query: Integers, below: Places, places: Places, floors: Places
 ) -> Places:

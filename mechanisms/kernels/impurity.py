@@ -16,6 +16,7 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.kernels.radix import order_of
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 
@@ -92,6 +93,10 @@ def step(
 
 
 @compiled
+@follows_records(
+    "a candidate is done at the cap",
+    lambda curve: 4 * (len(curve.others) + len(curve.offsets)),
+)
 def steps(curve: Curve, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
     offsets, others, rarest, sums, bits, replace, cap, _ = curve
@@ -103,6 +108,12 @@ def steps(curve: Curve, t: int, candidates: Integers) -> Integers:
 
 
 @compiled
+@follows_records(
+    "up to the largest β, then runs of equal terms",
+    lambda curve: (
+        4 * (curve.horizon + 2) * (len(curve.others) + len(curve.offsets)) + (4 << curve.bits // 2)
+    ),
+)
 def shortfalls(curve: Curve) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then a closed
     form."""
@@ -197,6 +208,10 @@ def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
 
 
 @compiled
+@follows_records(
+    "a walk ends at its goal",
+    lambda curve, goals: 4 * (curve.horizon + 2) * (len(curve.others) + len(goals)),
+)
 def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
     """The result of ``SensitivityFunction.passed``: goal i on candidate i's steps, (3, goals).
 

@@ -9,10 +9,12 @@ Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from mechanisms.kernels.spans import weighted_sums
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers, SensitivityFunction
 from mechanisms.utilities.covering import ClosedForm, Stepwise
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
@@ -35,6 +37,11 @@ class WeightedMember:
 Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
+def _steps_of(self: "SumSensitivity") -> int:
+    """The lines of all steps up to the horizon, with a line or more per member."""
+    return (self.horizon + 2) * (4 + 2 * len(list(chain(*chain(*self.groups)))))
+
+
 @dataclass(frozen=True)
 class SumSensitivity(Stepwise):
     """δ of ``count`` candidates; ``cap`` is the same combination of the members' caps."""
@@ -54,6 +61,14 @@ class SumSensitivity(Stepwise):
         if t >= self.horizon:
             return self.cap
         return int(_combined(self.groups, lambda delta: np.array(delta.largest(t))))
+
+    @follows_records("passes end once every goal is covered", _steps_of)
+    def passed(self, goals: Integers) -> Integers:
+        return Stepwise.passed(self, goals)
+
+    @follows_records("passes end once every goal is covered", _steps_of)
+    def passed_by_largest(self, goals: Integers) -> Integers:
+        return Stepwise.passed_by_largest(self, goals)
 
     def shortfall(self) -> Integers:
         short = np.zeros(self.count, dtype=np.int64)

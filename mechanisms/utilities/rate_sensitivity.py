@@ -21,6 +21,7 @@ from mechanisms.kernels import rates
 from mechanisms.kernels.radix import ascending, classes, lexicographic
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.facts import SensitivityFacts
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 RATE_FACTS = {
@@ -74,6 +75,9 @@ class RateSensitivity(rates.Rates):
     def passed_by_largest(self, goals: Integers) -> Integers:
         return self._walk(goals, self._decisive)
 
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
         return rates.walk(self, goals, ascending(goals), largest_of)
 
@@ -83,12 +87,18 @@ class RateSensitivity(rates.Rates):
         return fewer
 
     @cached_property
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _kinds(self) -> Integers:
         """Equal numbers for candidates with equal totals whose same members have s = 0."""
         never = (self._fewer == 0).astype(np.int64)
         return classes(*self.totals, *(never[:0] if self.replace else never))[0]
 
     @cached_property
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _decisive(self) -> Integers:
         """A small set of candidates that contains the largest δ(t) at every t.
 

@@ -84,7 +84,7 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     # The race returns the first rung of the tail for all its rungs, so a geometric number is added.
     further = single_noise(add_geometric, rate, randomness) if rung == widths.size else 0
     width = int(widths[rung - 1])
-    inner = widths[: rung - 1]
+    inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
     place = uniform(2 * width, randomness.stream())
     side, step = divmod(place, width)
