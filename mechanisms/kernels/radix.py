@@ -60,9 +60,9 @@ def order_of(keys: Keys) -> Integers:
             start, places[value] = start + places[value], start
         shift = np.uint64(digit * _BITS)
         for i in range(n):
-            value = np.int64((now[i] >> shift) & mask)
-            then[places[value]], other[places[value]] = now[i], order[i]
-            places[value] += 1
+            here = np.int64((now[i] >> shift) & mask)
+            then[places[here]], other[places[here]] = now[i], order[i]
+            places[here] += 1
         now, then, order, other = then, now, other, order
     return order
 

@@ -113,11 +113,11 @@ def group_cap(group: Sequence[Sequence[WeightedMember]]) -> int:
 
 def _combined(groups: Groups, of: Callable[[SensitivityFunction], Integers]) -> Integers:
     """The sum over groups of the largest part, each a sum of factors times ``of`` a member's δ."""
-    parts = [
-        [sum(member.factor * of(member.delta) for member in part) for part in group]
-        for group in groups
-    ]
-    steps: Integers = sum(np.maximum.reduce(group) for group in parts)
+    nothing = np.zeros((), dtype=np.int64)
+    steps: Integers = nothing
+    for group in groups:
+        parts = [sum((m.factor * of(m.delta) for m in part), nothing) for part in group]
+        steps = steps + np.maximum.reduce(parts)
     return steps
 
 

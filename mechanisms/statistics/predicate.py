@@ -151,7 +151,7 @@ def _number_holds(
         listed = np.sort([float(v) for v in body["in"] if not isinstance(v, str)])
         # Infinity stands in for "above all of them", and no number is infinite.
         listed = np.append(listed, np.inf)
-        met = listed[np.searchsorted(listed, numbers)] == numbers
+        met: Truths = listed[np.searchsorted(listed, numbers)] == numbers
     else:
         met = np.ones(len(numbers), dtype=np.bool_)
         if "from" in body:

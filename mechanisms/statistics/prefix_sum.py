@@ -125,7 +125,7 @@ def level_bound(
             if -bound / growth > bounds[other]:
                 bounds[other] = -bound / growth
                 heappush(heap, (bound / growth, other))
-    return bounds[int(level[member])]
+    return float(bounds[int(level[member])])
 
 
 def _values(dataset: Dataset) -> tuple[float, ...]:

@@ -113,7 +113,8 @@ class CoDegreeForm(ClosedForm):
         (linear, quadratic), turn = self._sums, np.minimum(t, self._turn)
         early = linear.between(self.degree, self.degree + turn)
         late = quadratic.between(self.co_degree + turn, self.co_degree + t)
-        return np.minimum(early + late, FAR)
+        sums: Integers = np.minimum(early + late, FAR)
+        return sums
 
     @cached_property
     def _sums(self) -> tuple[PrefixSums, PrefixSums]:

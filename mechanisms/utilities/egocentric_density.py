@@ -107,7 +107,9 @@ class DensitySensitivity(ClosedForm):
     def before(self, t: Integers) -> Integers:
         start = self.steps.size - 1 - self.degree
         # Before the first change an isolated node has a step of one in place of the cap.
-        return self._sums.between(start, start + t) - (self.degree == 0) * (t > 0) * (self.cap - 1)
+        missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
+        sums: Integers = self._sums.between(start, start + t) - missing
+        return sums
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
         degree = self.degree[candidates]
