@@ -14,20 +14,11 @@ from math import comb
 
 import numpy as np
 
-    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        graph = context.graph
-        # One term per possible degree, whether a node has it or not.
-        most = graph_domain(context.dataset).max_degree
-        nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
-        value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))
+from mechanisms.model.candidates import graph_domain
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-    def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        graph = context.graph
-        # One term per possible degree, whether a node has it or not.
-        most = graph_domain(context.dataset).max_degree
-        nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
-        value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))
+from mechanisms.model.following import follows_records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_shared
 from mechanisms.statistics.grid import Plan, whole_plan
