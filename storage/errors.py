@@ -107,6 +107,10 @@ class LedgerAlarm(StorageError):
     """
 
 
+class StreamAlarm(LedgerAlarm):
+    """A stream of the journal is not where this process left it: somebody else has changed it."""
+
+
 class CommitUnknown(StorageError):
     """The connection was lost during COMMIT, so the transaction may or may not be committed.
 

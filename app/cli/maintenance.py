@@ -28,6 +28,9 @@ _HASH = re.compile("[0-9a-f]{64}")
 def verify(
     data: DataOption = None,
     heads: Annotated[Path | None, typer.Option(help="File of published heads.")] = None,
+    arrays: Annotated[
+        bool, typer.Option(help="Also compare prepared arrays with their digests.")
+    ] = False,
 ) -> None:
     """Recompute the whole ledger, also against its published heads; 1 when a row is bad."""
     with failures():
@@ -37,7 +40,25 @@ def verify(
     typer.echo(
         f"{len(outcome.accounts)} accounts, {outcome.entries} entries, head {outcome.head.hex()}"
     )
-    _say_validity(outcome.first_bad)
+    bad = outcome.first_bad
+    if bad is None and arrays:
+        bad = _verify_arrays(_settings(data))
+    _say_validity(bad)
+
+
+def _verify_arrays(settings: Settings) -> Bad | None:
+    with failures():
+        result = maintenance.verify_arrays(settings)
+    if result is None:
+        fail(f"prepared arrays are in {settings.store}: services compare them as they fetch them")
+    rate = result.bytes / max(result.seconds, 1e-6)
+    typer.echo(
+        f"{result.versions} versions of prepared arrays, {result.bytes} bytes, "
+        f"{rate:.0f} bytes per second"
+    )
+    if result.unknown:
+        typer.echo(f"{result.unknown} versions of earlier releases have no digests yet", err=True)
+    return result.first_bad
 
 
 def receipt(

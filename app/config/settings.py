@@ -4,7 +4,7 @@ import os
 import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from urllib.parse import quote, urlsplit
 
 from limits import parse
@@ -34,6 +34,14 @@ Network = IPv4Network | IPv6Network
 
 #: The address of a store: a bucket, and an optional prefix within it.
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
+
+
+#: Settings that decide who may come in, or what an instant may reveal.
+STATED = {
+    *("release_interval", "query_limit", "lease", "session_lifetime", "rate_limit"),
+    *("oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_algorithms"),
+    *("oidc_roles_claim", "oidc_roles"),
+}
 
 
 class Settings(BaseSettings):
@@ -102,6 +110,9 @@ class Settings(BaseSettings):
     """Seconds that a body may take to arrive; for uploads, seconds between two chunks."""
     query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     """Seconds to wait for a place before the charge is released, and to run before failure."""
+
+    query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
+    """Memory for all queries that run at the same time; a query beyond it waits for others."""
 
     upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
     """The most bytes of one upload as it arrives, before decompression."""
@@ -253,6 +264,10 @@ class Settings(BaseSettings):
     def cluster_files(self) -> tuple[Path | None, Path | None, Path | None]:
         """The files of the authority, the certificate and the private key."""
         return self.cluster_ca, self.cluster_cert, self.cluster_key
+
+    def stated(self) -> dict[str, Any]:
+        """The settings that the journal states: who may come in, and what instants may reveal."""
+        return self.model_dump(mode="json", include=STATED)
 
     def openid(self) -> OpenID | None:
         """The configured OpenID provider, or None."""

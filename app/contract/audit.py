@@ -11,7 +11,6 @@ from app.contract.times import Moment
 class AuditLine(Reply):
     """One change: ``subject`` names the changed thing, and ``detail`` has its new values."""
 
-    id: int
     at: Moment = Field(validation_alias="at_us")
     actor: str
     action: str

@@ -14,7 +14,7 @@ class Catalogue(Reply):
     objectives: list[dict[str, Any]]
     sensitivities: list[dict[str, str]]
     selectors: list[dict[str, str]]
-    selectors_not_offered: list[dict[str, str]]
+    automatic: list[dict[str, str]]
     statistics: list[dict[str, Any]]
     amounts: dict[str, Any]
     limits: dict[str, Any]

@@ -58,6 +58,14 @@ class RateLimited(HttpRefusal):
         self.retry_after = retry_after
 
 
+class TooCostly(HttpRefusal):
+    """The public worst case of a query exceeds a limit of this service, so it never runs."""
+
+    def __init__(self, cost: str, limit: str, lower: Sequence[str] = ()) -> None:
+        super().__init__(f"the query may take {cost}, and the limit is {limit}")
+        self.cost, self.limit, self.lower = cost, limit, list(lower)
+
+
 class Busy(HttpRefusal):
     """The whole service has as much in flight as it can hold."""
 

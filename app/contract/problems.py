@@ -221,6 +221,15 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         says=True,
         members=_facts("supported"),
     ),
+    errors.TooCostly: ProblemType(
+        422,
+        "too-costly",
+        "The public worst case of the query exceeds a limit of this service, whatever the records "
+        "are; `cost` and `limit` say which, `lower` what to lower. Nothing was charged.",
+        "Too costly",
+        says=True,
+        members=_facts("cost", "limit", "lower"),
+    ),
     errors.RateLimited: ProblemType(
         429,
         "rate-limited",

@@ -35,9 +35,13 @@ class QuoteOut(Reply):
     """The charge of a query, step by step, and the accuracy to expect of its answer.
 
     ``affordable``: True if the charge fits every account that the query would be charged to.
+    ``resolved``: what `auto` stands for in this query. ``order_preserving``: whether the scores of
+    a selection follow the order of the utilities; null for other queries.
     """
 
     charge: ChargeOut
     steps: list[dict[str, Any]]
     accuracy: dict[str, Any]
     affordable: bool
+    resolved: dict[str, str]
+    order_preserving: bool | None

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 
 from limits import parse
 
-from app.contract.errors import Busy, RateLimited
+from app.contract.errors import Busy, RateLimited, TooCostly
+from app.queries.parts.cost import Cost
+from app.queries.parts.query import Query
+
+
+def check_cost(query: Query, cost: Cost, memory: int) -> None:
+    """Raises: TooCostly if the query could never fit into ``memory`` bytes, a public fact."""
+    if cost.bytes > memory:
+        raise TooCostly(f"{cost.bytes} bytes of memory", f"{memory} bytes", query.lowerable())
 
 
 class InFlight:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -25,13 +24,14 @@ from starlette.concurrency import run_in_threadpool
 
 from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
-from app.engine.admission import InFlight
+from app.engine.admission import InFlight, check_cost
 from app.engine.deadlines import next_from, next_instant, release_after
 from app.engine.execution import Execution, inline_if_embedded
 from app.engine.places import Places
-from app.engine.requests import PATH, Priced, QueryRequest, written
+from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
 from app.engine.waiting import over
 from app.queries import QueryContext
+from app.queries.parts.cost import Cost
 from mechanisms.model.executor import ExecutorFailed
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
@@ -80,6 +80,7 @@ class UnderWay:
 
     reservation: Reservation
     records: Records
+    cost: Cost
     analyst_id: int
     started: float
     begun: asyncio.Future[float]
@@ -107,13 +108,15 @@ class Answering:
         lease: float,
         in_flight: InFlight,
         places: Places,
+        memory: int,
         limit: float,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._lookup = QueryLookup(database, datasets, ledger)
         self._execution, self._randomness, self._interval = execution, randomness, interval
         self._lease, self._database = lease, database
-        self._in_flight, self._places, self._limit = in_flight, places, limit
+        self._in_flight, self._places = in_flight, places
+        self._memory, self._limit = memory, limit
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
@@ -136,13 +139,17 @@ class Answering:
         """
         body_hash = request.body_hash
         looked_up = await inline_if_embedded(
-            self._database, self._lookup.look_up, request.dataset, analyst, key, body_hash
+            self._database,
+            self._lookup.look_up,
+            *(request.dataset, analyst, key, body_hash),
+            equals=request.equals,
         )
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
         if looked_up.public is None:
             raise NoRecords(looked_up.name)  # no node list was uploaded yet
         priced = request.priced(looked_up.public)
+        check_cost(request.query, priced.cost, self._memory)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
@@ -172,6 +179,8 @@ class Answering:
                     charge=request.loss,
                     request=request.canonical,
                     version=looked_up.version,
+                    form=FORM,
+                    equals=request.equals,
                 )
             )
         finally:
@@ -180,7 +189,8 @@ class Answering:
         if not isinstance(outcome, Reservation):
             return self._replayed(outcome)
         now = time.monotonic()
-        under_way = UnderWay(outcome, records, analyst.id, now, self._places.enter(now))
+        begun = self._places.enter(now, priced.cost.bytes)
+        under_way = UnderWay(outcome, records, priced.cost, analyst.id, now, begun)
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
@@ -323,13 +333,13 @@ class Answering:
         try:
             if light and kind in self._warm:
                 reply = self._compute(*work)
-                instant = self._places.leave(begun)
+                instant = self._places.leave(begun, under_way.cost.bytes)
             else:
-                reply, instant = await self._within_limit(id, begun, work)
+                reply, instant = await self._within_limit(begun, work)
                 # The first query of a kind may compile kernels. Later ones need no thread.
                 self._warm |= {kind} if light else set()
         except OUTSIDE as error:
-            instant = self._places.leave(begun)
+            instant = self._places.leave(begun, under_way.cost.bytes)
             log.error("a query ended without an answer", error=type(error).__qualname__)
             reply = StillRunning(id)
         return reply, next_from(under_way.started, instant, self._interval)
@@ -375,21 +385,21 @@ class Answering:
         return None
 
     async def _within_limit(
-        self, query_id: UUID, begun: float, work: tuple[Any, ...]
+        self, begun: float, work: tuple[UnderWay, QueryRequest, Priced]
     ) -> tuple[tuple[int, bytes], float]:
         """Returns status and body of the reply, and the instant at which the place becomes free.
 
         After the public time limit the reply is the fixed failure. A kernel cannot be stopped: it
         keeps its place until it ends, and its result is dropped.
         """
-        job = self._execution.job(self._compute, *work)
+        job, under_way = self._execution.job(self._compute, *work), work[0]
         remaining = begun + self._limit - time.monotonic()
         if not await over(job, max(0.0, remaining)):
             job.add_done_callback(lambda late: late.cancelled() or late.exception())
-            job.add_done_callback(lambda _: self._places.leave(begun))
+            job.add_done_callback(lambda _: self._places.leave(begun, under_way.cost.bytes))
             instant = begun + release_after(time.monotonic() - begun, self._interval)
-            return (500, query_failed_body(query_id)), instant
-        return job.result(), self._places.leave(begun)
+            return (500, query_failed_body(under_way.reservation.query_id)), instant
+        return job.result(), self._places.leave(begun, under_way.cost.bytes)
 
     async def _keep_all(self) -> None:
         """Renew all leases three times per lease, so no other process runs these queries."""

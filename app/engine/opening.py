@@ -74,10 +74,16 @@ class Opener:
     def _search(self) -> None:
         if self._closing.is_set():
             return
+        opened = self._datasets.opened
+        # Listed before the rows are read: a version that is published meanwhile stays open.
+        listed = opened.listed()
         rows = self._datasets.needed_versions()
         self._needed = frozenset((row.id, row.version) for row in rows)
-        self._datasets.opened.keep_only(self._needed)
-        self._failures = {key: self._failures[key] for key in self._failures if key in self._needed}
+        for key in listed - self._needed:
+            opened.forget(*key)
+        opened.forget_removed()
+        for key in self._failures.keys() - self._needed:
+            self._failures.pop(key, None)
         for row in rows:
             if self._closing.is_set():
                 return
@@ -106,7 +112,7 @@ class Opener:
             self._failures.pop(key, None)
 
     def _is_listed(self, row: Any) -> bool:
-        return self._datasets.opened.is_listed(row.id, row.version)
+        return (row.id, row.version) in self._datasets.opened.listed()
 
     def _next_instant(self) -> float:
         """The next multiple of the interval on the monotonic clock."""

@@ -17,6 +17,11 @@ from app.queries import AnyQuery
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 
+#: The version of the canonical form that is written with every request. A default that changes its
+#: meaning needs a new number, and ``Query.in_form`` of its kind then states the older one. A new
+#: field with a default needs neither. In form 1 no field was ``auto``.
+FORM = 2
+
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: The path for sending queries; the hash of a request under an idempotency key contains it.
 PATH = "/v1/queries"
@@ -57,6 +62,23 @@ class QueryRequest(Body):
         """The hash that every request under the same idempotency key must have."""
         return sha256(b"POST " + PATH.encode() + b"\n" + self.canonical).digest()
 
+    def equals(self, form: int, stored: bytes) -> bool:
+        """Whether a stored request is this one, in the form in which it was stored.
+
+        Fields that came later have their defaults in it, as they had when it was paid.
+        """
+        if not 1 <= form <= FORM:
+            return False
+        try:
+            return QueryRequest.model_validate_json(stored)._in_form(form) == self._in_form(form)
+        except ValueError:
+            return False  # no body of today: it was another request
+
+    def _in_form(self, form: int) -> bytes:
+        query = self.query if form == FORM else self.query.in_form(form)
+        same = QueryRequest.model_construct(dataset=self.dataset, epsilon=self.epsilon, query=query)
+        return same.canonical
+
     @cached_property
     def loss(self) -> PrivacyLoss:
         return PrivacyLoss(self.epsilon, self.query.delta_atto())
@@ -73,7 +95,7 @@ class Priced:
         price = request.query.price(dataset, loss)
         # The ledger charges the loss in the request. A price that differs from it is a bug.
         assert price.total() == loss
-        self.dataset = dataset
+        self.dataset, self.cost = dataset, request.query.cost(dataset)
         query = written(request.query.model_dump(mode="json"))
         charge = written({**loss.as_dict(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])

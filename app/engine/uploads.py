@@ -23,7 +23,7 @@ from mechanisms.model.domains import Dataset
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, NotFound, StorageError
 from storage.files.folders import remove_folder
-from storage.files.manifest import check_files
+from storage.files.manifest import check_files, manifest_digest
 from storage.files.room import room
 from storage.ingest.limits import UploadLimits
 from storage.people.users import User, Users
@@ -217,7 +217,10 @@ class Uploads:
 
     def _publish(self, upload: Upload, folder: Path, rows: int | None) -> int:
         with room():
-            return self._datasets.publish(upload.id, folder, actor=upload.actor, rows=rows)
+            manifest = manifest_digest(folder)
+            return self._datasets.publish(
+                upload.id, folder, actor=upload.actor, rows=rows, manifest=manifest
+            )
 
     async def _renew(self, upload_id: int, progress: _Progress) -> None:
         """Heartbeat: renews the lease of the upload, and stores its progress for the owner."""

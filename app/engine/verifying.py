@@ -97,14 +97,18 @@ class Verifier:
         # A contradiction is not forgotten by a run that does not read its row.
         is_bad = latest is not None and not latest.valid
         if is_due or is_bad or (requested and self._took < QUICK):
-            outcome = verify(self._database, heads=heads.present, released_only=True)
+            outcome = verify(
+                self._database, heads=heads.present, streams=heads.streams, released_only=True
+            )
             self._took = time.monotonic() - began
             if outcome.valid:
                 self.whole_us = outcome.at_us
         else:
-            outcome = verify_new(self._database, heads.present, heads.verified)
+            outcome = verify_new(
+                self._database, heads.present, heads.verified, heads.streams, heads.verified_streams
+            )
         if outcome.valid and heads.exist and not requested:
-            heads.verify(outcome.verified, outcome.at_us, outcome.whole)
+            heads.verify(outcome.verified, outcome.at_us, outcome.whole, outcome.streams)
         if not (outcome.valid or is_bad):
             log.critical("the ledger is not valid: run verify")
         self._latest = outcome

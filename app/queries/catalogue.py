@@ -5,11 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from accounting.privacy_loss import format_units
 from app.queries import QUERY_KINDS
 from app.queries.parts.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selection import NOT_OFFERED, SELECTORS
+from mechanisms.selection import JOINT_SELECTORS, SELECTORS
+from mechanisms.selection.automatic import RULES, Rule
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES
@@ -29,12 +31,21 @@ def vocabulary() -> dict[str, list[dict[str, Any]]]:
         ],
         "selectors": [
             facts_of(selector, "name", "title", "description", "noisy_max", "source")
-            for selector in SELECTORS.values()
+            for selector in (*SELECTORS.values(), *JOINT_SELECTORS.values())
         ],
-        "selectors_not_offered": [
-            {"noise": noise, "description": reason} for noise, reason in NOT_OFFERED.items()
-        ],
+        "automatic": [automatic(rule) for rule in RULES],
         "statistics": [statistic(name) for name in STATISTICS],
+    }
+
+
+def automatic(rule: Rule) -> dict[str, Any]:
+    """Describes a rule of ``auto``: the sensitivity of a ranking from some ε per candidate on."""
+    return {
+        "ranking": rule.ranking,
+        "k": rule.k,
+        "from_epsilon_each": format_units(rule.from_nano_each, 9),
+        "sensitivity": rule.sensitivity.value,
+        "reason": rule.reason,
     }
 
 
@@ -62,6 +73,10 @@ def utility_facts(utility: Utility) -> dict[str, Any]:
         **facts_of(utility, "name", "title", "description", "candidates"),
         "neighbouring": sorted(relation.value for relation in utility.relations),
         "sensitivity": {relation.value: asdict(facts[relation]) for relation in sorted(facts)},
+        "joint_influence": {
+            relation.value: {mode.value: asdict(facts) for mode, facts in by_mode.items()}
+            for relation, by_mode in sorted(utility.joint_facts.items())
+        },
         "shift": utility.direction,
         "source": utility.source,
     }

@@ -10,7 +10,13 @@ from fastapi.openapi.models import Example
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
-from app.contract.errors import Busy, InvalidRequest, RateLimited, UnsupportedQuery
+from app.contract.errors import (
+    Busy,
+    InvalidRequest,
+    RateLimited,
+    TooCostly,
+    UnsupportedQuery,
+)
 from app.contract.models import Listing
 from app.contract.problems import problems
 from app.contract.queries import QueryOut
@@ -76,6 +82,7 @@ EXAMPLES = {
             BudgetExhausted,
             CapExhausted,
             AccountFrozen,
+            TooCostly,
             RateLimited,
             Busy,
         ),

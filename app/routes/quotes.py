@@ -3,7 +3,7 @@
 from fastapi import Body as BodyParameter
 from fastapi.openapi.models import Example
 
-from app.contract.errors import UnsupportedQuery
+from app.contract.errors import TooCostly, UnsupportedQuery
 from app.contract.problems import problems
 from app.contract.queries import QuoteOut
 from app.http.access import CurrentCaller, allow
@@ -26,7 +26,7 @@ EXAMPLES = {
 @api.post(
     "/v1/quotes",
     dependencies=[allow("analyst")],
-    responses=problems(NotFound, UnsupportedQuery, NoRecords),
+    responses=problems(NotFound, UnsupportedQuery, TooCostly, NoRecords),
 )
 async def quote(
     caller: CurrentCaller,

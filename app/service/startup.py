@@ -32,6 +32,7 @@ from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.files.shared import Shared
+from storage.journal.settings import state_settings
 from storage.ledger.ledger import Ledger
 from storage.people.identities import Identities
 from storage.people.sessions import Sessions
@@ -57,6 +58,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         users = Users(database)
         users.bootstrap(settings.bootstrap_key_file)
+        state_settings(database, settings.stated())
         datasets = Datasets(database, files)
         datasets.claim_files()
         datasets.sweep()
@@ -82,7 +84,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             interval=settings.release_interval,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
-            places=Places(places, settings.release_interval),
+            places=Places(places, settings.release_interval, settings.query_memory),
+            memory=settings.query_memory,
             limit=settings.query_limit,
         )
         openid = settings.openid()

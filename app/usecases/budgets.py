@@ -150,11 +150,11 @@ def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing
     Raises: NotFound; Busy while much of the history is read for the first time; RateLimited.
     """
     require(caller, "analyst")
-    ledger = services.ledger
-    stored = services.datasets.find(
-        dataset, lambda row: ledger.account(row.id, caller.id) is not None
+    account = next(
+        (row for row in services.ledger.accounts(analyst_id=caller.id) if row.dataset == dataset),
+        None,
     )
-    account = ledger.account(stored.id, caller.id)
-    assert account is not None, "accounts are never removed"
+    if account is None:
+        raise NotFound
     with services.reads.slot(caller.id):
         return Listing(items=services.charge_sums.points(account, by), next=None)

@@ -17,7 +17,7 @@ from storage.assurance.adoption import HeadsExist
 from storage.assurance.adoption import adopt as adopt_database
 from storage.assurance.backup import DestinationTaken
 from storage.assurance.backup import back_up as back_up_database
-from storage.assurance.heads import HeadsLog, Published, read_heads
+from storage.assurance.heads import HeadsLog
 from storage.assurance.rollback import Accepted as Accepted
 from storage.assurance.rollback import HeadsTooOld, accept
 from storage.assurance.stored_files import Comparison, compare
@@ -25,11 +25,14 @@ from storage.assurance.verification import Bad as Bad
 from storage.assurance.verification import Verification as Verification
 from storage.assurance.verification import check_receipt as check_receipt_in
 from storage.assurance.verification import verify as verify_database
+from storage.assurance.verify_arrays import ArraysVerified
+from storage.assurance.verify_arrays import verify_arrays as verify_stored_arrays
 from storage.database.database import Database
 from storage.database.privileges import grant_service
 from storage.errors import StorageError
 from storage.files.folders import make_folder
 from storage.queries.entry_pages import EntryRow
+from storage.records.data_folder import Files
 
 log = structlog.get_logger("privypurse.heads")
 
@@ -48,8 +51,19 @@ def verify(settings: Settings, heads: Path | None) -> tuple[Verification, bool]:
     Returns: the outcome, and whether there were published heads to compare with.
     """
     with _opened(settings) as database:
-        published = _published(settings, heads)
-        return verify_database(database, heads=published), published is not None
+        log = _heads(settings) if heads is None else HeadsLog(heads)
+        if heads is not None and not heads.is_file():
+            raise Refused(f"there is no file {heads}")
+        log.refresh()
+        return verify_database(database, heads=log.present, streams=log.streams), log.exist
+
+
+def verify_arrays(settings: Settings) -> ArraysVerified | None:
+    """Compare prepared arrays with their digests; None if they are in an object store."""
+    if settings.store is not None:
+        return None
+    with _opened(settings) as database:
+        return verify_stored_arrays(database, Files(settings.data.absolute()))
 
 
 def check_receipt(settings: Settings, head: bytes) -> tuple[EntryRow, Bad | None] | None:
@@ -117,17 +131,6 @@ def make_data_folder(settings: Settings) -> None:
 
 def _heads(settings: Settings) -> HeadsLog:
     return HeadsLog(settings.heads_file(), settings.heads_copy_file())
-
-
-def _published(settings: Settings, heads: Path | None) -> dict[int, Published] | None:
-    if heads is not None:
-        try:
-            return read_heads(heads)
-        except FileNotFoundError:
-            raise Refused(f"there is no file {heads}") from None
-    log = _heads(settings)
-    log.refresh()
-    return log.present if log.exist else None
 
 
 @contextmanager

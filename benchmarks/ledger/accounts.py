@@ -12,10 +12,12 @@ from sqlalchemy import Connection, insert
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss
+from storage.catalogue.dataset_states import record_dataset, record_version
 from storage.database.database import Database
 from storage.database.tables import dataset, dataset_version, users
 from storage.ledger.ledger import Ledger, Reserve
 from storage.ledger.limits import open_account
+from storage.people.person_facts import record_user
 from tests.support.world import failure_body
 
 AMPLE = PrivacyLoss.parse("900000000")
@@ -81,7 +83,9 @@ def request(pair: Pair, charge: PrivacyLoss = CHARGE, key: str | None = None) ->
 
 def _user(connection: Connection) -> int:
     row = {"name": f"user-{uuid4().hex}", "disabled": 0, "created_us": 0}
-    return int(connection.execute(insert(users).returning(users.c.id), row).scalar_one())
+    id = int(connection.execute(insert(users).returning(users.c.id), row).scalar_one())
+    record_user(connection, id, id, "user.create", {})
+    return id
 
 
 def _dataset(connection: Connection) -> int:
@@ -99,4 +103,6 @@ def _dataset(connection: Connection) -> int:
     id = int(connection.execute(insert(dataset).returning(dataset.c.id), row).scalar_one())
     published = {"dataset_id": id, "version": 1, "published_us": 0}
     connection.execute(insert(dataset_version), published)
+    record_version(connection, 1, id, 1, "records.publish")
+    record_dataset(connection, 1, id, "dataset.register", {})
     return id

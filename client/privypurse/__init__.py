@@ -7,7 +7,7 @@ Start with ``PrivyPurse(url, key)``. The functions ``selection``, ``top_k``, ``t
 from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, User, Verification
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
-from privypurse.answers import Answer, Selection, TopK, Value
+from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -32,6 +32,7 @@ from privypurse.problems import (
     QueryReleased,
     RateLimited,
     StillRunning,
+    TooCostly,
     TooLarge,
     TooLate,
     Unanswered,
@@ -62,6 +63,7 @@ __all__ = [
     "Distances",
     "Entry",
     "Forbidden",
+    "Interval",
     "InvalidRecords",
     "InvalidRequest",
     "IssuedKey",
@@ -82,6 +84,7 @@ __all__ = [
     "RecordsRefused",
     "Selection",
     "StillRunning",
+    "TooCostly",
     "TooLarge",
     "TooLate",
     "TopK",

@@ -66,18 +66,61 @@ class Selection(Answer):
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A released number with the interval that holds with probability ``confidence``."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class TopK(Answer):
-    """The selected candidates, in the order in which they were drawn."""
+    """The selected candidates: likely the best first if ``ordered``, else in the public order.
+
+    ``values`` holds the noisy utility of each candidate, where the mechanism releases it. All
+    intervals hold together with probability ``confidence``.
+    """
 
     selected: list[Any]
+    ordered: bool = True
+    values: list[Interval] | None = None
+    confidence: float | None = None
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
         del columns
-        return cls(**cls.common(reply), selected=list(reply["answer"]["selected"]))
+        answer = reply["answer"]
+        numbers = answer.get("values")
+        values = None
+        if numbers is not None:
+            ends = zip(numbers["value"], numbers["low"], numbers["high"], strict=True)
+            values = [Interval(*each) for each in ends]
+        return cls(
+            **cls.common(reply),
+            selected=list(answer["selected"]),
+            ordered=answer.get("ordered", True),
+            values=values,
+            confidence=answer.get("confidence"),
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each candidate, as ``pandas.DataFrame`` takes them: selected, and value, low
+        and high where they are released."""
+        rows: list[dict[str, Any]] = [{"selected": one} for one in self.selected]
+        for row, value in zip(rows, self.values or [], strict=False):
+            row.update(value=value.value, low=value.low, high=value.high)
+        return rows
 
     def _repr_html_(self) -> str:
-        return table(["draw", "selected"], enumerate(self.selected, 1)) + self._charge_line()
+        place = "draw" if self.ordered else ""
+        if self.values is None:
+            rows = table([place, "selected"], enumerate(self.selected, 1))
+        else:
+            pairs = zip(self.selected, self.values, strict=True)
+            cells = [[one, v.value, f"{v.low:g} … {v.high:g}"] for one, v in pairs]
+            rows = table(["selected", "value", f"interval ({self.confidence:.0%})"], cells)
+        return rows + self._charge_line()
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,10 @@ class KeyReused(Problem):
     """422: the idempotency key belongs to an earlier request with another body."""
 
 
+class TooCostly(Problem):
+    """422: the public worst case of the query exceeds a limit of the service."""
+
+
 class RateLimited(Problem):
     """429: too many requests, or too many queries in flight."""
 
@@ -226,6 +230,7 @@ PROBLEMS: dict[str, type[Problem]] = {
     "invalid-records": InvalidRecords,
     "unsupported-query": UnsupportedQuery,
     "idempotency-key-reused": KeyReused,
+    "too-costly": TooCostly,
     "rate-limited": RateLimited,
     "busy": Busy,
     "frozen": LedgerFrozen,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -15,17 +15,23 @@ class Quote:
     """The charge of a query, the steps that it is spent on, and the accuracy to expect.
 
     ``affordable``: whether the charge fits the analyst's account and the dataset's cap now.
+    ``resolved``: what ``auto`` stands for in this query. ``order_preserving``: whether scores
+    follow the order of the utilities; None for queries that select nothing.
     """
 
     charge: Amount
     steps: list[Mapping[str, Any]]
     accuracy: Mapping[str, Any]
     affordable: bool
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    order_preserving: bool | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         charge = Amount.of(body["charge"])
-        return cls(charge, body["steps"], body["accuracy"], body["affordable"])
+        resolved, keeps_order = body.get("resolved", {}), body.get("order_preserving")
+        accuracy = body["accuracy"]
+        return cls(charge, body["steps"], accuracy, body["affordable"], resolved, keeps_order)
 
     def _repr_html_(self) -> str:
         rows = [
@@ -37,4 +43,5 @@ class Quote:
             paragraph(f"{self.charge}, {fits}")
             + table(["step", "ε each", "times", "composition"], rows)
             + table(["accuracy", ""], self.accuracy.items())
+            + (table(["auto", ""], self.resolved.items()) if self.resolved else "")
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,35 @@ ByRelation = Mapping[NeighbouringRelation, SensitivityFacts]
 
 
 @dataclass(frozen=True)
+class JointFacts:
+    """How far one change moves all scores together, as formulas (``model.joint_influence``).
+
+    The unit is the most that one change moves a single score. ``spread`` is the bound on the sum of
+    the k largest changes less the sum of the k smallest, where j = min(k, n - k) of n candidates.
+    ``total`` and ``squares`` bound the L1 norm and the squared L2 norm of all changes.
+    ``one_way`` is "up" or "down" where all scores rise or fall if a record or an edge is added, and
+    "no" elsewhere.
+    """
+
+    spread: str
+    total: str
+    squares: str
+    one_way: str
+
+
+#: By relation, and by the way in which a utility becomes a score.
+JointByRelation = Mapping[NeighbouringRelation, Mapping[Sensitivity, JointFacts]]
+
+#: Every score may move by one unit, in either direction.
+BOTH_WAYS = JointFacts(spread="2j", total="n", squares="n", one_way="no")
+
+
+def same_for_all(facts: JointFacts) -> Mapping[Sensitivity, JointFacts]:
+    """The same facts for every way in which a utility becomes a score."""
+    return dict.fromkeys(Sensitivity, facts)
+
+
+@dataclass(frozen=True)
 class ObjectiveFacts:
     """An objective in words. Its sensitivity follows from the sensitivities of its members."""
 
@@ -36,3 +66,5 @@ class ObjectiveFacts:
     sensitivity: SensitivityFacts
     #: The public rule for the direction in which ``Sensitivity.SHIFTED`` moves the objective.
     shift: str
+    #: How far one change moves all scores together, from the members' own joint influence.
+    joint: str

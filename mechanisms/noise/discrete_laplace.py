@@ -1,5 +1,6 @@
 """Discrete Laplace noise for vectors of whole numbers: P(d) = (1 − p) / (1 + p) · p^|d|."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -50,6 +51,17 @@ def add_discrete_laplace(
         values[i] += -np.int64(noise) if negative else np.int64(noise)
         first = at
     return values.size, first
+
+
+def simultaneous_error(rate: Rate, cells: int, confidence: float) -> int:
+    """The least m at which all ``cells`` noises together are within ±m, by the union bound.
+
+    A cell may be chosen by its noisy value: the bound holds for all, hence for it. The chance that
+    one noise exceeds m is 2·p^{m + 1}/(1 + p). For information; floats decide no guarantee here.
+    """
+    per_step = rate.a / rate.b
+    miss = (1 - confidence) / cells
+    return max(0, math.ceil(math.log(2 / ((1 + math.exp(-per_step)) * miss)) / per_step) - 1)
 
 
 def discrete_laplace_probability(noise: int, p: Fraction) -> Fraction:

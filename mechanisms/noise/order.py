@@ -31,6 +31,17 @@ def largest_in_order(values: Integers, k: int, source: WordSource) -> Integers:
     return ranked
 
 
+def largest_in_public_order(values: Integers, k: int) -> Integers:
+    """Indices of the k largest, largest first; of equal values the one with the lower index."""
+    threshold = kth_largest(values, k)
+    above = np.empty(values.size, dtype=np.int64)
+    tied = np.empty(values.size, dtype=np.int64)
+    firm, _ = partition(values, threshold, above, tied)
+    chosen = np.concatenate([above[:firm], tied[: k - firm]])
+    ranked: Integers = chosen[np.argsort(-values[chosen], kind="stable")]
+    return ranked
+
+
 def shuffled(items: Integers, count: int, source: WordSource) -> Integers:
     """``count`` distinct ``items``, uniform among all ordered choices; one item needs no word."""
     words = source.words(2 * count + 64)

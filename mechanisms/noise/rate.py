@@ -41,11 +41,16 @@ class Rate:
             raise UnsupportedQuery("the privacy loss of one draw is too small for exact arithmetic")
 
     @classmethod
-    def of(cls, epsilon_nano: int, score_bits: int, draws: int = 1) -> Self:
-        """λ = ε / (draws · 2^{q + 1}): selection by scores of sensitivity 2^q, q = score_bits."""
+    def of(
+        cls, epsilon_nano: int, score_bits: int, draws: int = 1, *, one_way: bool = False
+    ) -> Self:
+        """λ = ε / (draws · 2^{q + 1}): selection by scores of sensitivity 2^q, q = score_bits.
+
+        Twice that rate with ``one_way``: between any two neighbours all scores rise, or all fall.
+        """
         if not 0 <= score_bits < 62:
             raise UnsupportedQuery("there are too many draws for exact arithmetic")
-        return cls(epsilon_nano, NANO * draws << (score_bits + 1))
+        return cls(epsilon_nano, NANO * draws << (score_bits + (0 if one_way else 1)))
 
     @classmethod
     def of_counts(cls, epsilon_nano: int, sensitivity: int = 1) -> Self:

@@ -9,11 +9,12 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives.objective import Term, common_candidates, common_relations
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
-from mechanisms.utilities.utility import Grid, Measurement
+from mechanisms.utilities.utility import Grid, Measurement, both_ways
 
 #: The passes P unless a query names others, and the most it may name. P is the horizon T: every
 #: query takes exactly P passes over the candidates, because how many would suffice is private.
@@ -54,6 +55,7 @@ class Pareto:
             ),
         ),
         shift="Always -1: δ is large where many dominate.",
+        joint="Every score may move by one unit, in either direction: a spread of 2 min(k, n - k).",
     )
 
     #: δ is large where many dominate, or nearly do: it falls as the score rises.
@@ -111,6 +113,16 @@ class Pareto:
         ]
         delta = ParetoSensitivity.of(members, grids, grid.horizon, self._executor)
         return _measured(delta)
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        return both_ways(dataset, candidates, score_bits)
 
     def without(self, measured: Measurement, grid: Grid, place: int) -> tuple[Measurement, Grid]:
         """The measurement and public grid of the remaining candidates, without the one at

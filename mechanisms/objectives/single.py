@@ -22,6 +22,7 @@ class SingleUtility:
             terms="see the utility",
         ),
         shift="The direction of the utility.",
+        joint="That of the utility.",
     )
 
     def __init__(self, terms: Sequence[Term]) -> None:
@@ -36,3 +37,4 @@ class SingleUtility:
         self.direction: Literal[1, -1] = member.direction
         self.grid = member.grid
         self.measure = member.measure
+        self.joint_influence = member.joint_influence

@@ -12,11 +12,13 @@ from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import direction
 from mechanisms.objectives.objective import Term, common_candidates, common_relations
 from mechanisms.objectives.pareto import Pareto
+from mechanisms.objectives.sum_influence import sum_influence
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember, in_one_piece
 from mechanisms.objectives.weights import exact_weight, whole_weights
 from mechanisms.utilities.utility import Grid, Measurement, Objective
@@ -76,6 +78,13 @@ class WeightedSum:
             ),
         ),
         shift=direction.RULE,
+        joint=(
+            "Nodes: 2 + j max(a, b) + (j - 2) min(a, b) for j = min(k, n - k) > 1, where a and b "
+            "are the sums, over the members, of the most that an added edge lowers and raises a "
+            "common neighbour of its ends, over Δ. Under local and shifted only if no δ depends "
+            "on more than the degree; else 2j. Attributes: j under global and add_remove if an "
+            "added record moves all terms one way; else 2j."
+        ),
     )
 
     def __init__(self, terms: Sequence[Term]) -> None:
@@ -140,6 +149,23 @@ class WeightedSum:
         groups = [[[weighed[i] for i in part] for part in group] for group in self._groups(dataset)]
         sums = SumSensitivity(groups, grid.cap, grid.horizon, utilities.size)
         return Measurement(utilities, in_one_piece(sums))
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        chosen = self.weighing(dataset, candidates, sensitivity)
+        members = [
+            (member, weight << (grid.bits - own.bits), own)
+            for (member, _), weight, own in zip(
+                self._terms, chosen.weights, chosen.members, strict=True
+            )
+        ]
+        return sum_influence(members, dataset, candidates, sensitivity, grid, score_bits)
 
     def _weighing(
         self,

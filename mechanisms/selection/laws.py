@@ -7,7 +7,7 @@ move by at most D, loss ε means λ = ε / (2kD), so that e^ε = p^(−2kD).
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 
 Law = Callable[[Sequence[int], Fraction], list[Fraction]]
 OrderedLaw = dict[tuple[int, ...], Fraction]
@@ -62,6 +62,22 @@ def one_shot_probabilities(scores: Sequence[int], p: Fraction, k: int) -> Ordere
     best = max(scores)
     ends = [p ** (score - best) for score in scores]
     return {answer: _one_answer(answer, ends) for answer in permutations(range(len(ends)), k)}
+
+
+def subset_probabilities(
+    scores: Sequence[int], p: Fraction, k: int
+) -> dict[tuple[int, ...], Fraction]:
+    """P(S) ∝ p^(−Σ_{r ∈ S} score(r)) of every set of k candidates, as an ascending tuple.
+
+    Here λ = ε / ρ, where ρ bounds the spread of k (``model.joint_influence``): e^ε = p^−ρ.
+    """
+    best = sum(sorted(scores)[-k:])
+    weights = {
+        chosen: p ** (best - sum(scores[r] for r in chosen))
+        for chosen in combinations(range(len(scores)), k)
+    }
+    whole = sum(weights.values())
+    return {chosen: weight / whole for chosen, weight in weights.items()}
 
 
 def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:

@@ -1,11 +1,11 @@
 """The base of selectors: integer scores of sensitivity 2^q in, indices of candidates out, loss ε.
 
 The public bounds on how far below the best a selected candidate may score are for information only.
-Every draw runs at λ = ε / 2k per unit of sensitivity; its share ε/k is rounded down to 10⁻⁹. Let
-m·e^(−λx) bound the chance that *some* draw takes a candidate more than x below the best that
-remains. Then x = (2k/ε)·ln(m / (1 − confidence)) is exceeded with probability at most 1 −
-confidence. If no draw does so, the j-th drawn is within x of the j-th best, because only j − 1
-candidates are gone by then.
+Every draw runs at λ = ε / 2k per unit of sensitivity, or at λ = ε / k for one-way scores; its share
+ε/k is rounded down to 10⁻⁹. Let m·e^(−λx) bound the chance that *some* draw takes a candidate more
+than x below the best that remains. Then x = ln(m / (1 − confidence))/λ is exceeded with probability
+at most 1 − confidence. If no draw does so, the j-th drawn is within x of the j-th best, because
+only j − 1 candidates are gone by then.
 """
 
 from abc import ABC, abstractmethod
@@ -62,6 +62,8 @@ class Selector(ABC):
         draws: Draws,
         randomness: Randomness,
         executor: Executor,
+        *,
+        one_way: bool = False,
     ) -> Integers:
         """Indices of k candidates in the order drawn, shape (k,); every draw spends its step.
 
@@ -69,6 +71,8 @@ class Selector(ABC):
             scores: private whole numbers, shape (n,), that neighbours move by at most
                 2^score_bits each, in any directions; |score| < 2⁶² by public bounds, which the
                 caller has checked. A selection is k = 1.
+            one_way: True if between any two neighbours all scores rise (or stay), or all fall, by
+                at most 2^score_bits. The same law then costs half the loss.
             loss: ε of all draws together. A δ has no benefit here and is charged nevertheless.
 
         Raises: as ``steps``; ValueError when k > n; NoiseOverflow with probability below
@@ -78,12 +82,12 @@ class Selector(ABC):
         enough(k, scores.size)
         shares = [step.loss for step in self.steps(loss, k, draws) for _ in range(step.times)]
         if len(shares) == 1:
-            rate = Rate.of(loss.epsilon_nano, score_bits, k)
+            rate = Rate.of(loss.epsilon_nano, score_bits, k, one_way=one_way)
             return self.sample(scores, k, rate, randomness, executor)
         rest = np.arange(scores.size, dtype=np.int64)
         drawn = np.empty(k, dtype=np.int64)
         for j, share in enumerate(shares):
-            rate = Rate.of(share.epsilon_nano, score_bits)
+            rate = Rate.of(share.epsilon_nano, score_bits, one_way=one_way)
             (place,) = self.sample(scores[rest], 1, rate, randomness, executor)
             drawn[j] = rest[place]
             rest = np.delete(rest, place)
@@ -99,7 +103,9 @@ class Selector(ABC):
     def misses(self, n: int, k: int) -> Fraction:
         """m: some draw scores more than x below the best with probability m·e^(−λx) at most."""
 
-    def accuracy(self, n: int, loss: PrivacyLoss, k: int, confidence: float) -> float:
+    def accuracy(
+        self, n: int, loss: PrivacyLoss, k: int, confidence: float, *, one_way: bool = False
+    ) -> float:
         """A public bound x, in units of the sensitivity, so 2^q steps of a score are 1.
 
         With probability ≥ ``confidence``, for every j ≤ k, the j-th drawn scores at most x below
@@ -109,14 +115,16 @@ class Selector(ABC):
         share = loss.epsilon_nano // k
         if share < 1:
             raise ValueError("a bound needs a positive share of the loss for every draw")
-        return 2 * units * NANO / share
+        return _changes(one_way) * units * NANO / share
 
-    def loss_for(self, n: int, error: float, k: int, confidence: float) -> PrivacyLoss:
+    def loss_for(
+        self, n: int, error: float, k: int, confidence: float, *, one_way: bool = False
+    ) -> PrivacyLoss:
         """The loss at which ``accuracy`` falls to ``error`` > 0, rounded up to k whole shares."""
         if not error > 0:
             raise ValueError(f"the error must be positive, got {error}")
         units = self._units(n, k, confidence)
-        return PrivacyLoss(max(1, ceil(2 * units * NANO / error))) * k
+        return PrivacyLoss(max(1, ceil(_changes(one_way) * units * NANO / error))) * k
 
     def _units(self, n: int, k: int, confidence: float) -> float:
         """λ·x for x of ``accuracy``, or zero if m of ``misses`` is already below 1 − confidence."""
@@ -125,3 +133,8 @@ class Selector(ABC):
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence lies between 0 and 1, got {confidence}")
         return max(0.0, log(misses / Fraction(1 - confidence))) if misses else 0.0
+
+
+def _changes(one_way: bool) -> int:
+    """How many units two scores move apart between neighbours at most."""
+    return 1 if one_way else 2

@@ -4,6 +4,7 @@
 it reads anything private, so both refuse the same queries.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +12,24 @@ import numpy as np
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.candidates import Candidates
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Objective, Pareto
-from mechanisms.selection import Draws, Selector
+from mechanisms.selection import LAPLACE, SUBSET, Draws, Selector, SelectorName
 from mechanisms.selection.checks import a_release_each
 from mechanisms.selection.dampening import check_exact, scores
+from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.utilities.utility import Grid
+
+#: Noise is exact for vectors that move by at most this many steps together.
+LARGEST_TOTAL = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Plan:
     grid: Grid
     score_bits: int
     count: int
+    #: How far one change moves all scores together, in steps of the scores.
+    influence: JointInfluence
 
 
 def plan(
@@ -44,6 +53,7 @@ def plan(
     objective: Objective,
     sensitivity: Sensitivity,
     k: int,
+    selector: SelectorName = "permute_and_flip",
 ) -> Plan:
     """The plan of a selection of ``k`` candidates, from public facts alone.
 
@@ -66,9 +76,24 @@ def plan(
         raise UnsupportedQuery(
             f"k lies between 1 and the number of candidates, {count}", supported={"k": count}
         )
-    grid, bits = objective.grid(dataset, candidates, sensitivity), score_bits(k)
+    grid = objective.grid(dataset, candidates, sensitivity)
+
+    def influence(bits: int) -> JointInfluence:
+        return objective.joint_influence(dataset, candidates, sensitivity, grid, bits)
+
+    bits = _vector_bits(grid, influence) if selector == LAPLACE.name else score_bits(k)
     check_exact(grid, bits)
-    return Plan(grid, bits, count)
+    return Plan(grid, bits, count, influence(bits))
+
+
+def _vector_bits(grid: Grid, influence: Callable[[int], JointInfluence]) -> int:
+    """q for noise on every score: 0 where scores are utilities in whole units, as counts are."""
+    if (grid.bits, grid.cap, grid.horizon) == (0, 1, 1):
+        return 0
+    bits = score_bits(1)
+    while bits and influence(bits).total > LARGEST_TOTAL:
+        bits -= 1
+    return bits
 
 
 def draw_steps(
@@ -138,7 +163,8 @@ def select_top(
     measured = objective.measure(records, dataset, candidates, sensitivity, grid)
     if not (rescore and isinstance(objective, Pareto)):
         own = scores(measured, grid, sensitivity, bits, objective.direction)
-        return selector.top(own, bits, loss, k, draws, randomness, executor)
+        one_way = public.influence.one_way
+        return selector.top(own, bits, loss, k, draws, randomness, executor, one_way=one_way)
     rest = np.arange(public.count, dtype=np.int64)
     drawn = np.empty(k, dtype=np.int64)
     shares = [step.loss for step in steps for _ in range(step.times)]
@@ -150,3 +176,56 @@ def select_top(
         if j + 1 < k:
             measured, grid = objective.without(measured, grid, int(place))
     return drawn
+
+
+def select_set(
+    context: QueryContext,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+    k: int,
+) -> Integers:
+    """Indices of k candidates as one set, in ascending order, shape (k,).
+
+    Raises: as ``plan`` and ``Subset.steps``, before anything private is read.
+    Privacy: ε-DP under the relation of the dataset; ``Subset`` has the law. A set of all candidates
+        is returned without reading records.
+    """
+    public = plan(context.dataset, candidates, objective, sensitivity, k, "subset")
+    if k == public.count:
+        return np.arange(k, dtype=np.int64)
+    own = _scores(context, candidates, objective, sensitivity, public)
+    return SUBSET.top(own, public.influence, context.loss, k, context.randomness)
+
+
+def select_noisy(
+    context: QueryContext,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+    k: int,
+) -> NoisyScores:
+    """The k largest of all scores with noise, in order, with their noisy scores in steps.
+
+    Raises: as ``plan`` and ``NoisyVector.steps``, before anything private is read.
+    Privacy: ε-DP under the relation of the dataset, for the noisy scores of all candidates.
+    """
+    public = plan(context.dataset, candidates, objective, sensitivity, k, "laplace")
+    own = _scores(context, candidates, objective, sensitivity, public)
+    return LAPLACE.top(own, public.influence, context.loss, k, context.randomness, context.executor)
+
+
+def _scores(
+    context: QueryContext,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+    public: Plan,
+) -> Integers:
+    """The private scores of all candidates."""
+    if isinstance(objective, Pareto):
+        objective = objective.on(context.executor)
+    measured = objective.measure(
+        context.records, context.dataset, candidates, sensitivity, public.grid
+    )
+    return scores(measured, public.grid, sensitivity, public.score_bits, objective.direction)

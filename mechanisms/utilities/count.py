@@ -4,8 +4,15 @@ from typing import ClassVar, Literal
 
 from mechanisms.kernels.contingency import level_counts
 from mechanisms.model.candidates import Candidates
-from mechanisms.model.domains import Dataset
-from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import (
+    ByRelation,
+    JointByRelation,
+    JointFacts,
+    SensitivityFacts,
+    same_for_all,
+)
+from mechanisms.model.joint_influence import Exchange, JointInfluence, Together
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, value_candidates
@@ -32,6 +39,15 @@ class Count:
         ),
     )
 
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.ADD_REMOVE: same_for_all(
+            JointFacts(spread="1, and 0 for k = n", total="1", squares="1", one_way="up")
+        ),
+        NeighbouringRelation.REPLACE: same_for_all(
+            JointFacts(spread="2, and 0 for k = n", total="2", squares="2", one_way="no")
+        ),
+    }
+
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         value_candidates(candidates).count(dataset)
         return Grid(bits=0, cap=1, horizon=1, largest=row_bound(dataset))
@@ -48,3 +64,21 @@ class Count:
         attribute = value_candidates(candidates).attribute
         codes = records_of(TableRecords, records).codes[attribute]
         return Measurement.constant(level_counts(codes, levels), grid)
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        count, one = candidates.count(dataset), 1 << score_bits
+        if dataset.neighbouring is NeighbouringRelation.REPLACE:
+            return Exchange(count, one)
+        return Together(count, one, moving=1)
+
+    def one_way(
+        self, relation: NeighbouringRelation, sensitivity: Sensitivity
+    ) -> Literal[-1, 0, 1]:
+        return 1 if relation is NeighbouringRelation.ADD_REMOVE else 0

@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from mechanisms.model.candidates import Candidates
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import BOTH_WAYS, JointByRelation, JointFacts
+from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.tables import (
@@ -15,6 +17,8 @@ from mechanisms.utilities.tables import (
     row_bound,
 )
 from mechanisms.utilities.utility import Grid, Measurement
+
+_ADDED_LOWERS = JointFacts(spread="j", total="n", squares="n", one_way="down")
 
 
 class Criterion(ABC):
@@ -27,6 +31,15 @@ class Criterion(ABC):
     relations = TABLE_RELATIONS
     #: If δ varies, it is larger for purer splits, which have few records of a rarest class.
     direction: Literal[1, -1] = 1
+    #: An added record never raises the gain or the purity of any attribute. Their δ moves both
+    #: ways, so this holds for the global scores alone.
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.ADD_REMOVE: {
+            **dict.fromkeys(Sensitivity, BOTH_WAYS),
+            Sensitivity.GLOBAL: _ADDED_LOWERS,
+        },
+        NeighbouringRelation.REPLACE: dict.fromkeys(Sensitivity, BOTH_WAYS),
+    }
 
     @abstractmethod
     def table_grid(self, rows: int) -> Grid:
@@ -48,6 +61,24 @@ class Criterion(ABC):
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         attribute_candidates(candidates).count(dataset)
         return self.table_grid(row_bound(dataset))
+
+    def one_way(
+        self, relation: NeighbouringRelation, sensitivity: Sensitivity
+    ) -> Literal[-1, 0, 1]:
+        """The sign of all changes of a score when a record is added; 0 if both signs occur."""
+        added = relation is NeighbouringRelation.ADD_REMOVE
+        return -1 if added and sensitivity is Sensitivity.GLOBAL else 0
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        both = self.one_way(dataset.neighbouring, sensitivity) == 0
+        return Independent(candidates.count(dataset), 1 << score_bits, both_ways=both)
 
     def measure(
         self,

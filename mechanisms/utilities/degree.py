@@ -4,11 +4,18 @@ from typing import ClassVar, Literal
 
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.facts import (
+    ByRelation,
+    JointByRelation,
+    JointFacts,
+    SensitivityFacts,
+    same_for_all,
+)
+from mechanisms.model.joint_influence import JointInfluence, Together
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.graphs import node_column
-from mechanisms.utilities.utility import Grid, Measurement, Trend
+from mechanisms.utilities.utility import Grid, InnerChange, Measurement, Trend
 
 
 class Degree:
@@ -26,6 +33,11 @@ class Degree:
             cap="1", function="1", horizon="1", terms="an edge more or less at the node"
         )
     }
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.EDGE: same_for_all(
+            JointFacts(spread="min(k, 2) - max(0, k + 2 - n)", total="2", squares="2", one_way="up")
+        )
+    }
     trend = Trend(value=1, sensitivity=0, growth=1)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
@@ -40,3 +52,20 @@ class Degree:
         grid: Grid,
     ) -> Measurement:
         return Measurement.constant(node_column(records, "degree"), grid)
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        # δ is constant, so in every mode a score is the degree itself.
+        return Together(graph_domain(dataset).nodes, 1 << score_bits, moving=2)
+
+    def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
+        return InnerChange(0, 0)
+
+    def depends_on_degree(self, sensitivity: Sensitivity) -> bool:
+        return True

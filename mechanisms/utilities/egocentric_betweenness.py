@@ -6,12 +6,23 @@ from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.facts import ByRelation, JointByRelation, JointFacts, SensitivityFacts
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
+from mechanisms.utilities.edge_influence import all_fall, edge_influence
 from mechanisms.utilities.graphs import DEGREES, node_column
-from mechanisms.utilities.utility import Grid, Measurement, Trend, finest_bits
+from mechanisms.utilities.utility import Grid, InnerChange, Measurement, Trend, finest_bits
+
+_DEGREE_FORM = JointFacts(
+    spread="2 for j = 1, else 2 + j D/(2Δ), with Δ = g(D - 1)",
+    total="2 + min(D - 1, n - 2) D/(2Δ): at most 4 + 4/(D - 2) from D = 6 on",
+    squares="2 + min(D - 1, n - 2) (D/(2Δ))^2: at most 2 + 4 D^2/((D - 1) (D - 2)^2) from D = 6 on",
+    one_way="no",
+)
+#: A new edge raises the shared neighbours c, or the largest δ, of any node: its score falls.
+_OTHERS_FALL = JointFacts(spread="2 for j = 1, else j + 2", total="n", squares="n", one_way="no")
 
 
 class EgocentricBetweenness:
@@ -46,6 +57,14 @@ class EgocentricBetweenness:
                 "shares with another node"
             ),
         )
+    }
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.EDGE: {
+            Sensitivity.GLOBAL: _DEGREE_FORM,
+            Sensitivity.LOCAL: _OTHERS_FALL,
+            Sensitivity.FLATTENED: _OTHERS_FALL,
+            Sensitivity.SHIFTED: _DEGREE_FORM,
+        }
     }
     trend = Trend(value=1, sensitivity=1, growth=2)
 
@@ -86,3 +105,23 @@ class EgocentricBetweenness:
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
+            return all_fall(dataset, score_bits)
+        return edge_influence(dataset, self.inner_change(dataset, grid), grid.cap, score_bits)
+
+    def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
+        """An edge {a, b} inside N(v) takes the pair {a, b}, at most 2^g steps. Of every other
+        neighbour it takes at most half of one pair. Together that is at most D·2^(g − 1)."""
+        return InnerChange(fall=-(-(graph_domain(dataset).max_degree << grid.bits) // 2), rise=0)
+
+    def depends_on_degree(self, sensitivity: Sensitivity) -> bool:
+        return sensitivity in (Sensitivity.GLOBAL, Sensitivity.SHIFTED)

@@ -12,14 +12,33 @@ from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.spans import PrefixSums
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.facts import (
+    BOTH_WAYS,
+    ByRelation,
+    JointByRelation,
+    JointFacts,
+    SensitivityFacts,
+)
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.covering import ClosedForm
+from mechanisms.utilities.edge_influence import edge_influence
 from mechanisms.utilities.graphs import DEGREES, node_column
-from mechanisms.utilities.utility import Grid, Measurement, Trend, finest_bits
+from mechanisms.utilities.utility import (
+    Grid,
+    InnerChange,
+    Measurement,
+    Trend,
+    both_ways,
+    finest_bits,
+)
 
 FINEST = 32
+#: A new edge raises the density of inner nodes, which keep their degree and so their δ.
+_INNER_RISE = JointFacts(
+    spread="2 for j = 1, else j + 2", total="min(D + 1, n)", squares="min(D + 1, n)", one_way="no"
+)
 
 
 class EgocentricDensity:
@@ -45,6 +64,14 @@ class EgocentricDensity:
             horizon="max(D - 1, 1)",
             terms="d: the node's degree; D: max_degree; 0 at d = 0, t = 0",
         )
+    }
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.EDGE: {
+            Sensitivity.GLOBAL: _INNER_RISE,
+            Sensitivity.LOCAL: _INNER_RISE,
+            Sensitivity.FLATTENED: BOTH_WAYS,
+            Sensitivity.SHIFTED: _INNER_RISE,
+        }
     }
     trend = Trend(value=-1, sensitivity=-1)
 
@@ -73,6 +100,26 @@ class EgocentricDensity:
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
             return Measurement.constant(utilities, grid)
         return Measurement(utilities, DensitySensitivity.of(degree, dataset, grid))
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        if sensitivity is Sensitivity.FLATTENED:
+            return both_ways(dataset, candidates, score_bits)
+        # An inner node keeps its δ, so its dampened score rises too, by one unit at most.
+        return edge_influence(dataset, self.inner_change(dataset, grid), grid.cap, score_bits)
+
+    def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
+        """An inner node of degree 2 goes from 0 to 1."""
+        return InnerChange(fall=0, rise=grid.cap)
+
+    def depends_on_degree(self, sensitivity: Sensitivity) -> bool:
+        return sensitivity is not Sensitivity.FLATTENED
 
 
 @dataclass(frozen=True)

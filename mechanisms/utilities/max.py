@@ -1,12 +1,19 @@
 """Max: the records that an attribute classifies correctly, each level by its commonest class."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from mechanisms.model.domains import Dataset
-from mechanisms.model.facts import ByRelation, SensitivityFacts
+from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.facts import (
+    BOTH_WAYS,
+    ByRelation,
+    JointByRelation,
+    JointFacts,
+    SensitivityFacts,
+    same_for_all,
+)
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import TABLE_RELATIONS, sums_by_table
@@ -32,6 +39,19 @@ class Max(Criterion):
             terms="a replacement takes one away at most and adds one at most",
         ),
     )
+
+    joint_facts: ClassVar[JointByRelation] = {
+        NeighbouringRelation.ADD_REMOVE: same_for_all(
+            JointFacts(spread="j", total="n", squares="n", one_way="up")
+        ),
+        NeighbouringRelation.REPLACE: same_for_all(BOTH_WAYS),
+    }
+
+    def one_way(
+        self, relation: NeighbouringRelation, sensitivity: Sensitivity
+    ) -> Literal[-1, 0, 1]:
+        # δ is constant, so all modes give the same scores.
+        return 1 if relation is NeighbouringRelation.ADD_REMOVE else 0
 
     def table_grid(self, rows: int) -> Grid:
         return Grid(bits=0, cap=1, horizon=1, largest=rows)

@@ -10,12 +10,13 @@ from mechanisms.kernels.forests import Confusion, confusion
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.facts import ByRelation
+from mechanisms.model.facts import BOTH_WAYS, ByRelation, JointByRelation, same_for_all
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.rate_sensitivity import RATE_FACTS, RateSensitivity
 from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_candidates
-from mechanisms.utilities.utility import Grid, Measurement, finest_bits
+from mechanisms.utilities.utility import Grid, Measurement, both_ways, finest_bits
 
 FINEST = 32
 
@@ -45,6 +46,8 @@ class Rate(ABC):
         "mechanisms.utilities.rate_sensitivity."
     )
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
+    #: A hit raises the rate of a tree and a miss lowers that of another.
+    joint_facts: ClassVar[JointByRelation] = dict.fromkeys(TABLE_RELATIONS, same_for_all(BOTH_WAYS))
     candidates = "trees"
     relations = TABLE_RELATIONS
     #: A better tree has fewer misses. Above a rate of one half, fewer misses give a larger δ.
@@ -74,6 +77,16 @@ class Rate(ABC):
             horizon=rows if replaced else rows + 1,
             largest=1 << bits,
         )
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        return both_ways(dataset, candidates, score_bits)
 
     def measure(
         self,

@@ -13,7 +13,8 @@ from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.facts import ByRelation
+from mechanisms.model.facts import ByRelation, JointByRelation
+from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
 from mechanisms.utilities.covering import ConstantSensitivity
@@ -105,6 +106,17 @@ class Objective(Protocol):
         """
         ...
 
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,
+        grid: Grid,
+        score_bits: int,
+    ) -> JointInfluence:
+        """How far one change moves all scores of 2^−score_bits together, for this ``grid``."""
+        ...
+
 
 class Utility(Objective, Protocol):
     """An objective with a name and a description of its own."""
@@ -117,6 +129,11 @@ class Utility(Objective, Protocol):
     @property
     def sensitivity_facts(self) -> ByRelation:
         """Δ, δ and T in words, for each of ``relations``."""
+        ...
+
+    @property
+    def joint_facts(self) -> JointByRelation:
+        """The joint influence in words, for each of ``relations`` and every sensitivity."""
         ...
 
 
@@ -140,3 +157,44 @@ class TrendingUtility(Protocol):
     """A utility with a known trend. Any other counts as ``Trend(1, direction)``."""
 
     trend: Trend
+
+
+@dataclass(frozen=True)
+class InnerChange:
+    """How far one added edge moves the utilities of the nodes that both its ends are joined to.
+
+    ``fall`` and ``rise`` are bounds in grid steps; a removed edge moves them the other way. All
+    other nodes, except the two ends, keep their utility.
+    """
+
+    fall: int
+    rise: int
+
+
+@runtime_checkable
+class EdgeUtility(Protocol):
+    """A utility of nodes with a known change of inner nodes."""
+
+    def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
+        """The change in steps of ``grid``."""
+        ...
+
+    def depends_on_degree(self, sensitivity: Sensitivity) -> bool:
+        """True if δ of a node follows from its degree alone, which an inner node keeps."""
+        ...
+
+
+@runtime_checkable
+class OneWayUtility(Protocol):
+    """A utility of tables that an added record never raises, or never lowers."""
+
+    def one_way(
+        self, relation: NeighbouringRelation, sensitivity: Sensitivity
+    ) -> Literal[-1, 0, 1]:
+        """The sign of all changes of a score when a record is added; 0 if both signs occur."""
+        ...
+
+
+def both_ways(dataset: Dataset, candidates: Candidates, score_bits: int) -> JointInfluence:
+    """The joint influence that always holds: every score moves by one unit in any direction."""
+    return Independent(candidates.count(dataset), 1 << score_bits)

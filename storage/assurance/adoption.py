@@ -14,15 +14,17 @@ from storage.assurance.head_lines import Published
 from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
 from storage.database.expressions import read_now
-from storage.database.tables import audit as audit_lines
-from storage.database.tables import budget_account
+from storage.database.tables import budget_account, journal
 from storage.errors import StorageError
-from storage.journal import audit
-from storage.journal.audit import HEADS_ADOPTED, HEADS_BEGAN
+from storage.journal.facts import FIRST_CHANGE, FactKind, changed
+from storage.journal.streams import record
 from storage.ledger.accounts import SUMS
 from storage.ledger.freezing import OPERATOR
 
-_a = budget_account.c
+#: The first start that published heads; and heads adopted from the database as it was.
+HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
+
+_a, _j = budget_account.c, journal.c
 
 
 class HeadsExist(StorageError):
@@ -48,17 +50,23 @@ def adopt_once(database: Database, log: HeadsLog) -> int | None:
     log.refresh()
 
     def work(connection: Connection) -> int | None:
-        begins = audit_lines.c.action.in_((HEADS_BEGAN, HEADS_ADOPTED))
-        if connection.execute(select(audit_lines.c.id).where(begins).limit(1)).first():
+        kinds = (int(FactKind.HEADS), int(FactKind.UNTOLD_HEADS))
+        begins = select(_j.stream).where(_j.kind >= FIRST_CHANGE, _j.kind.in_(kinds))
+        if connection.execute(begins.limit(1)).first():
             return None
         accounts = connection.execute(select(func.count()).select_from(budget_account)).scalar_one()
         if accounts and not log.exist:
             return _adoption(log)(connection)
         # From now on a missing file is a loss, because this service has written one.
-        audit.record(connection, OPERATOR, HEADS_BEGAN, "ledger", {"accounts": accounts})
+        _record(connection, FactKind.UNTOLD_HEADS, HEADS_BEGAN, accounts)
         return None
 
     return database.write(work)
+
+
+def _record(connection: Connection, kind: FactKind, action: str, accounts: int) -> None:
+    detail = {"accounts": accounts}
+    record(connection, changed(kind, b"", OPERATOR, action, "ledger", detail, {}, None))
 
 
 def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
@@ -67,7 +75,7 @@ def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
         states = [
             Published(id, seq, head, PrivacyLoss(*charged)) for id, seq, head, *charged in rows
         ]
-        audit.record(connection, OPERATOR, HEADS_ADOPTED, "ledger", {"accounts": len(states)})
+        _record(connection, FactKind.HEADS, HEADS_ADOPTED, len(states))
         # Written before the commit: if it fails, the files hold heads that the database has.
         log.publish(states, read_now(connection))
         return len(states)

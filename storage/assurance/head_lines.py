@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
+
+#: By number of a stream of the journal: the number of its last fact, and its head.
+StreamHeads = Mapping[int, tuple[int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class HeadsContent:
     ``marks``: freezes after whose charges the file was written, microseconds since 1970.
     ``began``: the first moment at which the heads of this ledger were known, microseconds; None
     if the lines hold no heads at all. ``damaged``: lines that cannot be read.
+    ``streams``: the last fact of each stream of the journal that no other stream named at the
+    moment ``streams_us``. ``verified_streams``: the last fact up to which each was found valid.
     ``verified``: the state of each account up to which its chain was found valid. ``whole_us``:
     when the last whole verification without a bad row began, microseconds; None if none did.
     """
@@ -66,6 +71,9 @@ class HeadsContent:
     damaged: list[bytes] = field(default_factory=list)
     verified: dict[int, Verified] = field(default_factory=dict)
     whole_us: int | None = None
+    streams: StreamHeads = field(default_factory=dict)
+    streams_us: int = 0
+    verified_streams: dict[int, tuple[int, bytes]] = field(default_factory=dict)
 
     def take(self, line: bytes) -> None:
         """Adds one line. A later line supersedes an earlier one as its kind says."""
@@ -91,6 +99,9 @@ class HeadsContent:
             return
         if kind == "verified":
             self._verify(_verified(fields))
+            return
+        if kind in ("streams", "accepted-streams", "verified-streams"):
+            self._take_streams(kind, at_us, _streams(fields))
             return
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"])
         head = bytes.fromhex(fields["head"])
@@ -119,6 +130,19 @@ class HeadsContent:
         if last is None or state.seq > last.seq:
             self.verified[state.account] = state
 
+    def _take_streams(self, kind: str, at_us: int, streams: StreamHeads) -> None:
+        if kind == "verified-streams":
+            for stream, (seq, head) in streams.items():
+                if seq > self.verified_streams.get(stream, (0, b""))[0]:
+                    self.verified_streams[stream] = seq, head
+            return
+        if kind == "accepted-streams":
+            # Numbers of lost streams are given to others.
+            self.verified_streams.clear()
+        elif at_us < self.streams_us:
+            return  # written late by another process
+        self.streams, self.streams_us = dict(streams), at_us
+
     def lacking(self, other: HeadsContent, at_us: int) -> list[bytes]:
         """The lines that ``other`` says and these lines do not, written at ``at_us``."""
         lines = []
@@ -133,6 +157,14 @@ class HeadsContent:
             before = self.verified.get(id)
             if before is None or verified.seq > before.seq:
                 lines.append(verified_line(verified, at_us))
+        if other.streams_us > self.streams_us:
+            lines.append(streams_line("streams", other.streams, other.streams_us))
+        if later := {
+            stream: (seq, head)
+            for stream, (seq, head) in other.verified_streams.items()
+            if seq > self.verified_streams.get(stream, (0, b""))[0]
+        }:
+            lines.append(streams_line("verified-streams", later, at_us))
         if other.whole_us is not None and (self.whole_us or 0) < other.whole_us:
             lines.append(checked({"kind": "whole", "at": other.whole_us}))
         return lines
@@ -143,6 +175,9 @@ class HeadsContent:
             self._begin(other.began)
         if other.whole_us is not None:
             self._whole(other.whole_us)
+        if other.streams_us > self.streams_us:
+            self.streams, self.streams_us = dict(other.streams), other.streams_us
+        self._take_streams("verified-streams", 0, other.verified_streams)
         self.marks |= other.marks
         for verified in other.verified.values():
             self._verify(verified)
@@ -195,6 +230,16 @@ def _verified(fields: dict[str, Any]) -> Verified:
         frozen=fields["frozen"],
         opened_us=fields["opened_us"],
     )
+
+
+def streams_line(kind: str, streams: StreamHeads, at_us: int) -> bytes:
+    """The line of streams; ``kind`` is streams, accepted-streams or verified-streams."""
+    listed = [[stream, seq, head.hex()] for stream, (seq, head) in sorted(streams.items())]
+    return checked({"kind": kind, "streams": listed, "at": at_us})
+
+
+def _streams(fields: dict[str, Any]) -> StreamHeads:
+    return {stream: (seq, bytes.fromhex(head)) for stream, seq, head in fields["streams"]}
 
 
 def freeze_lines(freezes_us: Iterable[int]) -> list[bytes]:

@@ -15,16 +15,18 @@ from pathlib import Path
 from storage.assurance.head_lines import (
     HeadsContent,
     Published,
+    StreamHeads,
     Verified,
     checked,
     freeze_lines,
     merged,
     state_line,
+    streams_line,
     verified_line,
 )
 from storage.assurance.heads_file import LONG, HeadsFile
 
-__all__ = ["HeadsLog", "Published", "read_heads"]
+__all__ = ["HeadsLog", "Published"]
 
 
 class HeadsLog:
@@ -70,6 +72,16 @@ class HeadsLog:
         return self._content.whole_us
 
     @property
+    def streams(self) -> StreamHeads:
+        """The published heads of the streams that no other stream named."""
+        return self._content.streams
+
+    @property
+    def verified_streams(self) -> StreamHeads:
+        """The fact of each stream up to which a verification has found it valid."""
+        return self._content.verified_streams
+
+    @property
     def exist(self) -> bool:
         """True if a file holds heads of this ledger, or says that it began empty."""
         return self._content.began is not None
@@ -90,13 +102,17 @@ class HeadsLog:
         """Record that the ledger had no account at the moment ``at_us``, microseconds."""
         self._append([checked({"kind": "began", "at": at_us})])
 
-    def publish(self, states: Iterable[Published], at_us: int) -> None:
+    def publish(
+        self, states: Iterable[Published], at_us: int, streams: StreamHeads | None = None
+    ) -> None:
         """Append states at the moment ``at_us``, microseconds. They are on disk on return.
 
         A file that lost lines, or lacks those of the other, gets them too. Raises: OSError; then
         the next call appends what a file lacks.
         """
         lines = [state_line("head", state, at_us) for state in states]
+        if streams is not None and streams != self.streams:
+            lines.append(streams_line("streams", streams, at_us))
         failure: OSError | None = None
         for file in self._files:
             try:
@@ -107,20 +123,36 @@ class HeadsLog:
         if failure is not None:
             raise failure
 
-    def accept(self, states: Iterable[Published], gone: Iterable[Published], at_us: int) -> None:
+    def accept(
+        self,
+        states: Iterable[Published],
+        gone: Iterable[Published],
+        at_us: int,
+        streams: StreamHeads | None = None,
+    ) -> None:
         """Supersede the published states: accounts continue from ``states``, others are ``gone``.
+
+        ``streams`` supersede the published heads of streams.
 
         The database lacks the accounts ``gone``. Their charges stay in the file, because a later
         account may get the same number.
         """
         accepted = [state_line("accepted", state, at_us) for state in states]
+        if streams is not None:
+            accepted.append(streams_line("accepted-streams", streams, at_us))
         self._append(accepted + [state_line("gone", state, at_us) for state in gone])
 
     def mark(self, freezes_us: Iterable[int]) -> None:
         """Record that the files have the charges after these freezes, microseconds since 1970."""
         self._append(freeze_lines(freezes_us))
 
-    def verify(self, states: Iterable[Verified], at_us: int, whole: bool) -> None:
+    def verify(
+        self,
+        states: Iterable[Verified],
+        at_us: int,
+        whole: bool,
+        streams: StreamHeads | None = None,
+    ) -> None:
         """Record the states up to which a verification that began at ``at_us`` found no bad row."""
         before = self.verified
         lines = [
@@ -128,6 +160,13 @@ class HeadsLog:
             for state in states
             if state.account not in before or state.seq > before[state.account].seq
         ]
+        later = {
+            stream: (seq, head)
+            for stream, (seq, head) in (streams or {}).items()
+            if seq > self.verified_streams.get(stream, (0, b""))[0]
+        }
+        if later:
+            lines.append(streams_line("verified-streams", later, at_us))
         if whole:
             lines.append(checked({"kind": "whole", "at": at_us}))
         self._append(lines)
@@ -136,15 +175,3 @@ class HeadsLog:
         for file in self._files:
             file.append(lines)
         self.refresh()
-
-
-def read_heads(path: Path) -> dict[int, Published]:
-    """The furthest published state of every account in a file, without accounts that are gone.
-
-    Raises: FileNotFoundError.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    log = HeadsLog(path)
-    log.refresh()
-    return log.present

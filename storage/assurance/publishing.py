@@ -9,22 +9,25 @@ writes nothing then, because other processes may have the heads and need no free
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, event, select, tuple_
 
 from accounting.privacy_loss import PrivacyLoss
-from storage.assurance.head_lines import Published, state_line
+from storage.assurance.head_lines import Published, StreamHeads, state_line, streams_line
 from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
-from storage.database.tables import budget_account, entry
+from storage.database.tables import budget_account, entry, journal
+from storage.errors import StreamAlarm
+from storage.journal.streams import read_tips
 from storage.ledger.accounts import SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
 #: The number of heads that one statement reads.
 AT_ONCE = 500
 
-_a, _e = budget_account.c, entry.c
+_a, _e, _j = budget_account.c, entry.c, journal.c
 _ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS).order_by(_a.id)
 
 
@@ -44,6 +47,7 @@ class Publisher:
         self._database, self._log, self._deliver = database, log, deliver
         #: The number of the last entry of each account that was delivered.
         self._sent: dict[int, int] = {}
+        self._sent_tips: StreamHeads = {}
         #: True while no published heads are found for a ledger that has accounts.
         self.lacks_heads = False
 
@@ -64,7 +68,11 @@ class Publisher:
         self._log.refresh()
         with self._database.read() as connection:
             rows = connection.execute(_ACCOUNTS).all()
+            tips = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
             back = self._gone_back(connection, rows)
+            if rows and _lost_fact(connection, self._log.streams):
+                # Nobody knows which charges have lost their meaning.
+                back = [row.id for row in rows]
         self.lacks_heads = bool(rows) and not self._log.exist
         if self.lacks_heads:
             return []
@@ -82,14 +90,18 @@ class Publisher:
             one for one in states if one.account not in last or one.seq > last[one.account].seq
         ]
         at_us = self._database.now_us()
-        self._log.publish(moved, at_us)
-        self._send(states, at_us)
+        self._log.publish(moved, at_us, tips)
+        self._send(states, tips, at_us)
         return []
 
-    def _send(self, states: Sequence[Published], at_us: int) -> None:
+    def _send(self, states: Sequence[Published], tips: StreamHeads, at_us: int) -> None:
         sent = self._sent
         new = [one for one in states if sent.get(one.account, -1) < one.seq]
-        if new and self._deliver([state_line("head", one, at_us) for one in new]):
+        lines = [state_line("head", one, at_us) for one in new]
+        if tips != self._sent_tips:
+            lines.append(streams_line("streams", tips, at_us))
+        if lines and self._deliver(lines):
+            self._sent_tips = tips
             sent.update((one.account, one.seq) for one in new)
 
     def any_frozen(self) -> bool:
@@ -121,13 +133,26 @@ class Publisher:
 
     def _freeze(self, accounts: list[int]) -> list[int]:
         at_us = self._database.now_us()
-        frozen = self._database.write(lambda connection: freeze(connection, accounts, at_us))
+        work = partial(freeze, accounts=accounts, at_us=at_us)
+        try:
+            frozen = self._database.write(work)
+        except StreamAlarm:
+            # The stream of this process was cut too. Its next transaction opens another one.
+            frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
         # The file is ahead of the database, so it has the charges that the database lost.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen
+
+
+def _lost_fact(connection: Connection, streams: StreamHeads) -> bool:
+    """True if a published fact is missing, or has another head than the published one."""
+    places = [(stream, seq) for stream, (seq, _) in streams.items()]
+    facts = select(_j.stream, _j.head).where(tuple_(_j.stream, _j.seq).in_(places))
+    heads = {row.stream: row.head for row in connection.execute(facts)} if places else {}
+    return any(heads.get(stream) != head for stream, (_, head) in streams.items())
 
 
 def _forked(connection: Connection, states: Sequence[Published]) -> list[int]:

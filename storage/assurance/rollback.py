@@ -14,11 +14,11 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, StorageError
-from storage.journal import audit
 from storage.journal.layouts import EntryKind
+from storage.journal.streams import read_tips
 from storage.ledger.accounts import ACCOUNTS, AccountRow
 from storage.ledger.entries import Cause, change_account
-from storage.ledger.freezing import OPERATOR, frozen_at
+from storage.ledger.freezing import OPERATOR, frozen_at, record_freeze
 
 _a = budget_account.c
 _FROZEN = ACCOUNTS.where(_a.frozen == 1).order_by(_a.rank, _a.id).with_for_update(of=budget_account)
@@ -68,14 +68,16 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             states.append(_unfreeze(connection, row.id, total, more, raised))
             done.append(Accepted(row.id, row.dataset, row.analyst, more))
         if done:
-            detail = {"accounts": len(done), "heads_lost": heads_lost}
-            audit.record(connection, OPERATOR, "ledger.accept_rollback", "ledger", detail)
+            accounts, detail = [one.account for one in done], {"heads_lost": heads_lost}
+            record_freeze(connection, "ledger.accept_rollback", accounts, detail)
         present = set(connection.execute(select(_a.id)).scalars())
         gone = [state for id, state in sorted(log.published.items()) if id not in present]
         # The file is written before the commit, so that no process compares the unfrozen accounts
         # with older lines and freezes them again. If the commit fails, the accounts stay frozen,
         # and no published charge is lost.
-        log.accept(states, gone, connection.execute(select(now_us())).scalar_one())
+        streams = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
+        at_us = connection.execute(select(now_us())).scalar_one()
+        log.accept(states, gone, at_us, streams if done else None)
         return done
 
     return database.write(work)

@@ -1,6 +1,6 @@
 """Recomputes the ledger: the chain and sums of every account, and the charges of every query.
 
-The hash chain of an account binds its entries. The column ``subject`` of an entry binds the analyst
+The hash chain of an account binds its entries. The column ``bound`` of an entry binds the analyst
 and the dataset of the account, or the request that was charged. The digest of a settlement binds
 the end of its query. The hashes do not bind the working state of a running query: its lease, the
 published version that it reads, and any attempt after the first.
@@ -9,15 +9,17 @@ published version that it reads, and any attempt after the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, text
 
-from storage.assurance.head_lines import Published, Verified
+from storage.assurance.head_lines import Published, StreamHeads, Verified
 from storage.assurance.verify_chains import Bad, Chains, check_chains, check_new_entries
+from storage.assurance.verify_facts import Facts, check_facts
 from storage.assurance.verify_queries import check_queries
+from storage.assurance.verify_streams import Streams, check_streams
 from storage.database.database import Database
 from storage.database.expressions import read_now
 from storage.database.snapshot import snapshot
@@ -35,7 +37,8 @@ class Verification:
 
     ``accounts``: the rows that it covered. ``whole``: False if it read only the entries after
     those that an earlier one had verified. ``first_bad``: the first row that contradicts the
-    others, None if there is none. ``verified``: the states for the next incremental run.
+    others, None if there is none. ``verified`` and ``streams``: the states of accounts and streams
+    for the next incremental run.
     """
 
     accounts: tuple[Row[Any], ...]
@@ -43,6 +46,7 @@ class Verification:
     whole: bool
     first_bad: Bad | None
     verified: tuple[Verified, ...] = ()
+    streams: StreamHeads = field(default_factory=dict)
 
     def narrowed(self, concerns: Callable[[Row[Any]], bool]) -> Verification:
         """The same outcome with those accounts alone for which ``concerns`` is true."""
@@ -70,31 +74,45 @@ def verify(
     database: Database,
     *,
     heads: Mapping[int, Published] | None = None,
+    streams: StreamHeads | None = None,
     released_only: bool = False,
 ) -> Verification:
-    """Recompute every account from its first entry, and every query.
+    """Recompute every account and stream from its start, and compare every row with them.
 
     Args:
         heads: the published states by account; the chains must contain them.
+        streams: the published heads of streams of the journal, which they must contain.
         released_only: treat a query as running until its release instant. Otherwise the result
             of the verification or its duration could reveal an answer before that instant.
     """
     with snapshot(database) as connection:
         at_us, chains = _begin(connection)
-        bad = _check_file(connection) or check_chains(connection, chains, heads)
-        if bad is None:
-            bad = check_queries(connection, chains, at_us if released_only else None)
-        return _outcome(chains, at_us, True, bad)
+        read, facts = Streams(), Facts()
+        bad = (
+            _check_file(connection)
+            or check_chains(connection, chains, heads)
+            or check_streams(connection, read, streams or {}, {}, facts.note)
+            or check_queries(connection, chains, at_us if released_only else None)
+            or check_facts(connection, facts)
+        )
+        return _outcome(chains, read, at_us, True, bad)
 
 
 def verify_new(
-    database: Database, heads: Mapping[int, Published], verified: Mapping[int, Verified]
+    database: Database,
+    heads: Mapping[int, Published],
+    verified: Mapping[int, Verified],
+    streams: StreamHeads,
+    verified_streams: StreamHeads,
 ) -> Verification:
-    """Recompute the chains of all accounts from the entries up to which they were verified."""
+    """Recompute the chains of accounts and streams from where they were verified."""
     with snapshot(database) as connection:
         at_us, chains = _begin(connection)
-        bad = check_new_entries(connection, chains, heads, verified)
-        return _outcome(chains, at_us, False, bad)
+        read = Streams()
+        bad = check_new_entries(connection, chains, heads, verified) or check_streams(
+            connection, read, streams, verified_streams
+        )
+        return _outcome(chains, read, at_us, False, bad)
 
 
 def _begin(connection: Connection) -> tuple[int, Chains]:
@@ -102,9 +120,14 @@ def _begin(connection: Connection) -> tuple[int, Chains]:
     return read_now(connection), Chains({row.id: row for row in rows})
 
 
-def _outcome(chains: Chains, at_us: int, whole: bool, bad: Bad | None) -> Verification:
-    verified = () if bad else tuple(sums.verified() for sums in chains.sums.values())
-    return Verification(tuple(chains.rows.values()), at_us, whole, bad, verified)
+def _outcome(
+    chains: Chains, read: Streams, at_us: int, whole: bool, bad: Bad | None
+) -> Verification:
+    rows = tuple(chains.rows.values())
+    if bad is not None:
+        return Verification(rows, at_us, whole, bad)
+    verified = tuple(sums.verified() for sums in chains.sums.values())
+    return Verification(rows, at_us, whole, None, verified, read.heads)
 
 
 def _check_file(connection: Connection) -> Bad | None:

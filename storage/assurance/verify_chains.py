@@ -17,7 +17,7 @@ from accounting.account import AccountRank, admits
 from storage.assurance.head_lines import Published, Verified
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
-from storage.database.tables import budget_account, entry
+from storage.database.tables import EPOCH, budget_account, entry
 from storage.journal.layouts import (
     EMPTY_HEAD,
     EntryKind,
@@ -38,7 +38,7 @@ _ENTRIES: Select[Any] = select(
     _e.at_us,
     _e.digest,
     _e.head,
-    _e.subject,
+    _e.bound,
     *(_e[name] for name in MOVED),
 ).order_by(_e.account_id, _e.seq)
 
@@ -258,6 +258,8 @@ class ChainSums:
             if getattr(self._account, column.name) != value:
                 reason = f"{column.name} is not what its entries add up to"
                 return Bad("budget_account", f"account {id}", reason)
+        if self._account.epoch != EPOCH:
+            return Bad("budget_account", f"account {id}", "belongs to another version's schema")
         return None
 
 

@@ -11,19 +11,21 @@ from operator import itemgetter, sub
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, literal_column, select
 
 from accounting.account import AccountRank, admits
 from accounting.measures import MEASURES
 from storage.assurance.verify_chains import CHARGE, RELEASE, Amounts, Bad, Chains, added
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import named, streamed
-from storage.database.tables import dataset_version, entry, query, settlement
+from storage.database.tables import dataset_version, entry, journal, query, settlement
+from storage.journal.facts import FactKind, accepted, ended, released
 from storage.journal.layouts import (
     early_ending_digest,
     ending_digest,
     release_subject,
     request_subject,
+    salted_digest,
 )
 from storage.ledger.accounts import MOVED
 from storage.ledger.entries import NOTHING
@@ -33,20 +35,37 @@ from storage.ledger.requests import QueryState
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
-#: Every query with its settlement, if there is one. The columns of its price are also at the end.
+_accepted, _ended = journal.alias("accepted"), journal.alias("ended")
+_FACT = ("at_us", "actor", "fact")
+#: Every query with its settlement and its facts, if there are any. The columns of its price are
+#: also at the end.
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id).label("id"),
     *(column for column in _q if column is not _q.id),
     *(column.label(f"s_{column.name}") for column in _s if column is not _s.query_id),
+    *(_accepted.c[name].label(f"accepted_{name}") for name in _FACT),
+    *(_ended.c[name].label(f"ended_{name}") for name in _FACT),
     *(_q[measure.column].label(measure.name) for measure in MEASURES),
-).select_from(query.outerjoin(settlement, _s.query_id == _q.id))
+).select_from(
+    query.outerjoin(settlement, _s.query_id == _q.id)
+    .outerjoin(
+        _accepted,
+        (_accepted.c.subject == uuid_bytes(_q.id))
+        & (_accepted.c.kind == literal_column(str(int(FactKind.ACCEPTED)))),
+    )
+    .outerjoin(
+        _ended,
+        (_ended.c.subject == uuid_bytes(_q.id))
+        & (_ended.c.kind == literal_column(str(int(FactKind.ENDED)))),
+    )
+)
 #: Every entry that names a query.
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id),
     _e.account_id,
     _e.kind,
     _e.at_us,
-    _e.subject,
+    _e.bound,
     *(_e[name] for name in MOVED),
 ).where(_e.query_id.is_not(None))
 
@@ -160,9 +179,13 @@ class _Checker:
     def _ending(self, row: Any) -> str | None:
         if row.state not in list(QueryState):
             return "is in a state that no statement of the ledger writes"
+        if row.accepted_fact is not None and (wrong := _acceptance(row)):
+            return wrong
         if row.state == QueryState.RUNNING:
-            if row.s_attempt is not None:
-                return "has a settlement and is not settled"
+            if row.s_attempt is not None or row.ended_fact is not None:
+                return "has ended and is to run again"
+            if row.salt is None:
+                return "runs without its salt"
             ended = (row.answer_hash, row.answer_status, row.settled_us, row.release_us)
             if row.answer is not None or ended != (None,) * 4:
                 return "has an end and is not ended"
@@ -170,15 +193,21 @@ class _Checker:
         if row.state == QueryState.RELEASED:
             if (row.s_attempt, row.answer, row.answer_hash, row.answer_status) != (None,) * 4:
                 return "was released and has an answer"
-            return None if row.release_us == row.settled_us else "was released at another time"
-        if row.s_attempt is None:
-            return "is settled without a settlement"
+            if row.release_us != row.settled_us:
+                return "was released at another time"
+            return _release(row)
+        if row.s_attempt is None and row.ended_fact is None:
+            return "is settled without its ending"
         if row.release_us > row.settled_us + LATEST_US:
             return "is to be released too late to be true"
         if self._now_us is not None and row.release_us > self._now_us:
             return None
         if sha256(row.answer).digest() != row.answer_hash:
             return "has another answer than the one that was settled"
+        if row.ended_fact is not None:
+            return "has two endings" if row.s_attempt is not None else _answer(row)
+        if row.salt is not None or row.form != 1:
+            return "has ended before salts were written"
         settled = row.s_attempt, row.s_answer_hash, row.s_at_us
         if (row.attempt, row.answer_hash, row.settled_us) != settled:
             return "ended otherwise than its settlement says"
@@ -215,6 +244,42 @@ def _working(row: Any, versions: set[tuple[Any, ...]]) -> str | None:
         return "began its attempt at another time"
     if row.state == QueryState.RELEASED and row.attempt != 1:
         return "was released by another attempt than the first"
+    return None
+
+
+def _acceptance(row: Any) -> str | None:
+    """The contradiction between a query and the fact that accepted it, or None."""
+    if row.salt is None:
+        return "has lost its salt"
+    named = {**row._asdict(), "id": UUID(bytes=row.id)}
+    expected = accepted(named, row[-len(MEASURES) :], salted_digest(row.salt, _subject(row)))
+    stated = row.accepted_fact, row.accepted_actor, row.accepted_at_us
+    if stated != (expected.text, expected.actor, expected.at_us):
+        return "is not the query that was accepted"
+    return None
+
+
+def _answer(row: Any) -> str | None:
+    """The contradiction between a settled query and the fact of its ending, or None."""
+    if row.salt is None:
+        return "has lost its salt"
+    digest = salted_digest(row.salt, row.answer)
+    expected = ended(UUID(bytes=row.id), row, row.attempt, row.answer_status, digest)
+    stated = row.ended_fact, row.ended_actor, row.ended_at_us
+    if stated != (expected.text, expected.actor, expected.at_us):
+        return "ended otherwise than the fact of its ending says"
+    return None
+
+
+def _release(row: Any) -> str | None:
+    """The contradiction between a released query and the fact of its release, or None."""
+    if row.ended_fact is None:
+        is_older = row.accepted_fact is None and row.salt is None and row.form == 1
+        return None if is_older else "is released without its ending"
+    expected = released(UUID(bytes=row.id), row, row.settled_us)
+    stated = row.ended_fact, row.ended_actor, row.ended_at_us
+    if stated != (expected.text, expected.actor, expected.at_us):
+        return "was released otherwise than the fact of its ending says"
     return None
 
 

@@ -22,6 +22,7 @@ from storage.catalogue.dataset_rows import (
     granted_to,
     upload_state,
 )
+from storage.catalogue.dataset_states import digest_of_labels, record_dataset, record_version
 from storage.catalogue.descriptions import Labels, encode_domain
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
@@ -30,7 +31,7 @@ from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.files.labels import DistantLabels
-from storage.journal import audit
+from storage.ledger.freezing import OPERATOR
 from storage.ledger.limits import open_account
 from storage.people.users import User
 from storage.records.data_folder import Files
@@ -79,6 +80,8 @@ class Datasets:
             labels = domain.labels if labels is None else labels
             domain = replace(domain, labels=labels)
 
+        digest = None if labels is None else digest_of_labels(labels)
+
         def work(connection: Connection, folder: str | None) -> None:
             inserted = connection.execute(
                 insert_once(connection.dialect.name, dataset, "name").returning(_d.id),
@@ -101,7 +104,8 @@ class Datasets:
             open_account(connection, (AccountRank.DATASET, inserted, 0), cap, owner.id)
             if labels is not None:
                 self._files.write_labels(inserted, labels)
-            audit.record(connection, owner.id, "dataset.register", name, {"cap": cap.as_dict()})
+            detail = {"cap": cap.as_dict()}
+            record_dataset(connection, owner.id, inserted, "dataset.register", detail, nodes=digest)
 
         self._write_named(labels, work)
         return self.find(name)
@@ -151,6 +155,7 @@ class Datasets:
         degree = len(labels) - 1 if max_degree is None else max_degree
         domain = encode_domain(GraphDomain(len(labels), degree, labels))
         counted = encode_domain(GraphDomain(len(labels), degree))
+        digest = digest_of_labels(labels)
 
         def work(connection: Connection, folder: str | None) -> None:
             dataset_id = self._id(connection, name)
@@ -164,7 +169,8 @@ class Datasets:
                 raise AlreadyExists("the nodes of this dataset are known already")
             # This transaction has locked the row, so a concurrent one cannot replace the labels.
             self._files.write_labels(dataset_id, labels)
-            audit.record(connection, actor.id, "dataset.nodes", name, {"nodes": len(labels)})
+            detail = {"nodes": len(labels)}
+            record_dataset(connection, actor.id, dataset_id, "dataset.nodes", detail, nodes=digest)
 
         self._write_named(labels, work)
         return self.find(name)
@@ -189,8 +195,10 @@ class Datasets:
         """
 
         def work(connection: Connection) -> int:
-            upload = versions.begin_upload(connection, self._id(connection, name))
-            audit.record(connection, actor.id, "records.upload", name, {"upload": upload})
+            dataset_id = self._id(connection, name)
+            upload = versions.begin_upload(connection, dataset_id)
+            detail = {"upload": upload}
+            record_dataset(connection, actor.id, dataset_id, "records.upload", detail)
             return upload
 
         return self._database.write(work)
@@ -211,10 +219,19 @@ class Datasets:
         """End an upload. Only the owner may see ``detail``."""
         self._database.write(lambda connection: versions.refuse_upload(connection, upload, detail))
 
-    def publish(self, upload: int, folder: Path, *, actor: User, rows: int | None = None) -> int:
+    def publish(
+        self,
+        upload: int,
+        folder: Path,
+        *,
+        actor: User,
+        rows: int | None = None,
+        manifest: bytes | None = None,
+    ) -> int:
         """Publish a prepared folder as the next version. Returns the number of the version.
 
-        ``rows``: the row count of a table under the relation ``replace``, else None. After an error
+        ``rows``: the row count of a table under the relation ``replace``, else None. ``manifest``:
+        the digest of the manifest of its arrays, 32 bytes, which the journal states. After an error
         nothing has changed, and ``folder`` has its old path, unless the commit is unknown.
         Raises: NotFound if the upload has ended; InvalidRecords if an earlier version fixed
             another row count; StoreFailed; CommitUnknown.
@@ -227,9 +244,10 @@ class Datasets:
 
         def work(connection: Connection) -> int:
             take_back()
-            dataset_id, version = versions.next_version(connection, upload, rows, remote)
-            name = connection.execute(select(_d.name).where(_d.id == dataset_id)).scalar_one()
-            audit.record(connection, actor.id, "records.publish", name, {"version": version})
+            dataset_id, version = versions.next_version(connection, upload, rows, remote, manifest)
+            action, detail = "records.publish", {"version": version}
+            record_version(connection, actor.id, dataset_id, version, action)
+            record_dataset(connection, actor.id, dataset_id, action, detail, in_trail=False)
             self._files.publish(folder, dataset_id, version)
             moved.append((dataset_id, version))
             return version
@@ -254,11 +272,24 @@ class Datasets:
     def open_version(self, row: Any, **how: Any) -> None:
         """Open a version of ``needed_versions``; ``how`` are the keywords of ``OpenRecords.open``.
 
-        Raises: the errors of ``OpenRecords.open``.
+        A version of an earlier release has no digest of its manifest yet: the first opening stores
+        it, with its fact in the journal.
+        Raises: the errors of ``OpenRecords.open``; Busy if the digest cannot be stored now.
         """
         public, _ = self.facts(row)
         assert public is not None, "records are published after the node list"
-        self.opened.open(row.id, row.version, public.domain, **how)
+        expected = row.manifest_digest
+        self.opened.open(row.id, row.version, public.domain, expected=expected, **how)
+        if expected is None:
+            self._adopt(row.id, row.version, self.opened.manifest(row.id, row.version))
+
+    def _adopt(self, dataset_id: int, version: int, manifest: bytes) -> None:
+        def work(connection: Connection) -> None:
+            versions.lock_cap(connection, dataset_id)
+            if versions.adopt_manifest(connection, dataset_id, version, manifest):
+                record_version(connection, OPERATOR, dataset_id, version, "records.adopt")
+
+        self._database.write(work)
 
     def withdraw(self, name: str, *, actor: User) -> None:
         """Let no further query read the records. The ledger and the stored answers stay.
@@ -267,8 +298,9 @@ class Datasets:
         """
 
         def work(connection: Connection) -> None:
-            version = versions.withdraw(connection, self._id(connection, name))
-            audit.record(connection, actor.id, "records.withdraw", name, {"version": version})
+            dataset_id = self._id(connection, name)
+            detail = {"version": versions.withdraw(connection, dataset_id)}
+            record_dataset(connection, actor.id, dataset_id, "records.withdraw", detail)
 
         self._database.write(work)
 

@@ -24,9 +24,11 @@ from sqlalchemy import (
 
 from accounting.account import AccountRank
 from mechanisms.model.domains import NeighbouringRelation
+from storage.catalogue.dataset_states import record_version
 from storage.database.expressions import insert_once, now_us
 from storage.database.tables import budget_account, dataset, dataset_version, query, upload
 from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
+from storage.ledger.freezing import OPERATOR
 from storage.ledger.requests import QueryState
 
 #: The lease of a preparation, microseconds. Each heartbeat of its process extends it.
@@ -110,12 +112,17 @@ def refuse(
 
 
 def next_version(
-    connection: Connection, upload_id: int, rows: int | None, folder: str | None = None
+    connection: Connection,
+    upload_id: int,
+    rows: int | None,
+    folder: str | None = None,
+    manifest: bytes | None = None,
 ) -> tuple[int, int]:
     """Make the upload the version that queries read. Returns (dataset id, version).
 
     ``rows``: the row count of a table under the relation ``replace``, else None. ``folder``: the
-    folder of the arrays in an object store, if there is one.
+    folder of the arrays in an object store, if there is one. ``manifest``: the digest of the
+    manifest of its arrays.
     Raises: NotFound for an upload that has ended; InvalidRecords if another row count is fixed.
     """
     dataset_id = connection.execute(
@@ -140,10 +147,27 @@ def next_version(
         raise InvalidRecords([(("rows",), "row_count", _wrong_rows(connection, dataset_id, rows))])
     connection.execute(
         insert(dataset_version).values(
-            dataset_id=dataset_id, version=version, published_us=now_us(), folder=folder
+            dataset_id=dataset_id,
+            version=version,
+            published_us=now_us(),
+            folder=folder,
+            manifest_digest=manifest,
         )
     )
     return int(dataset_id), int(version)
+
+
+def adopt_manifest(connection: Connection, dataset_id: int, version: int, manifest: bytes) -> bool:
+    """Store the digest of a manifest that an earlier release published without one.
+
+    Returns False, and changes nothing, if the version already has a digest.
+    """
+    adopted = connection.execute(
+        update(dataset_version)
+        .where(_v.dataset_id == dataset_id, _v.version == version, _v.manifest_digest.is_(None))
+        .values(manifest_digest=manifest)
+    )
+    return adopted.rowcount == 1
 
 
 def withdraw(connection: Connection, dataset_id: int) -> int:
@@ -173,11 +197,12 @@ def published_versions(connection: Connection, dataset_id: int) -> list[Version]
 def needed_versions(connection: Connection, dataset_id: int | None = None) -> Sequence[Any]:
     """The versions that queries may read: the current ones, and those of running queries.
 
-    Rows of dataset id, version, and what ``Datasets.facts`` needs; of one dataset or of all.
+    Rows of dataset id, version, the digest of its manifest, and what ``Datasets.facts`` needs; of
+    one dataset or of all.
     """
     needed = (
         select(
-            *(_d.id, _v.version, _d.fixed_rows),
+            *(_d.id, _v.version, _v.manifest_digest, _d.fixed_rows),
             func.coalesce(func.length(_d.domain), 0).label("domain_length"),
         )
         .join_from(dataset_version, dataset, _d.id == _v.dataset_id)
@@ -213,6 +238,7 @@ def mark_removed(dataset_id: int, version: int, connection: Connection) -> None:
         .where(_v.dataset_id == dataset_id, _v.version == version)
         .values(removed_us=now_us())
     )
+    record_version(connection, OPERATOR, dataset_id, version, "records.remove")
 
 
 def _wrong_rows(connection: Connection, dataset_id: int, rows: int | None) -> str:

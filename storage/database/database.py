@@ -37,17 +37,26 @@ from storage.errors import Busy, CommitUnknown, UnusableDatabase
 T = TypeVar("T")
 
 ATTEMPTS = 5
+#: How long ``Database.close`` waits for a transaction of another thread.
+CLOSING_SECONDS = 5.0
+_TRANSACTION = "privypurse.transaction"
 
 
 class Transaction:
     """A write transaction that has begun; ``commit`` or ``rollback`` ends it, exactly once.
 
-    Any thread may use it, one at a time. Its statements run on ``connection``.
+    Any thread may use it, one at a time. Its statements run on ``connection``. ``memory`` belongs
+    to whoever writes in it. ``before_commit`` holds the last calls inside the transaction, and
+    ``after_commit`` those that follow a commit with a known result.
     """
 
     def __init__(self, connection: Connection, end: Callable[[Connection, bool], None]) -> None:
         self.connection, self._end = connection, end
         self._inner = connection.begin()
+        self.memory: dict[str, Any] = {}
+        self.before_commit: list[Callable[[], None]] = []
+        self.after_commit: list[Callable[[], None]] = []
+        connection.info[_TRANSACTION] = self
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Returns the value of ``work``. After an error everything is rolled back.
@@ -55,7 +64,10 @@ class Transaction:
         Raises: the errors of ``work``; for errors of the database, those of ``raise_meaning``.
         """
         try:
-            return work(self.connection)
+            value = work(self.connection)
+            for call in self.before_commit:
+                call()
+            return value
         except BaseException as error:
             self.rollback(error)
             raise_meaning(error)
@@ -67,6 +79,8 @@ class Transaction:
         except BaseException:
             self._end(self.connection, True)
             raise
+        for call in self.after_commit:
+            call()
         self._end(self.connection, False)
 
     def rollback(self, cause: BaseException | None = None) -> None:
@@ -90,6 +104,12 @@ class Transaction:
         return dialect.is_disconnect(error, driver, None)
 
 
+def transaction_of(connection: Connection) -> Transaction:
+    """The transaction that runs on a connection, as ``Database.begin`` began it."""
+    transaction: Transaction = connection.info[_TRANSACTION]
+    return transaction
+
+
 class Database:
     """Transactions on one engine; safe to share between threads."""
 
@@ -98,6 +118,9 @@ class Database:
         self.url = engine.url.render_as_string(hide_password=True)
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
+        #: Connections to PostgreSQL that write. The last one used is the first one taken, because
+        #: each of them has a stream of the journal, and few streams are easier to verify.
+        self._write_pool = engine.pool.recreate()
         #: Idle connections to SQLite for look-ups.
         self._readers: list[PoolProxiedConnection] = []
         #: SQLite has one writer. The threads of this process wait on this lock. SQLite's own busy
@@ -211,7 +234,7 @@ class Database:
         try:
             if self.embedded:
                 return self._begin_embedded(wait)
-            connection = self.engine.connect()
+            connection = Connection(self.engine, self._write_pool.connect())
             try:
                 return Transaction(connection, _give_back)
             except BaseException:
@@ -275,7 +298,15 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().invalidate()
-        self._drop_writer()
+        # A batch that began before the writer was closed may still run in the event loop's thread.
+        # SQLite reports a misuse of its API when a connection is closed under a statement.
+        waited = self._write_lock.acquire(timeout=CLOSING_SECONDS)
+        try:
+            self._drop_writer()
+        finally:
+            if waited:
+                self._write_lock.release()
+        self._write_pool.dispose()
         self.engine.dispose()
 
 

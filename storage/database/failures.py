@@ -25,6 +25,8 @@ NO_ROOM_SQLITE = frozenset(
 NO_ROOM_POSTGRESQL = ("531", "532", "58")
 #: Codes that show a bug or an attack: a CHECK or the trigger of an append-only table has fired.
 ALARMS = {"23514", "P0001"}
+#: A duplicate. It is an alarm in the journal alone: a second ending, or a second fact in one place.
+DUPLICATE = "23505"
 
 
 class Again(Exception):
@@ -93,8 +95,14 @@ def _is_alarm(error: BaseException) -> bool:
     cause = _cause(error)
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", 0)
+        if code in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+            return "journal" in str(cause)
         return code in (sqlite3.SQLITE_CONSTRAINT_CHECK, sqlite3.SQLITE_CONSTRAINT_TRIGGER)
-    return getattr(cause, "sqlstate", None) in ALARMS
+    state = getattr(cause, "sqlstate", None)
+    if state == DUPLICATE:
+        name = getattr(getattr(cause, "diag", None), "constraint_name", None)
+        return name in ("journal_ending", "pk_journal")
+    return state in ALARMS
 
 
 def _cause(error: BaseException) -> BaseException | None:

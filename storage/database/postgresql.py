@@ -21,6 +21,7 @@ def postgresql_engine(url: URL) -> Engine:
         pool_size=16,
         max_overflow=48,
         pool_pre_ping=True,
+        pool_use_lifo=True,
         hide_parameters=True,
     )
     # Runs first, because SQLAlchemy's query for the version fails if the server sends bytes.

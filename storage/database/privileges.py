@@ -14,8 +14,10 @@ from storage.errors import UnusableDatabase
 #: The rights of the service on each table. It has no rights on any other table.
 GRANTS = {
     "entry": "SELECT, INSERT",
-    "settlement": "SELECT, INSERT",
-    "audit": "SELECT, INSERT",
+    "journal": "SELECT, INSERT",
+    "journal_stream": "SELECT, INSERT, UPDATE",
+    "settlement": "SELECT",
+    "audit": "SELECT",
     "budget_account": "SELECT, INSERT, UPDATE",
     "query": "SELECT, INSERT, UPDATE",
     "users": "SELECT, INSERT, UPDATE",

@@ -15,6 +15,8 @@ from storage.errors import UnusableDatabase
 
 #: How long a write waits for locks of other processes. Threads of one process wait on a lock.
 BUSY_SECONDS = 5.0
+#: Prepared statements of a connection. An INSERT has another text for every number of rows.
+STATEMENTS = 1024
 OLDEST = (3, 37, 0)  # STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
@@ -35,7 +37,11 @@ def sqlite_engine(url: URL) -> Engine:
         pool_size=16,
         max_overflow=112,
         hide_parameters=True,
-        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
+        connect_args={
+            "check_same_thread": False,
+            "timeout": BUSY_SECONDS,
+            "cached_statements": STATEMENTS,
+        },
     )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)

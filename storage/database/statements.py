@@ -8,6 +8,8 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -154,7 +156,7 @@ class InsertEach:
         for start in range(0, len(many), ROWS_AT_ONCE):
             rows = many[start : start + ROWS_AT_ONCE]
             text = sql.replace("?", ", ".join([row] * len(rows)), 1)
-            values = tuple(one[name] for one in rows for name in names)
+            values = tuple(chain.from_iterable(map(itemgetter(*names), rows)))
             inserted += executed(driver, text, values).rowcount
         return lambda: inserted
 

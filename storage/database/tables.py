@@ -1,8 +1,8 @@
 """The tables that statements refer to. The migrations create them in the database.
 
 Times are microseconds of the database's clock. Amounts are nano-epsilons and atto-deltas. The
-migrations alone hold the triggers, by which entries, settlements, audit lines and ended queries
-never change.
+migrations alone hold the triggers, by which entries, facts of the journal and ended queries never
+change. ``revision`` counts the changes of a row, each of which is a fact of the journal.
 """
 
 from typing import Any
@@ -22,6 +22,10 @@ from sqlalchemy.schema import SchemaItem
 
 from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
+#: The schema that a process must know to change an account. A migration raises it, with the column
+#: ``epoch`` of every account, when processes of earlier versions must not charge any longer.
+EPOCH = 8
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -37,9 +41,9 @@ def _table(name: str, *items: SchemaItem, **options: Any) -> Table:
     return Table(name, metadata, *items, sqlite_strict=True, **options)
 
 
-def _index_of_state_0(name: str, column: Column[Any], unique: bool = False) -> None:
-    where = text("state = 0")
-    Index(name, column, unique=unique, sqlite_where=where, postgresql_where=where)
+def _index_where(name: str, condition: str, *columns: Column[Any], unique: bool = False) -> None:
+    where = text(condition)
+    Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
 users = _table(
@@ -48,6 +52,7 @@ users = _table(
     Column("name", String, nullable=False, unique=True),
     Column("disabled", Small, nullable=False, server_default=text("0")),
     Column("created_us", Big, nullable=False),
+    Column("revision", Big, nullable=False, server_default=text("0")),
 )
 
 user_role = _table(
@@ -66,6 +71,7 @@ api_key = _table(
     Column("created_us", Big, nullable=False),
     Column("last_used_us", Big),
     Column("revoked_us", Big),
+    Column("revision", Big, nullable=False, server_default=text("0")),
     CheckConstraint("length(secret_hash) = 32", name="hash"),
 )
 
@@ -105,6 +111,7 @@ dataset = _table(
     Column("versions", Int, nullable=False, server_default=text("0")),  # how many so far
     Column("created_us", Big, nullable=False),
     Column("nodes_folder", String),  # names of nodes in a store, null without a store
+    Column("revision", Big, nullable=False, server_default=text("0")),
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
 )
@@ -116,7 +123,11 @@ dataset_version = _table(
     Column("published_us", Big, nullable=False),
     Column("removed_us", Big),  # when its arrays were deleted
     Column("folder", String),  # its arrays in an object store; null without one
+    Column("manifest_digest", Bytes),  # SHA-256 of its manifest; null before schema 0008
     PrimaryKeyConstraint("dataset_id", "version"),
+    CheckConstraint(
+        "manifest_digest IS NULL OR length(manifest_digest) = 32", name="manifest_digest"
+    ),
 )
 
 upload = _table(
@@ -129,7 +140,7 @@ upload = _table(
     Column("detail", String, nullable=False),
     Index("ix_upload_dataset_id", "dataset_id", "id"),
 )
-_index_of_state_0("upload_preparing", upload.c.dataset_id, unique=True)
+_index_where("upload_preparing", "state = 0", upload.c.dataset_id, unique=True)
 
 budget_account = _table(
     "budget_account",
@@ -145,6 +156,7 @@ budget_account = _table(
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
+    Column("epoch", Small, nullable=False, server_default=text("8")),  # EPOCH of its schema
     UniqueConstraint("rank", "dataset_id", "analyst_id"),
     CheckConstraint("charged_eps_n BETWEEN 0 AND lim_eps_n", name="epsilon"),
     CheckConstraint("charged_delta_a BETWEEN 0 AND lim_delta_a", name="delta"),
@@ -182,7 +194,12 @@ query = _table(
     Column("created_us", Big, nullable=False),
     Column("settled_us", Big),
     Column("release_us", Big),
+    Column("form", Small, nullable=False, server_default=text("1")),  # of ``request``
+    # Random bytes under the digests that the journal holds of this row; null in rows that ended
+    # before schema 0008.
+    Column("salt", Bytes),
     UniqueConstraint("analyst_id", "idem_key"),
+    CheckConstraint("salt IS NULL OR length(salt) = 32", name="salt"),
     CheckConstraint("(state = 1) = (answer IS NOT NULL)", name="answer"),
     CheckConstraint("length(body_hash) = 32", name="body_hash"),
     CheckConstraint("answer_hash IS NULL OR length(answer_hash) = 32", name="answer_hash"),
@@ -190,7 +207,7 @@ query = _table(
     Index("ix_query_analyst_id", "analyst_id", "created_us"),
     Index("ix_query_dataset_id", "dataset_id", "created_us"),
 )
-_index_of_state_0("query_open", query.c.lease_until)
+_index_where("query_open", "state = 0", query.c.lease_until)
 
 entry = _table(
     "entry",
@@ -204,18 +221,19 @@ entry = _table(
     Column("at_us", Big, nullable=False),
     Column("digest", Bytes, nullable=False),
     Column("head", Bytes, nullable=False),
-    # The digest covers the subject too. It is null in most kinds, and before schema 0003.
-    Column("subject", Bytes),
+    # The subject, which the digest covers too. It is null in most kinds, and before schema 0003.
+    Column("bound", Bytes),
     PrimaryKeyConstraint("account_id", "seq"),
     # Prevents a second charge or release of a query on one account. The query comes first, so
     # that this index also finds the entries of a query.
     UniqueConstraint("query_id", "account_id", "kind"),
     CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
-    CheckConstraint("subject IS NULL OR length(subject) = 32", name="subject"),
+    CheckConstraint("bound IS NULL OR length(bound) = 32", name="subject"),
     CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
     Index("ix_entry_at_us", "at_us"),
 )
 
+# The ends of queries before schema 0008, read only. Later ones are facts of the journal.
 settlement = _table(
     "settlement",
     Column("query_id", UuidBytes, primary_key=True),
@@ -239,6 +257,7 @@ refusal = _table(
     CheckConstraint("refusals > 0", name="refusals"),
 )
 
+# The lines of the audit trail before schema 0008, read only. Later ones are facts of the journal.
 audit = _table(
     "audit",
     Column("id", Big, primary_key=True),
@@ -247,4 +266,34 @@ audit = _table(
     Column("action", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("detail", String, nullable=False),
+    Index("ix_audit_at_us", "at_us"),
+)
+
+journal = _table(
+    "journal",
+    Column("stream", Big, nullable=False),
+    Column("seq", Big, nullable=False),
+    Column("at_us", Big, nullable=False),
+    Column("kind", Small, nullable=False),  # storage.journal.facts.FactKind
+    Column("actor", Big, nullable=False),
+    Column("subject", Bytes, nullable=False),
+    Column("fact", String, nullable=False),  # canonical JSON
+    Column("digest", Bytes, nullable=False),
+    Column("head", Bytes, nullable=False),
+    PrimaryKeyConstraint("stream", "seq"),
+    CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
+    CheckConstraint("seq > 0 AND kind > 0", name="positive"),
+)
+# Exactly one ending per query.
+_index_where("journal_ending", "kind = 5", journal.c.subject, unique=True)
+# All but what is written for each query.
+_index_where("journal_changes", "kind >= 32", journal.c.at_us, journal.c.stream, journal.c.seq)
+
+journal_stream = _table(
+    "journal_stream",
+    Column("id", Big, primary_key=True),
+    Column("seq", Big, nullable=False),
+    Column("head", Bytes, nullable=False),
+    Column("opened_us", Big, nullable=False),
+    CheckConstraint("length(head) = 32", name="head"),
 )

@@ -1,33 +1,34 @@
 """The audit trail: who changed people, keys, grants, uploads and limits, and when.
 
-Each line is written in the transaction of the change that it records: both commit, or neither.
+Its lines are facts of the journal, read without digests and without their places in a stream. The
+lines of the table ``audit`` are those before schema 0008.
 """
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import BigInteger, Row, Select, and_, literal, null, select, union_all
 
 from storage.database.database import Database
-from storage.database.expressions import now_us
-from storage.database.pages import Page, page_of, read_as
-from storage.database.tables import audit, users
+from storage.database.pages import Page
+from storage.database.tables import audit, journal, users
+from storage.errors import InvalidCursor
+from storage.journal.facts import FIRST_CHANGE, FIRST_UNTOLD
 
 #: The name shown for the operator, who acts at the command line without a key.
 OPERATOR_NAME = "(operator)"
-#: The first start that published heads; and heads adopted from the database as it was.
-HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
-#: Actions that no page shows: the moment of the first reveals how long records took to prepare,
-#: and the second tells the service itself that a missing file of heads is a loss.
-UNTOLD = ("records.publish", HEADS_BEGAN)
+#: Actions of old lines that no page shows: their moment reveals how long records took to prepare.
+UNTOLD = ("records.publish",)
+#: A cursor skips at most so many lines of one moment.
+MOST_SKIPPED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
     """One line of the audit trail; ``detail`` holds public facts."""
 
-    id: int
     at_us: int
     actor: str
     action: str
@@ -35,31 +36,74 @@ class AuditRow:
     detail: dict[str, Any]
 
 
-def record(
-    connection: Connection, actor_id: int, action: str, subject: str, detail: dict[str, Any]
-) -> None:
-    """Add one line, such as ``record(connection, 1, "user.create", "ada", {"roles": […]})``.
-
-    ``detail`` holds public facts: nothing taken from records, no secret.
-    """
-    text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    line = {"actor_id": actor_id, "action": action, "subject": subject, "detail": text}
-    connection.execute(insert(audit).values(at_us=now_us(), **line))
-
-
-_c = audit.c
-_LINES: Select[Any] = (
-    select(*_c, users.c.name)
-    .select_from(audit.outerjoin(users, users.c.id == _c.actor_id))
-    .where(_c.action.not_in(UNTOLD))
+_a, _j = audit.c, journal.c
+_LINES = union_all(
+    select(
+        _j.at_us,
+        _j.stream,
+        _j.seq,
+        _j.actor,
+        null().label("action"),
+        null().label("subject"),
+        _j.fact.label("text"),
+    ).where(_j.kind >= FIRST_CHANGE, _j.kind < FIRST_UNTOLD),
+    select(
+        _a.at_us,
+        literal(0, BigInteger),
+        _a.id,
+        _a.actor_id,
+        _a.action,
+        _a.subject,
+        _a.detail,
+    ).where(_a.action.not_in(UNTOLD)),
+).subquery("line")
+_l = _LINES.c
+_NAMED: Select[Any] = select(*_l, users.c.name).select_from(
+    _LINES.outerjoin(users, users.c.id == _l.actor)
 )
 
 
 def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> Page[AuditRow]:
-    """Lines of the trail, newest first."""
-    return page_of(database, _LINES, [_c.id], limit, cursor, _line)
+    """Lines of the trail, newest first. Raises: InvalidCursor.
+
+    A cursor holds the moment of the last line, and how many lines of that moment were shown. Its
+    place in a stream would tell how many queries were answered since.
+    """
+    statement, at_us, skip = _NAMED, None, 0
+    if cursor is not None:
+        at_us, skip = _decoded(cursor)
+        statement = statement.where(and_(_l.at_us <= at_us))
+    newest = (_l.at_us.desc(), _l.stream.desc(), _l.seq.desc())
+    with database.read() as connection:
+        rows = connection.execute(statement.order_by(*newest).offset(skip).limit(limit + 1)).all()
+    listed, following = rows[:limit], None
+    if len(rows) > limit:
+        last = listed[-1].at_us
+        count = sum(row.at_us == last for row in listed) + (skip if last == at_us else 0)
+        following = _encoded(last, count)
+    return Page([_line(row) for row in listed], following)
 
 
 def _line(row: Row[Any]) -> AuditRow:
-    actor, detail = row.name or OPERATOR_NAME, json.loads(row.detail)
-    return read_as(AuditRow, row, actor=actor, detail=detail)
+    actor, content = row.name or OPERATOR_NAME, json.loads(row.text)
+    if row.action is not None:
+        return AuditRow(row.at_us, actor, row.action, row.subject, content)
+    return AuditRow(row.at_us, actor, content["action"], content["name"], content["detail"])
+
+
+def _encoded(at_us: int, skip: int) -> str:
+    text = json.dumps([at_us, skip], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decoded(cursor: str) -> tuple[int, int]:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        at_us, skip = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if type(at_us) is not int or type(skip) is not int:
+            raise ValueError
+        if not (-(2**63) <= at_us < 2**63 and 0 <= skip <= MOST_SKIPPED):
+            raise ValueError
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidCursor("not a cursor of this list") from None
+    return at_us, skip

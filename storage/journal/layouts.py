@@ -5,7 +5,8 @@ longer verify. A new encoding gets a new name, and the old encoding is kept.
 
 head₀ is 32 zero bytes; headₙ = SHA-256(headₙ₋₁ ‖ digest of entry n). A digest is SHA-256 over the
 name of the encoding and its fields, each with its length before it, so no two entries share an
-encoding. An entry's sequence number is its position in the chain.
+encoding. An entry's sequence number is its position in the chain. The facts of a stream of the
+journal form a chain in the same way.
 
 An entry's *subject* is a digest of facts that other tables hold: for a genesis the analyst and the
 dataset of the account, for a charge its request, for a release the attempt that ended.
@@ -78,6 +79,18 @@ release_subject = Layout(b"privypurse release 1", "16s q q").digest
 ending_digest = Layout(b"privypurse ending 2", "16s q q q 32s q q q q").digest
 #: The encoding in ledgers of earlier releases, without the last two moments.
 early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest
+
+#: A fact of the journal: its stream, moment, kind and actor; then its subject and its text.
+fact_digest = Layout(b"privypurse fact 1", "q q q q").digest
+
+
+def salted_digest(salt: bytes, content: bytes) -> bytes:
+    """The digest of private bytes, 32 bytes; ``salt`` is random and kept only beside them.
+
+    Danger: without a salt, everyone who may guess the bytes can confirm the guess by a published
+    head.
+    """
+    return sha256(salt + content).digest()
 
 
 def next_head(head: bytes, digest: bytes) -> bytes:

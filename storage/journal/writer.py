@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from storage.database.database import Database
 from storage.database.failures import Again
-from storage.errors import Busy, CommitUnknown, LedgerAlarm
+from storage.errors import Busy, CommitUnknown, LedgerAlarm, StreamAlarm
 
 T = TypeVar("T")
 
@@ -115,8 +115,9 @@ class Writer:
             outcomes = await self._committed(members)
             assert len(outcomes) == len(members), "every member has one outcome"
             return outcomes
-        except (Busy, CommitUnknown) as error:
-            # Nothing is written, or the commit is unknown: every member gets the same error.
+        except (Busy, CommitUnknown, StreamAlarm) as error:
+            # Nothing is written, or the commit is unknown: every member gets the same error. After
+            # a StreamAlarm the members would succeed one by one, and the alarm would be lost.
             return [type(error)(*error.args) for _ in members]
         except Exception as error:
             if len(members) == 1:

@@ -5,8 +5,10 @@ write lock on SQLite. Each query of the batch reduces this balance in memory. In
 conditional UPDATE per account writes their sum, and fails as a whole if the sum does not fit.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import add
 from typing import Any
 
@@ -15,9 +17,12 @@ from sqlalchemy import Connection, select
 from accounting.measures import MEASURES
 from storage.database.expressions import now_us
 from storage.database.failures import Again
-from storage.database.statements import Each, InsertEach, pipelined
-from storage.database.tables import budget_account, dataset, query
-from storage.errors import LedgerAlarm, NoRecords, NotFound, NotOpen
+from storage.database.statements import Each, InsertEach
+from storage.database.tables import EPOCH, budget_account, dataset, query
+from storage.errors import Busy, LedgerAlarm, NoRecords, NotFound, NotOpen
+from storage.journal.facts import Fact, accepted
+from storage.journal.layouts import salted_digest
+from storage.journal.streams import record
 from storage.ledger.accounts import (
     BALANCE,
     AccountBalance,
@@ -30,13 +35,16 @@ from storage.ledger.accounts import (
 from storage.ledger.entries import CHARGE, ENTRIES, Linking, charge_of
 from storage.ledger.requests import QueryState, Reservation, Reserve
 
+#: Writes in a pipeline; returns the function that checks the results after it.
+Write = Callable[[], Callable[[], None]]
+
 _a, _d, _q = budget_account.c, dataset.c, query.c
 
 #: Locks the accounts of a whole batch in order of rank and id, so two batches cannot deadlock.
 ACCOUNTS = Each(
     (_a.rank, _a.dataset_id, _a.analyst_id),
     lambda each: (
-        select(_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.seq, _a.head, *BALANCE)
+        select(_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.seq, _a.head, _a.epoch, *BALANCE)
         .where(has_key(budget_account, (each.rank, each.dataset_id, each.analyst_id)))
         .order_by(_a.rank, _a.id)
         .with_for_update(key_share=True, of=budget_account)
@@ -61,7 +69,9 @@ class _Charging(Linking):
 
     def __init__(self, row: Any) -> None:
         super().__init__(row)
-        self._before = AccountBalance.of(row.rank, row[6:])
+        if row.epoch != EPOCH:
+            raise Busy("a later version has taken over this ledger; this process must stop")
+        self._before = AccountBalance.of(row.rank, row[7:])
 
     @property
     def balance(self) -> AccountBalance:
@@ -78,7 +88,10 @@ class _Batch:
     #: The analyst id and idempotency key of each query that exists.
     keys: set[tuple[int, str]]
     lease_us: int
+    #: 32 random bytes for each request, drawn at once.
+    salts: bytes
     queries: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
 
     def reserve(self, request: Reserve) -> Reservation | Refusal | None:
         """Reserves a new query; returns None if a query with its idempotency key exists.
@@ -110,6 +123,9 @@ class _Batch:
         cause = charge_of(row, at_us)
         for account in accounts:
             account.add(cause)
+        assert cause.subject is not None, "a charge has the digest of its request"
+        digest = salted_digest(row["salt"], cause.subject)
+        self.facts.append(accepted(row, cause.amounts, digest))
         return Reservation(request.query_id, 1, version, at_us, own.head, own.balance.remaining)
 
     def _row(self, request: Reserve, version: int, at_us: int) -> dict[str, Any]:
@@ -122,6 +138,8 @@ class _Batch:
             "idem_key": request.stored_key,
             "body_hash": request.body_hash,
             "request": request.request,
+            "form": request.form,
+            "salt": self.salts[32 * len(self.queries) : 32 * len(self.queries) + 32],
             **{measure.column: amount for measure, amount in amounts},
             "state": int(QueryState.RUNNING),
             "attempt": 1,
@@ -133,37 +151,55 @@ class _Batch:
 
 def reserve_all(
     connection: Connection, requests: Sequence[Reserve], lease_us: int
-) -> list[Reservation | Refusal | None]:
-    """Reserves every new query that fits, and returns one outcome per request, in their order.
+) -> Callable[[], tuple[list[Reservation | Refusal | None], Write]]:
+    """Locks the accounts of the requests, and reads what decides about them.
 
-    The outcome is None if a query with the idempotency key exists. Raises: LedgerAlarm if the
-    guard refuses a sum of charges that fits the balance; Again if another process has inserted a
-    query with one of the keys meanwhile.
+    Returns a function for after ``pipelined``: it reserves every new query that fits, and returns
+    one outcome per request, in their order, and the function that writes them. The outcome is None
+    if a query with the idempotency key exists.
     """
     pairs = {(request.dataset_id, request.analyst_id) for request in requests}
     keys = sorted({key for pair in pairs for key in charged_accounts(*pair)})
     datasets = {dataset_id for dataset_id, _ in pairs}
     own = [(request.analyst_id, request.key) for request in requests if request.key is not None]
-    with pipelined(connection):
-        locked = ACCOUNTS.of_each(connection, keys)
-        versions = VERSIONS.of_each(connection, [(id,) for id in datasets])
-        existing = KNOWN.of_each(connection, own)
-    batch = _Batch(
-        {(row.rank, row.dataset_id, row.analyst_id): _Charging(row) for row in locked()},
-        {row.id: row for row in versions()},
-        {tuple(row) for row in existing()},
-        lease_us,
-    )
-    outcomes = [batch.reserve(request) for request in requests]
+    locked = ACCOUNTS.of_each(connection, keys)
+    versions = VERSIONS.of_each(connection, [(id,) for id in datasets])
+    existing = KNOWN.of_each(connection, own)
+
+    def decide() -> tuple[list[Reservation | Refusal | None], Write]:
+        batch = _Batch(
+            {(row.rank, row.dataset_id, row.analyst_id): _Charging(row) for row in locked()},
+            {row.id: row for row in versions()},
+            {tuple(row) for row in existing()},
+            lease_us,
+            os.urandom(32 * len(requests)),
+        )
+        outcomes = [batch.reserve(request) for request in requests]
+        if batch.facts:
+            record(connection, *batch.facts)
+        return outcomes, partial(_write, connection, batch)
+
+    return decide
+
+
+def _write(connection: Connection, batch: _Batch) -> Callable[[], None]:
+    """Writes the queries of a batch and their charges.
+
+    Returns a function that checks the results; call it after ``pipelined`` ends. It raises:
+    LedgerAlarm if the guard refuses a sum of charges that fits the balance; Again if another
+    process has inserted a query with one of the keys meanwhile.
+    """
     charged = [account for account in batch.accounts.values() if account.entries]
     # Sorted by key: concurrent batches insert in one order and cannot deadlock.
     rows = sorted(batch.queries, key=lambda row: (row["analyst_id"], row["idem_key"]))
-    with pipelined(connection):
-        inserted = NEW_QUERIES.insert(connection, rows)
-        changed = CHARGE.of_each(connection, [account.values for account in charged])
-        ENTRIES.insert(connection, [row for account in charged for row in account.entries])
-    if inserted() != len(rows):
-        raise Again
-    if len(changed()) != len(charged):
-        raise LedgerAlarm("a guard refused what fits")
-    return outcomes
+    inserted = NEW_QUERIES.insert(connection, rows)
+    changed = CHARGE.of_each(connection, [account.values for account in charged])
+    ENTRIES.insert(connection, [row for account in charged for row in account.entries])
+
+    def check() -> None:
+        if inserted() != len(rows):
+            raise Again
+        if len(changed()) != len(charged):
+            raise LedgerAlarm("a guard refused what fits")
+
+    return check

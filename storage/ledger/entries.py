@@ -2,7 +2,8 @@
 
 Danger: two concurrent requests for the last of a budget both pass a check made before either has
 written. So the guard is in the WHERE clause of the UPDATE, with the sequence number that the new
-head follows. The head is computed while the row's lock or SQLite's write lock is held.
+head follows. The head is computed while the row's lock or SQLite's write lock is held. It also
+names the epoch of the schema, so a process that a later version has replaced changes no account.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, column, select, update
 from accounting.account import admits
 from accounting.measures import MEASURES
 from storage.database.statements import Each, InsertEach
-from storage.database.tables import budget_account, entry
+from storage.database.tables import EPOCH, budget_account, entry
 from storage.database.types import Big
 from storage.journal.layouts import EntryKind, entry_digest, next_head, request_subject
 from storage.ledger.accounts import LIMITS, MOVED, SUMS
@@ -37,7 +38,7 @@ def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Ea
         moves = {summed: summed + by for summed, by in zip(moved, amounts, strict=False)}
         return (
             update(budget_account)
-            .where(_c.id == each.id, _c.seq == each.seq, *guards)
+            .where(_c.id == each.id, _c.seq == each.seq, _c.epoch == EPOCH, *guards)
             .values({**moves, **settings, _c.seq: each.last, _c.head: each.head})
             .returning(_c.id)
         )
@@ -120,7 +121,7 @@ class Linking:
                 "at_us": cause.at_us,
                 "digest": digest,
                 "head": self.head,
-                "subject": cause.subject,
+                "bound": cause.subject,
             }
         )
 

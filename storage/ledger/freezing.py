@@ -6,9 +6,10 @@ The guards refuse every charge that does not fit, so a constraint behind them fi
 code or the database has an unknown fault. The accounts are frozen until an operator has looked.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.exc import DBAPIError
@@ -16,8 +17,9 @@ from sqlalchemy.exc import DBAPIError
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry
 from storage.errors import LedgerAlarm, StorageError
-from storage.journal import audit
+from storage.journal.facts import FactKind, changed
 from storage.journal.layouts import EntryKind
+from storage.journal.streams import record
 from storage.ledger.entries import Cause, change_account
 
 #: The actor id of an entry that no user caused.
@@ -31,8 +33,19 @@ def freeze(connection: Connection, accounts: Iterable[int], at_us: int) -> list[
     cause = Cause(EntryKind.FREEZE, OPERATOR, at_us)
     frozen = [id for id in sorted(accounts) if change_account(connection, id, cause)]
     if frozen:
-        audit.record(connection, OPERATOR, "ledger.freeze", "ledger", {"accounts": len(frozen)})
+        record_freeze(connection, "ledger.freeze", frozen, {})
     return frozen
+
+
+def record_freeze(
+    connection: Connection, action: str, accounts: Sequence[int], detail: Mapping[str, Any]
+) -> None:
+    """Records that accounts are frozen, or that a freeze ends."""
+    detail = {"accounts": len(accounts), **detail}
+    state = {"accounts": list(accounts)}
+    record(
+        connection, changed(FactKind.FREEZE, b"", OPERATOR, action, "ledger", detail, state, None)
+    )
 
 
 def frozen_at(connection: Connection, accounts: Iterable[int]) -> set[int]:

@@ -20,9 +20,11 @@ from accounting.errors import AccountFrozen
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.pages import equal
-from storage.database.tables import budget_account, entry, settlement
+from storage.database.statements import pipelined, read_id
+from storage.database.tables import budget_account, entry, query
 from storage.errors import CommitUnknown, LedgerAlarm, NotFound
-from storage.journal import audit
+from storage.journal import streams
+from storage.journal.facts import FactKind, changed, number_subject
 from storage.journal.writer import Writer
 from storage.ledger import replay, settling
 from storage.ledger.accounts import (
@@ -36,7 +38,7 @@ from storage.ledger.accounts import (
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
 from storage.ledger.limits import set_limit
-from storage.ledger.requests import Replay, Reservation, Reserve, Settle
+from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
@@ -100,7 +102,12 @@ class Ledger:
         def work(connection: Connection) -> AccountRow:
             account = set_limit(connection, key, limit, actor_id, if_match)
             subject = "/".join(filter(None, (account.dataset, account.analyst)))
-            audit.record(connection, actor_id, action, subject, limit.as_dict())
+            state = {"limits": list(limit.amounts)}
+            fact = changed(
+                *(FactKind.LIMIT, number_subject(account.id), actor_id, action, subject),
+                *(limit.as_dict(), state, account.seq),
+            )
+            streams.record(connection, fact)
             return account
 
         return self._write(work, _of_pair(*key[1:]))
@@ -143,14 +150,27 @@ class Ledger:
 
     # ---------------------------------------------------------------- queries
 
-    def replay(self, analyst_id: int, key: str, body_hash: bytes) -> Replay | None:
+    def replay(
+        self, analyst_id: int, key: str, body_hash: bytes, equals: Equals | None = None
+    ) -> Replay | None:
         """The stored reply under this idempotency key; None if ``reserve`` may be called.
 
         Raises: KeyReused; QueryReleased; StillRunning, also for a stored reply whose release
         instant lies ahead.
         """
         rows = self._database.look_up(replay.LOOK_UP, analyst=analyst_id, key=key)
-        return replay.judge(rows[0], body_hash) if rows else None
+        return self.judge(rows[0], body_hash, equals) if rows else None
+
+    def judge(self, row: Any, body_hash: bytes, equals: Equals | None = None) -> Replay | None:
+        """The result of ``replay`` for a row of ``storage.ledger.replay.COLUMNS``.
+
+        Raises: LedgerAlarm, and freezes the accounts, if the query runs again after its ending.
+        """
+        try:
+            return replay.judge(row, body_hash, equals)
+        except LedgerAlarm:
+            self._on_alarm(*ring(self._database, _of_queries(read_id(row.query_id))))
+            raise
 
     async def reserve(self, request: Reserve) -> Reservation | Replay:
         """Charges a new query, or takes over an expired one, or returns the stored reply.
@@ -164,7 +184,7 @@ class Ledger:
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
             # A query with this idempotency key exists.
-            key = (request.analyst_id, request.stored_key, request.body_hash)
+            key = (request.analyst_id, request.stored_key, request.body_hash, request.equals)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:
             return outcome
@@ -220,19 +240,29 @@ class Ledger:
         """
         settles = [member for member in members if isinstance(member, Settle)]
         reserves = [member for member in members if isinstance(member, Reserve)]
-        settled = iter(settling.settle(connection, settles) if settles else ())
-        reserved = iter(reserve_all(connection, reserves, self._lease_us) if reserves else ())
+        # On PostgreSQL a batch takes three round trips: these two pipelines, and its commit.
+        with pipelined(connection):
+            stored = settling.settle(connection, settles)
+            decide = reserve_all(connection, reserves, self._lease_us)
+        settled = iter(stored())
+        outcomes, charge = decide()
+        with pipelined(connection):
+            check_charges, check_stream = charge(), streams.write(connection)
+        check_charges()
+        check_stream()
+        reserved = iter(outcomes)
         return [next(settled if isinstance(one, Settle) else reserved) for one in members]
 
     def _ring(self, member: Reserve | Settle) -> None:
         self._on_alarm(*ring(self._database, _concerned(member)))
 
     def _is_settled(self, reply: Settle) -> bool:
-        s = settlement.c
-        stored = select(s.query_id).where(
-            s.query_id == reply.query_id,
-            s.attempt == reply.attempt,
-            s.answer_hash == sha256(reply.body).digest(),
+        q = query.c
+        stored = select(q.id).where(
+            q.id == reply.query_id,
+            q.state == int(QueryState.SETTLED),
+            q.attempt == reply.attempt,
+            q.answer_hash == sha256(reply.body).digest(),
         )
         with self._database.read() as connection:
             return connection.execute(stored).one_or_none() is not None

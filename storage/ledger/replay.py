@@ -1,19 +1,22 @@
 """A known idempotency key: its query has a stored reply, still runs, or its lease has expired."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, literal_column, select, update
 
 from accounting.account import AccountRank
-from storage.database.expressions import now_us
+from storage.database.expressions import now_us, uuid_bytes
 from storage.database.statements import Hot, read_id
-from storage.database.tables import budget_account, entry, query
+from storage.database.tables import budget_account, entry, journal, query, settlement
 from storage.errors import KeyReused, LedgerAlarm, QueryReleased, StillRunning
-from storage.journal.layouts import EntryKind
+from storage.journal.facts import FactKind, taken_over
+from storage.journal.layouts import EntryKind, salted_digest
+from storage.journal.streams import record
 from storage.ledger.accounts import BALANCE, AccountBalance
-from storage.ledger.requests import QueryState, Replay, Reservation, Reserve, Settle
+from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.settling import settle
 
 #: After this many attempts without an answer, the query gets the failure reply for good.
@@ -22,10 +25,30 @@ FAILED = 500
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
+#: The ending of a query, of which there is at most one. Its kind is a literal, so that the unique
+#: index of endings is used.
+_ENDING = (
+    select(journal.c.fact)
+    .where(
+        journal.c.subject == uuid_bytes(_q.id),
+        journal.c.kind == literal_column(str(int(FactKind.ENDED))),
+    )
+    .correlate(query)
+    .scalar_subquery()
+)
+#: The same before schema 0008.
+_SETTLEMENT = (
+    select(settlement.c.attempt)
+    .where(settlement.c.query_id == _q.id)
+    .correlate(query)
+    .scalar_subquery()
+)
 #: The columns that ``judge`` reads. The labels keep them apart from columns of other tables.
 COLUMNS = (
     _q.id.label("query_id"),
     _q.body_hash,
+    _q.form,
+    _q.request.label("stored_request"),
     _q.state.label("query_state"),
     _q.attempt,
     _q.lease_until.label("query_lease_until"),
@@ -33,6 +56,9 @@ COLUMNS = (
     _q.answer,
     _q.answer_status,
     _q.release_us,
+    _q.salt,
+    _ENDING.label("ending"),
+    _SETTLEMENT.label("settled_attempt"),
 )
 HAS_KEY = and_(_q.analyst_id == bindparam("analyst"), _q.idem_key == bindparam("key"))
 BY_KEY = select(*COLUMNS, now_us().label("now")).where(HAS_KEY)
@@ -61,15 +87,18 @@ _RECEIPT = (
 )
 
 
-def judge(row: Any, body_hash: bytes) -> Replay | None:
+def judge(row: Any, body_hash: bytes, equals: Equals | None = None) -> Replay | None:
     """The stored reply in a row of ``COLUMNS``; None if the lease of the query has expired.
 
-    An expired query may be taken over under its idempotency key. Raises: KeyReused; QueryReleased;
+    ``equals`` compares a stored request of another hash with the new one. An expired query may be
+    taken over under its idempotency key. Raises: KeyReused; QueryReleased;
     StillRunning, also for an answer whose release instant lies ahead, because until then nobody
-    may learn that the work is done.
+    may learn that the work is done; LedgerAlarm if a query that has ended is to run again, which
+    would draw a second answer for one charge.
     """
     id = read_id(row.query_id)
-    if row.body_hash != body_hash:
+    is_same = row.body_hash == body_hash
+    if not is_same and not (equals is not None and equals(row.form, row.stored_request)):
         raise KeyReused("the key belongs to another request")
     if row.query_state == QueryState.RELEASED:
         raise QueryReleased(id)
@@ -77,9 +106,29 @@ def judge(row: Any, body_hash: bytes) -> Replay | None:
         if row.release_us > row.now:
             raise StillRunning(id)
         return Replay(id, row.answer_status, row.answer)
+    if row.ending is not None or row.settled_attempt is not None:
+        return _ended_before(row, id)
     if row.query_lease_until > row.now:
         raise StillRunning(id)
     return None
+
+
+def _ended_before(row: Any, id: UUID) -> Replay:
+    """The stored reply of a query whose row runs although it has ended.
+
+    Raises: LedgerAlarm if the row no longer holds the reply of that ending; QueryReleased;
+    StillRunning until the release instant.
+    """
+    ending = json.loads(row.ending) if row.ending is not None else {}
+    if ending.get("released"):
+        raise QueryReleased(id)
+    if row.answer is None or row.salt is None or "answer" not in ending:
+        raise LedgerAlarm("a query that has ended has lost its answer")
+    if salted_digest(row.salt, row.answer).hex() != ending["answer"]:
+        raise LedgerAlarm("a query that has ended has another answer")
+    if ending["release"] > row.now:
+        raise StillRunning(id)
+    return Replay(id, ending["status"], row.answer)
 
 
 def take_over(
@@ -95,7 +144,7 @@ def take_over(
     """
     key = {"analyst": request.analyst_id, "key": request.stored_key}
     row = connection.execute(BY_KEY, key).one()
-    stored = judge(row, request.body_hash)
+    stored = judge(row, request.body_hash, request.equals)
     if stored is not None:
         return stored
     id, now = row.query_id, row.now
@@ -103,7 +152,7 @@ def take_over(
         raise StillRunning(id)  # the caller does not hold the records of this query
     if row.attempt >= MAX_ATTEMPTS:
         failure = Settle(id, row.attempt, FAILED, failure_body(id), now)
-        if settle(connection, [failure], only_if_lapsed_at=now) != [True]:
+        if settle(connection, [failure], only_if_lapsed_at=now)() != [True]:
             raise StillRunning(id)
         return Replay(id, FAILED, failure.body)
     seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
@@ -114,5 +163,6 @@ def take_over(
     if charged is None:
         raise LedgerAlarm("a running query was never charged")
     head, *balance = charged
+    record(connection, taken_over(id, request.analyst_id, attempt, now))
     own = AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(balance))
     return Reservation(id, attempt, row.dataset_version, now, head, own.remaining)

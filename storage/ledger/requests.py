@@ -1,10 +1,14 @@
 """Requests to the ledger about one query, and their outcomes."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
 
 from accounting.privacy_loss import LARGEST, PrivacyLoss
+
+#: Whether a stored request (its form and its bytes) is the same as a new one.
+Equals = Callable[[int, bytes], bool]
 
 
 class QueryState(IntEnum):
@@ -20,7 +24,9 @@ class Reserve:
     """The charge of one new query.
 
     ``body_hash`` is the SHA-256 of the validated request, and ``request`` its canonical JSON for
-    the history. ``key`` is None for a request without Idempotency-Key, which is always new.
+    the history, in the version ``form`` of its canonical form. ``key`` is None for a request
+    without Idempotency-Key, which is always new. ``equals`` compares a stored request of another
+    hash, because a version with more fields writes another text for the same request.
     ``version`` is the version whose records the caller holds; no other may be charged. None: any.
     """
 
@@ -32,6 +38,8 @@ class Reserve:
     charge: PrivacyLoss
     request: bytes
     version: int | None = None
+    form: int = 1
+    equals: Equals | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.charge.fits(LARGEST):

@@ -5,7 +5,7 @@ the attempt, so only the current attempt changes the query. At most one answer p
 stored, and only a stored answer may leave.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any
@@ -15,11 +15,13 @@ from sqlalchemy import Connection, bindparam, column, or_, select, update
 
 from accounting.measures import MEASURES
 from storage.database.expressions import now_us, read_now
-from storage.database.statements import Each, InsertEach
-from storage.database.tables import budget_account, entry, query, settlement
+from storage.database.statements import Each
+from storage.database.tables import budget_account, entry, query
 from storage.database.types import Big, Int
 from storage.errors import LedgerAlarm
-from storage.journal.layouts import EntryKind, ending_digest, release_subject
+from storage.journal.facts import Fact, ended, released
+from storage.journal.layouts import EntryKind, release_subject, salted_digest
+from storage.journal.streams import record
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.requests import QueryState, Reservation, Settle
 
@@ -50,11 +52,11 @@ SETTLE = Each(
         )
         .returning(
             each.number.label("number"),
-            *(_q.settled_us, _q.dataset_version, _q.attempt_us, _q.lease_until),
+            *(_q.id, _q.analyst_id, _q.dataset_version, _q.attempt_us, _q.lease_until),
+            *(_q.settled_us, _q.release_us, _q.salt),
         )
     ),
 )
-SETTLEMENTS = InsertEach(settlement)
 RENEW = Each(
     (_q.id, _q.attempt, column("lease", Big)),
     lambda each: (
@@ -85,40 +87,40 @@ _CHARGED = (
 
 def settle(
     connection: Connection, replies: Sequence[Settle], *, only_if_lapsed_at: int | None = None
-) -> list[bool]:
-    """Stores the replies; returns False for each whose attempt no longer holds the query.
+) -> Callable[[], list[bool]]:
+    """Stores the replies, and records the ending of each query.
+
+    Returns a function that gives one value per reply, False if its attempt no longer holds the
+    query. Call it after ``pipelined`` ends: it records the facts.
 
     With ``only_if_lapsed_at``, in microseconds, a reply is stored only if its lease had expired by
     then. A failure that another process stores must not replace the answer of a renewed lease.
     """
-    hashes = [sha256(reply.body).digest() for reply in replies]
     values = [
         (
-            *(one.query_id, one.attempt, one.body, hashes[number], one.status, one.release_us),
-            *(only_if_lapsed_at, number),
+            *(one.query_id, one.attempt, one.body, sha256(one.body).digest(), one.status),
+            *(one.release_us, only_if_lapsed_at, number),
         )
         for number, one in enumerate(replies)
     ]
     # Sorted by id: concurrent batches lock in one order and cannot deadlock.
-    rows = SETTLE.of_each(connection, sorted(values, key=itemgetter(0)))()
-    settlements = [_settlement(replies[row.number], hashes[row.number], row) for row in rows]
-    SETTLEMENTS.insert(connection, settlements)()
-    stored = {row.number for row in rows}
-    return [number in stored for number in range(len(replies))]
+    rows = SETTLE.of_each(connection, sorted(values, key=itemgetter(0)))
+
+    def outcomes() -> list[bool]:
+        stored = {row.number: row for row in rows()}
+        if stored:
+            record(connection, *(_ending(replies[number], row) for number, row in stored.items()))
+        return [number in stored for number in range(len(replies))]
+
+    return outcomes
 
 
-def _settlement(reply: Settle, answer_hash: bytes, row: Any) -> dict[str, Any]:
-    """The row to insert into ``settlement`` for a stored reply. ``SETTLE`` has returned ``row``."""
-    return {
-        "query_id": reply.query_id,
-        "attempt": reply.attempt,
-        "answer_hash": answer_hash,
-        "at_us": row.settled_us,
-        "digest": ending_digest(
-            *(reply.query_id.bytes, reply.attempt, row.dataset_version, reply.status, answer_hash),
-            *(row.settled_us, reply.release_us, row.attempt_us, row.lease_until),
-        ),
-    }
+def _ending(reply: Settle, row: Any) -> Fact:
+    """The fact that a reply is stored. ``SETTLE`` has returned ``row``."""
+    if row.salt is None:
+        raise LedgerAlarm("a running query has lost its salt")
+    answer = salted_digest(row.salt, reply.body)
+    return ended(reply.query_id, row, reply.attempt, reply.status, answer)
 
 
 def renew(connection: Connection, reservations: Sequence[Reservation], lease_us: int) -> bool:
@@ -148,4 +150,5 @@ def release(connection: Connection, query_id: UUID) -> bool:
     for account_id in accounts:
         if change_account(connection, account_id, cause) is None:
             raise LedgerAlarm("a charged account is missing")
+    record(connection, released(query_id, row, now))
     return True

@@ -6,7 +6,7 @@ from typing import Literal
 
 from alembic import op
 
-Change = Literal["UPDATE", "DELETE"]
+Change = Literal["INSERT", "UPDATE", "DELETE"]
 
 
 def forbid(table: str, change: Change, reason: str, when: str = "") -> None:

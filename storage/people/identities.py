@@ -18,7 +18,7 @@ from storage.database.expressions import USERS_LOCK, lock_for_transaction
 from storage.database.statements import Hot
 from storage.database.tables import identity, user_role, users
 from storage.errors import AlreadyExists
-from storage.journal import audit
+from storage.people.person_facts import record_user
 from storage.people.roles import replace_roles
 from storage.people.users import User, insert_user
 
@@ -79,7 +79,7 @@ class Identities:
                     return None
                 row = connection.execute(_IDENTITY, pair).one()
             elif row.issued_s < issued and not row.disabled:
-                self._renew(connection, row.id, row.name, roles, issued)
+                self._renew(connection, row.id, roles, issued)
             return _identity(row)
 
         return self._database.write(work)
@@ -95,12 +95,12 @@ class Identities:
             values = {"user_id": user_id, **pair, "issued_s": issued}
             connection.execute(insert(identity).values(values))
             detail = {**pair, "roles": sorted(roles)}
-            audit.record(connection, user_id, "user.identity", name, detail)
+            record_user(connection, user_id, user_id, "user.identity", detail)
             return True
         return False
 
     def _renew(
-        self, connection: Connection, user_id: int, name: str, roles: frozenset[str], issued: int
+        self, connection: Connection, user_id: int, roles: frozenset[str], issued: int
     ) -> None:
         latest = update(identity).where(_i.user_id == user_id).values(issued_s=issued)
         connection.execute(latest)
@@ -108,7 +108,7 @@ class Identities:
         if set(connection.execute(stored).scalars()) == roles:
             return
         replace_roles(connection, user_id, roles)
-        audit.record(connection, user_id, "user.roles", name, {"roles": sorted(roles)})
+        record_user(connection, user_id, user_id, "user.roles", {"roles": sorted(roles)})
 
 
 def names(issuer: str, subject: str) -> list[str]:

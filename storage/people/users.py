@@ -13,7 +13,6 @@ from storage.database.pages import Page, page_of
 from storage.database.statements import Hot
 from storage.database.tables import api_key, identity, users, web_session
 from storage.errors import AlreadyExists, Conflict, ManagedElsewhere, NotFound
-from storage.journal import audit
 from storage.people.keys import (
     LAST_USED_US,
     IssuedKey,
@@ -25,6 +24,7 @@ from storage.people.keys import (
     revoke_key,
     write_key_file,
 )
+from storage.people.person_facts import record_key, record_user
 from storage.people.roles import (
     ROLES,
     has_enabled_admin,
@@ -97,7 +97,10 @@ class Users:
                 return False
             user_id = insert_user(connection, FIRST_ADMIN, {"admin"})
             issued = insert_key(connection, user_id)
-            audit.record(connection, user_id, "user.bootstrap", FIRST_ADMIN, {})
+            record_user(connection, user_id, user_id, "user.bootstrap", {})
+            record_key(
+                connection, user_id, issued.key_id, "key.issue", FIRST_ADMIN, {}, in_trail=False
+            )
             write_key_file(key_file, issued.key)
             return True
 
@@ -128,7 +131,8 @@ class Users:
             user_id = insert_user(connection, name, distinct)
             issued = insert_key(connection, user_id)
             detail = {"roles": sorted(distinct), "key_id": issued.key_id}
-            audit.record(connection, actor.id, "user.create", name, detail)
+            record_user(connection, actor.id, user_id, "user.create", detail)
+            record_key(connection, actor.id, issued.key_id, "key.issue", name, {}, in_trail=False)
             return _user(connection, name), issued
 
         return self._database.write(work)
@@ -176,7 +180,7 @@ class Users:
                 connection.execute(delete(web_session).where(web_session.c.key_id.in_(keys)))
             if not has_enabled_admin(connection):
                 raise Conflict("the service would be left without an enabled admin")
-            audit.record(connection, actor.id, "user.update", name, detail)
+            record_user(connection, actor.id, user_id, "user.update", detail)
             return _user(connection, name)
 
         return self._database.write(work)
@@ -195,7 +199,8 @@ class Users:
             if _has_provider(connection, user_id):
                 raise ManagedElsewhere("this user signs in elsewhere, without keys")
             issued = insert_key(connection, user_id)
-            audit.record(connection, actor.id, "key.issue", name, {"key_id": issued.key_id})
+            detail = {"key_id": issued.key_id}
+            record_key(connection, actor.id, issued.key_id, "key.issue", name, detail)
             return issued
 
         return self._database.write(work)
@@ -216,7 +221,7 @@ class Users:
 
         def work(connection: Connection) -> None:
             if revoke_key(connection, key_id):
-                audit.record(connection, actor.id, "key.revoke", key_id, {})
+                record_key(connection, actor.id, key_id, "key.revoke", key_id, {})
 
         self._database.write(work)
 

@@ -26,7 +26,7 @@ from storage.ledger.accounts import (
     refusal_of,
 )
 from storage.ledger.ledger import Ledger
-from storage.ledger.requests import Replay
+from storage.ledger.requests import Equals, Replay
 from storage.people.users import User
 
 _d = dataset.c
@@ -90,7 +90,12 @@ class QueryLookup:
         self._database, self._datasets, self._ledger = database, datasets, ledger
 
     def look_up(
-        self, name: str, analyst: User, key: str | None, body_hash: bytes
+        self,
+        name: str,
+        analyst: User,
+        key: str | None,
+        body_hash: bytes,
+        equals: Equals | None = None,
     ) -> Replay | LookedUp:
         """The stored reply under the key, or the dataset of that name.
 
@@ -101,11 +106,11 @@ class QueryLookup:
         if not rows:
             if key is not None:
                 # Datasets are never deleted, so this key can only belong to another request.
-                self._ledger.replay(analyst.id, key, body_hash)
+                self._ledger.replay(analyst.id, key, body_hash, equals)
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
-            outcome = replay.judge(row, body_hash)
+            outcome = self._ledger.judge(row, body_hash, equals)
             if outcome is not None:
                 return outcome
         balances = _balances(row)

@@ -8,14 +8,20 @@ are mapped and not copied into memory.
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from mechanisms.model.domains import Domain
 from mechanisms.model.records import Records
-from storage.files.manifest import MANIFEST, check_files, is_without_digests, manifest_digest
+from storage.files.manifest import (
+    MANIFEST,
+    DamagedFolder,
+    check_files,
+    is_without_digests,
+    manifest_digest,
+)
 from storage.records.data_folder import Files
 from storage.records.preparation import open_records
 
@@ -57,11 +63,13 @@ class OpenRecords:
         *,
         visible_from: Callable[[], float] = time.monotonic,
         checked: bool = False,
+        expected: bytes | None = None,
     ) -> None:
         """Map a version, and compare every byte with its digest. Never called by a query.
 
         ``visible_from`` is called at the end, and returns the instant of the monotonic clock from
         which ``get`` returns the records. ``checked``: the caller has just compared the bytes.
+        ``expected``: the digest of the manifest that was published, if it is known.
         Raises: FileNotFoundError; OSError; StoreFailed; DamagedFolder if the files differ from
             their digests or do not fit the domain.
         """
@@ -73,26 +81,33 @@ class OpenRecords:
                 self._files.adopt(folder)
         with self._files.version(dataset_id, version, where) as folder:
             manifest = manifest_digest(folder) if checked else check_files(folder)
+            if expected not in (None, manifest):
+                raise DamagedFolder("the manifest is not the one that was published")
             records = open_records(folder, domain)
             self._files.shared.hold(folder, records)
         with self._lock:
             entry = _OpenVersion(records, folder, manifest, visible_from())
             self._open.setdefault((dataset_id, version), entry)
 
-    def is_listed(self, dataset_id: int, version: int) -> bool:
-        """True if the version was opened, also if queries may not read it yet."""
-        return (dataset_id, version) in self._open
+    def manifest(self, dataset_id: int, version: int) -> bytes:
+        """The digest of the manifest of an open version. Raises: KeyError if it is not open."""
+        return self._open[dataset_id, version].manifest
+
+    def listed(self) -> frozenset[VersionKey]:
+        """The versions that were opened, also those that queries may not read yet."""
+        with self._lock:
+            return frozenset(self._open)
 
     def forget(self, dataset_id: int, version: int) -> None:
         """Close a version. A query that reads its records keeps them mapped until its end."""
         with self._lock:
             self._open.pop((dataset_id, version), None)
 
-    def keep_only(self, needed: Collection[VersionKey]) -> None:
-        """Close the versions that are not in ``needed``, and those whose files were removed."""
+    def forget_removed(self) -> None:
+        """Close the versions whose files were removed, by this process or another."""
         with self._lock:
             entries = list(self._open.items())
         # The disk is read outside the lock.
         for key, entry in entries:
-            if key not in needed or not (entry.folder / MANIFEST).exists():
+            if not (entry.folder / MANIFEST).exists():
                 self.forget(*key)

@@ -41,7 +41,7 @@ STORAGE = {
     "records": "ingest files mechanisms.model mechanisms.kernels",
     "catalogue": "ledger people journal records files database mechanisms.model",
     "queries": "catalogue ledger people journal files database mechanisms.model",
-    "assurance": "queries catalogue ledger journal records files database",
+    "assurance": "queries catalogue ledger people journal records files database",
     "s3": "records files",
     "cluster": "files mechanisms.model mechanisms.kernels",
 }

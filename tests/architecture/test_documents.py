@@ -14,7 +14,8 @@ from app.queries import AnyQuery
 from app.queries.parts.candidates import CANDIDATES
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selection import NOT_OFFERED, SELECTORS
+from mechanisms.selection import JOINT_SELECTORS, SELECTORS
+from mechanisms.selection.automatic import RULES
 from mechanisms.utilities import UTILITIES
 from tests.architecture.imports import ROOT
 
@@ -40,10 +41,12 @@ def test_every_part_of_a_selection_is_documented() -> None:
     assert sorted(sections["Utilities"]) == sorted(UTILITIES)
     assert sorted(sections["Objectives"]) == sorted(OBJECTIVES)
     assert sections["Sensitivities"] == [str(name) for name in Sensitivity]
-    assert sorted(sections["Selectors"]) == sorted(SELECTORS)
+    assert sorted(sections["Selectors"]) == sorted([*SELECTORS, *JOINT_SELECTORS])
+    for row in RULES:
+        sums = row.ranking.replace("weighted_sum of", "weighted sums of")
+        assert f"`{row.ranking}`" in text or sums in text
     for body, _ in CANDIDATES.values():
         assert any(f'"{member}":' in text for member in body.model_fields)
-    assert all(f"**{noise.title()} noise**" in text for noise in NOT_OFFERED)
 
 
 @pytest.mark.parametrize("page", ["distances", "statistics", "trees"])

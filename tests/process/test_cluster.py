@@ -72,9 +72,10 @@ def test_a_lost_scheduler_fails_preparations_and_queries(
             assert processes.scheduler is not None
             processes.scheduler.send_signal(end)
             lost = ask("lost")
-            assert lost.status_code == 500
-            assert lost.json()["type"].endswith("/query-failed")
-            assert ask("lost").content == lost.content
+            # The charge stays, and the key runs the query again once its lease has expired.
+            assert lost.status_code == 409
+            assert lost.json()["type"].endswith("/still-running")
+            assert ask("lost").json()["id"] == lost.json()["id"]
             spent = {
                 account["dataset"]: account["spent"]["epsilon"]
                 for account in session.ok("GET", "/v1/budgets", session.analyst)["items"]

@@ -125,7 +125,8 @@ def test_a_flood_shuts_nobody_out(service: ServiceProcess, session: Session, flo
                 descriptors = max(descriptors, descriptors_of(service))
         assert memory(service) - before < MOST
         assert slowest < 1 + 10 * calm
-        assert descriptors > 1_000
+        # A connection that had its reply is closed sooner than one that waits for a request.
+        assert descriptors > 1_000 or flood == "replies"
         until(lambda: descriptors_of(service) < 200, "what waits is closed in time")
 
 

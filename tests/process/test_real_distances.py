@@ -47,7 +47,9 @@ def public(attribute: dict[str, Any], missing: str | None) -> dict[str, Any]:
     return described if missing is None else described | {"missing": missing}
 
 
-@pytest.mark.parametrize("name", [*NAMES[:-1], pytest.param(NAMES[-1], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", [*NAMES[:-2], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[-2:])]
+)
 def test_every_metric_of_a_real_table(session: Session, name: str) -> None:
     schema = json.loads(data_file(f"{name}.schema.json").read_text())
     attributes = [public(a, schema.get("missing_value")) for a in schema["attributes"]]

@@ -133,7 +133,13 @@ def described(attribute: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["github", "enron", "dblp", pytest.param("gowalla", marks=pytest.mark.slow)]
+    "name",
+    [
+        "github",
+        "enron",
+        pytest.param("dblp", marks=pytest.mark.slow),
+        pytest.param("gowalla", marks=pytest.mark.slow),
+    ],
 )
 def test_graphs(session: Session, name: str) -> None:
     file = data_file(f"{name}.edges.csv.gz")

@@ -26,15 +26,15 @@ _CONTENT = (
     "SELECT rank, charged_eps_n, lim_eps_n, frozen FROM budget_account ORDER BY id",
     "SELECT account_id, kind, idem_key, d_eps_n FROM entry LEFT JOIN query ON id = query_id "
     "ORDER BY account_id, idem_key, kind",
-    "SELECT idem_key, s.attempt, s.answer_hash FROM settlement s JOIN query ON id = query_id "
-    "ORDER BY idem_key",
+    "SELECT idem_key, j.kind, json_extract(j.fact, '$.attempt'), answer_hash FROM journal j "
+    "JOIN query ON id = subject ORDER BY idem_key, j.kind, 3",
 )
 
 
 class Contents:
     """``requests``: the request of each key. ``ids``: the id of each stored query, by key.
 
-    ``rows``: by number, the rows of queries, accounts, entries and settlements.
+    ``rows``: by number, the rows of queries, accounts, entries and facts.
     """
 
     def __init__(
@@ -45,11 +45,12 @@ class Contents:
         self.ids: dict[str, UUID] = {}
         self.rows: list[tuple[tuple[tuple[Any, ...], ...], ...]] = []
         self._copies: list[sqlite3.Connection] = []
+        self._streams: list[Any] = []
         self._numbers: dict[Any, int] = {}
         self._lapses: dict[int, list[tuple[str, int]]] = {}
 
     def put_back(self, number: int) -> None:
-        put_back(self._driver, self._copies[number])
+        self._restore(number)
         self.ids.clear()
         for key, id in self._driver.execute("SELECT idem_key, id FROM query"):
             self.ids[key] = UUID(bytes=id)
@@ -61,6 +62,7 @@ class Contents:
         if number is None:
             number = self._numbers[rows] = len(self.rows)
             self._copies.append(copied(self._driver))
+            self._streams.append(self._database.stream)
             self.rows.append(rows)
             self._check(number)
         return number
@@ -94,7 +96,11 @@ class Contents:
                 else:
                     raise AssertionError("I6: another body under the key was accepted")
                 assert self.now() == number, "I5, I6: nothing changes"
+        self._restore(number)
+
+    def _restore(self, number: int) -> None:
         put_back(self._driver, self._copies[number])
+        self._database.stream = self._streams[number]
 
     def _once_more(self, key: str, body_hash: bytes = BODY_HASH) -> Reserve:
         return replace(self._requests[key], query_id=uuid4(), body_hash=body_hash)

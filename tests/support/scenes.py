@@ -20,7 +20,7 @@ ROOM = 150
 #: Seconds before the earliest kill, by database: connecting to PostgreSQL takes longer.
 SHORTEST = {"sqlite": 0.01, "postgresql": 0.08}
 #: The step before which a victim dies so that its query is left running.
-WHILE_RUNNING = "INSERT INTO settlement"
+WHILE_RUNNING = "SET state="
 
 
 class Scene:

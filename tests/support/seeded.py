@@ -19,6 +19,7 @@ from storage.database.failures import Again
 from storage.database.statements import Each
 from storage.database.tables import budget_account, entry, query
 from storage.errors import CommitUnknown
+from storage.journal import streams
 from storage.journal.layouts import EntryKind
 from storage.journal.writer import Writer
 from storage.ledger import accounts, charging, entries, replay, settling
@@ -162,14 +163,25 @@ def head_of_its_own(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "next_head", lambda _head, digest: digest)
 
 
-def no_settlement(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is stored, and what binds it is not."""
+def no_ending(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is stored, and the fact of the ending is not."""
+    monkeypatch.setattr(settling, "record", lambda *_: None)
 
-    class Dropping:
-        def insert(self, *_: Any) -> Any:
-            return int
 
-    monkeypatch.setattr(settling, "SETTLEMENTS", Dropping())
+def two_endings(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two facts state the ending of one query."""
+    monkeypatch.setattr(settling, "record", lambda c, *facts: streams.record(c, *facts, *facts))
+
+
+def stream_advanced_twice(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction advances its stream from where the one before it has already left."""
+    keep = streams._keep
+
+    def keep_first(connection: Connection, stream: Any) -> None:
+        if connection.info.get(streams.STREAM) is None:
+            keep(connection, stream)
+
+    monkeypatch.setattr(streams, "_keep", keep_first)
 
 
 def refund_on_lapse(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from storage.database import database as database_module
 from storage.database.database import Database
 from storage.database.statements import Hot
 from storage.errors import CommitUnknown, StorageError
+from storage.journal.streams import STREAM
 from storage.journal.writer import Writer
 from storage.ledger.requests import Replay, Reservation
 from tests.support.blocking import BlockingLedger
@@ -104,7 +105,19 @@ class SteppedDatabase(Database):
     def _drop_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
+            writer.info.pop(STREAM, None)  # which ends with a connection
             writer.close()  # and its memory stays
+
+    @property
+    def stream(self) -> Any:
+        """Where the one connection has left its stream of the journal; None without one."""
+        with self.engine.connect() as connection:
+            return connection.info.get(STREAM)
+
+    @stream.setter
+    def stream(self, tip: Any) -> None:
+        with self.engine.connect() as connection:
+            connection.info[STREAM] = tip  # None is as none
 
     def write(self, work: Callable[[Connection], T]) -> T:
         return self.step(lambda: Database.write(self, work))

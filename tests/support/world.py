@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import count
@@ -17,7 +18,14 @@ from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.database import tables
 from storage.database.database import Database
-from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
+from storage.journal.facts import FactKind
+from storage.journal.layouts import (
+    EMPTY_HEAD,
+    EntryKind,
+    entry_digest,
+    next_head,
+    salted_digest,
+)
 from storage.ledger.ledger import Reserve
 from storage.people.users import User, Users
 from storage.queries.history import Queries
@@ -185,7 +193,7 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
             e.actor,
             (e.d_eps_n, e.d_delta_a),
             e.at_us,
-            e.subject,
+            e.bound,
         )
         head = next_head(head, digest)
         assert (e.seq, e.digest, e.head) == (seq, digest, head)
@@ -194,16 +202,14 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
 
 
 def _check_answers(connection: Connection) -> None:
-    q, s = tables.query.c, tables.settlement.c
-    settled = {
-        row.id: (row.attempt, row.answer_hash)
-        for row in connection.execute(select(tables.query).where(q.state == 1))
-        if sha256(row.answer).digest() == row.answer_hash
-    }
-    assert settled == {
-        row.query_id: (row.attempt, row.answer_hash)
-        for row in connection.execute(select(tables.settlement))
-    }  # I4
-    states = select(func.count()).where(q.state == 1)
-    assert connection.execute(states).scalar_one() == len(settled)
-    assert s.query_id.primary_key
+    q, j = tables.query.c, tables.journal.c
+    ends = select(j.subject, j.fact).where(j.kind == int(FactKind.ENDED))
+    facts = {UUID(bytes=row.subject): json.loads(row.fact) for row in connection.execute(ends)}
+    ended = list(connection.execute(select(tables.query).where(q.state != 0)))
+    assert facts.keys() == {row.id for row in ended}  # I4
+    for row in ended:
+        fact = facts[row.id]
+        assert fact["attempt"] == row.attempt
+        if row.state == 1:
+            assert fact["answer"] == salted_digest(row.salt, row.answer).hex()
+        assert fact.get("released", False) == (row.state == 2)

@@ -11,7 +11,8 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.metric import MetricOptions, Share, exact, predicted
+from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.metric import MetricOptions, Share, exact, metric_cost, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from mechanisms.clustering.cluster import Clustering as Centres
@@ -82,6 +83,15 @@ class Clustering(Query):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         scale, public = only(target, TARGET), self._plan(dataset)
         return charge_for(dataset, least_loss(public.steps, public.count_noise_scale, scale))
+
+    def cost(self, dataset: Dataset) -> Cost:
+        public = self._plan(dataset)
+        values = sum(len(attribute.levels) for attribute in public.attributes)
+        learning = 0 if public.metric is None else metric_cost(public.metric).bytes
+        return cost_of(dataset, cells=values * (self.clusters + values), more=learning)
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("clusters", "distance.attributes")
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)

@@ -12,7 +12,8 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.metric import TARGET, MetricOptions, predicted
+from app.queries.parts.cost import Cost
+from app.queries.parts.metric import TARGET, MetricOptions, metric_cost, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of
 from mechanisms.distances.accuracy import cell_noise_scale
@@ -51,6 +52,12 @@ class Distance(MetricOptions, Query):
         scale, public = only(target, TARGET), self._plan(dataset)
         noise = partial(cell_noise_scale, public)
         return charge_for(dataset, least_loss(public.steps, noise, scale))
+
+    def cost(self, dataset: Dataset) -> Cost:
+        return metric_cost(self._plan(dataset))
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("attributes",)
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)

@@ -5,12 +5,13 @@ Everything here is pure: no clock, no database, no HTTP.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from accounting.composition import Step, total
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
+from app.queries.parts.cost import Cost, cost_of
 from mechanisms.model.context import QueryContext as QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
@@ -23,6 +24,10 @@ class Price:
     steps: tuple[Step, ...]
     #: Returns the predictions for a quote. Only a quote calls it; the answer to a query does not.
     accuracy: Callable[[], Mapping[str, Any]]
+    #: The names that ``auto`` stands for in this query; empty if its kind has no such fields.
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    #: Whether scores follow the order of the utilities; None if the query selects nothing.
+    order_preserving: bool | None = None
 
     def total(self) -> PrivacyLoss:
         return total(self.steps)
@@ -58,6 +63,15 @@ class Query(CatalogueEntry, ABC):
         """Returns the δ of the query, in units of 10⁻¹⁸; it is 0 unless a kind overrides this."""
         return 0
 
+    def in_form(self, form: int) -> Self:
+        """Returns the query with the defaults that a stored request of this form had.
+
+        A request was stored with its defaults written out, so a retry that leaves them out equals
+        it in this form. ``app.engine.requests`` numbers the forms.
+        """
+        del form  # no default of most kinds has changed yet
+        return self
+
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         """Returns the steps that would spend ``loss``; they add up to it exactly.
@@ -72,6 +86,17 @@ class Query(CatalogueEntry, ABC):
 
         Raises: UnsupportedQuery if this kind has no such target or no loss reaches it.
         """
+
+    def cost(self, dataset: Dataset) -> Cost:
+        """Returns the public worst case of ``compute``, for a query that fits the dataset.
+
+        Privacy: a function of the description and of the query alone.
+        """
+        return cost_of(dataset)
+
+    def lowerable(self) -> tuple[str, ...]:
+        """Returns the parameters that lower the cost when they are lowered."""
+        return ()
 
     @abstractmethod
     def compute(self, context: QueryContext) -> Release:

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
+from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import CandidateList, Nodes
 from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.cost import RECORD, Cost, cost_of
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
-from app.queries.parts.utilities import Member, ObjectiveName, objective_of, phrase_of
+from app.queries.parts.utilities import (
+    Member,
+    ObjectiveName,
+    UtilityTerm,
+    objective_of,
+    phrase_of,
+)
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
-from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import Objective
 from mechanisms.objectives.pareto import MOST_PASSES, PASSES
-from mechanisms.selection import SELECTORS, Draws, Selector
-from mechanisms.selection.top_k import Plan, draw_steps, plan, select_top
+from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
+from mechanisms.selection import JOINT_SELECTORS, LAPLACE, SELECTORS, SUBSET, Choice
+from mechanisms.selection.automatic import Request, intervals, resolved, selected_instead
+from mechanisms.selection.choice import order_preserving
+from mechanisms.selection.noisy_vector import NoisyScores
+from mechanisms.selection.top_k import (
+    Plan,
+    draw_steps,
+    plan,
+    select_noisy,
+    select_set,
+    select_top,
+)
+
+#: The defaults of the fields that may be ``auto``, in requests that were stored before it.
+FIRST_DEFAULTS: Mapping[str, str] = {
+    "sensitivity": "shifted",
+    "selector": "permute_and_flip",
+    "draws": "peeled",
+}
 
 #: λ = 3: the clip of scores at the passes changes an answer with probability e^−3 at most.
 _UNSEEN = 3.0
@@ -32,7 +59,7 @@ class Drawing(NamedTuple):
     """The way to draw k candidates; with ``rescore`` they are scored again before each draw."""
 
     k: int = 1
-    draws: Draws = "peeled"
+    draws: Literal["auto", "peeled", "one_shot"] = "auto"
     rescore: bool = False
 
 
@@ -45,8 +72,8 @@ class ScoredSelection(Query):
     candidates: CandidateList = Nodes()
     utilities: tuple[Member, ...] = Field(min_length=1, max_length=20)
     objective: ObjectiveName = "single"
-    sensitivity: Sensitivity = Sensitivity.SHIFTED
-    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
+    sensitivity: Literal["auto", "global", "local", "flattened", "shifted"] = "auto"
+    selector: Literal["auto", "permute_and_flip", "exponential", "subset", "laplace"] = "auto"
 
     passes: int = Field(
         default=PASSES,
@@ -61,45 +88,72 @@ class ScoredSelection(Query):
     def drawing(self) -> Drawing:
         return Drawing()
 
+    def in_form(self, form: int) -> Self:
+        if form > 1:
+            return self
+        names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
+        changed = {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
+        return self.model_copy(update=changed)
+
     def names_nodes(self) -> bool:
         return isinstance(self.candidates, Nodes)
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
-        public = self._plan(dataset)
-        steps = draw_steps(self._selector(), self._objective(), share, *self.drawing())
-        accuracy = self._accuracy(public, share)
-        return Price((*steps, *conversion), lambda: accuracy)
+        choice = self._choice(dataset, share)
+        public = self._plan(dataset, choice)
+        steps = self._steps(public, choice, share)
+        accuracy = self._accuracy(public, choice, share)
+        return Price(
+            (*steps, *conversion),
+            lambda: accuracy,
+            choice.as_dict(),
+            order_preserving(choice.sensitivity, public.grid),
+        )
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
-        error, count = only(target, SCORE_TARGET), self._plan(dataset).count
-        if self._clipped() and error >= self.passes:
-            raise UnsupportedQuery(
-                "scores further below the best than the passes are clipped",
-                supported={SCORE_TARGET: self.passes},
-            )
-        loss = self._selector().loss_for(count, error, self.drawing().k, CONFIDENCE)
-        return charge_for(dataset, loss)
+        error, k = only(target, SCORE_TARGET), self.drawing().k
+        reached = PrivacyLoss(0)
+        for start, below in self._intervals():
+            # The choice is the same from ``start`` on, up to the next interval.
+            choice = self._choice(dataset, PrivacyLoss(start))
+            if self._clipped(choice) and error >= self.passes:
+                raise UnsupportedQuery(
+                    "scores further below the best than the passes are clipped",
+                    supported={SCORE_TARGET: self.passes},
+                )
+            public = self._plan(dataset, choice)
+            needed = _loss_for(choice, public, k, error)
+            reached = PrivacyLoss(max(needed.epsilon_nano, start))
+            if below is None or reached.epsilon_nano < below:
+                break
+        return charge_for(dataset, reached)
+
+    def cost(self, dataset: Dataset) -> Cost:
+        members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
+        # A Pareto score keeps counts of dominating candidates for its next draws.
+        cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
+        return cost_of(dataset, record=RECORD * (1 + members), more=cached)
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("utilities",)
 
     def compute(self, context: QueryContext) -> Release:
-        dataset = context.dataset
-        share, _ = mechanism_loss(dataset, context.loss)
-        candidates, drawing = self.candidates.over(dataset), self.drawing()
-        chosen = select_top(
-            context.records,
-            dataset,
-            candidates,
-            self._objective(),
-            self.sensitivity,
-            self._selector(),
-            drawing.k,
-            drawing.draws,
-            share,
-            context.randomness,
-            context.executor,
-            drawing.rescore,
+        share, _ = mechanism_loss(context.dataset, context.loss)
+        at_share = context.at(share)
+        choice = self._choice(context.dataset, share)
+        public = self._plan(context.dataset, choice)
+        indices, values = self._selected(at_share, choice, public)
+        candidates = self.candidates.over(context.dataset)
+        labels = [candidates.label(context.dataset, int(index)) for index in indices]
+        return Release(
+            {
+                **self.answer(labels, choice),
+                **values,
+                "resolved": choice.as_dict(),
+                "order_preserving": order_preserving(choice.sensitivity, public.grid),
+            }
         )
-        return Release(self.answer([candidates.label(dataset, int(index)) for index in chosen]))
 
     def question(self, dataset: Dataset, version: int) -> str:
         k, place = self.drawing().k, version_of(dataset, version)
@@ -107,23 +161,118 @@ class ScoredSelection(Query):
         measure = phrase_of(self.objective, self.utilities)
         return f"Which {subject} {'has' if k == 1 else 'have'} the highest {measure}{about}?"
 
-    def answer(self, labels: list[int | str]) -> dict[str, Any]:
+    def answer(self, labels: list[int | str], choice: Choice) -> dict[str, Any]:  # noqa: ARG002
         """Returns the JSON answer that holds the labels of the selected candidates."""
         return {"selected": labels[0]}
 
     def _objective(self) -> Objective:
         return objective_of(self.objective, self.utilities, self.passes)
 
-    def _selector(self) -> Selector:
-        return SELECTORS[self.selector]
+    def _ranking(self) -> str:
+        """The ranking by which the rule of ``auto`` finds its row."""
+        first = self.utilities[0]
+        if self.objective == "single" and isinstance(first, UtilityTerm):
+            return first.name
+        if self.objective == "pareto":
+            return "pareto"
+        return f"weighted_sum of {self._objective().candidates}"
 
-    def _plan(self, dataset: Dataset) -> Plan:
-        candidates, count = self.candidates.over(dataset), self.drawing().k
-        return plan(dataset, candidates, self._objective(), self.sensitivity, count)
+    def _request(self) -> Request:
+        drawing = self.drawing()
+        return Request(
+            ranking=self._ranking(),
+            k=drawing.k,
+            sensitivity=None if self.sensitivity == "auto" else Sensitivity(self.sensitivity),
+            selector=None if self.selector == "auto" else self.selector,
+            draws=None if drawing.draws == "auto" else drawing.draws,
+            rescore=drawing.rescore,
+        )
 
-    def _accuracy(self, public: Plan, share: PrivacyLoss) -> dict[str, Any]:
-        count = self.drawing().k
-        error = self._selector().accuracy(public.count, share, count, CONFIDENCE)
+    def _intervals(self) -> list[tuple[int, int | None]]:
+        """The ranges of ε in which ``auto`` names one sensitivity."""
+        if self.sensitivity != "auto":
+            return [(0, None)]
+        return intervals(self._ranking(), self.drawing().k)
+
+    def _choice(self, dataset: Dataset, share: PrivacyLoss) -> Choice:
+        candidates, objective = self.candidates.over(dataset), self._objective()
+        return resolved(self._request(), dataset, candidates, objective, share)
+
+    def _plan(self, dataset: Dataset, choice: Choice) -> Plan:
+        candidates, k = self.candidates.over(dataset), self.drawing().k
+        objective = self._objective()
+        return plan(dataset, candidates, objective, choice.sensitivity, k, choice.selector)
+
+    def _steps(self, public: Plan, choice: Choice, share: PrivacyLoss) -> tuple[Step, ...]:
+        k, influence = self.drawing().k, public.influence
+        if choice.selector == "subset":
+            return SUBSET.steps(share, k, influence)
+        if choice.selector == "laplace":
+            return LAPLACE.steps(share, influence)
+        selector, rescore = SELECTORS[choice.selector], self.drawing().rescore
+        return draw_steps(selector, self._objective(), share, k, choice.draws, rescore)
+
+    def _selected(
+        self, context: QueryContext, choice: Choice, public: Plan
+    ) -> tuple[Integers, dict[str, Any]]:
+        """The indices of the selected candidates, and their values where they are released."""
+        candidates, objective = self.candidates.over(context.dataset), self._objective()
+        k, how = self.drawing().k, choice.sensitivity
+        if choice.selector == "subset":
+            return select_set(context, candidates, objective, how, k), {}
+        if choice.selector == "laplace":
+            noisy = select_noisy(context, candidates, objective, how, k)
+            error = LAPLACE.error(context.loss, public.influence, CONFIDENCE)
+            return noisy.indices, self._values(noisy, public, choice, error)
+        indices = select_top(
+            context.records,
+            context.dataset,
+            candidates,
+            objective,
+            how,
+            SELECTORS[choice.selector],
+            k,
+            choice.draws,
+            context.loss,
+            context.randomness,
+            context.executor,
+            self.drawing().rescore,
+        )
+        return indices, {}
+
+    def _values(
+        self, noisy: NoisyScores, public: Plan, choice: Choice, error: int
+    ) -> dict[str, Any]:
+        """Noisy utilities with intervals, where a score is a utility up to a public factor."""
+        unit = self._utility_unit(public, choice)
+        if unit is None:
+            return {}
+        # A score is rounded down to its grid, so the true value may be one step higher.
+        above = error if unit == 1 else error + 1
+        values = noisy.values.tolist()
+        numbers = {
+            "value": [_number(value * unit) for value in values],
+            "low": [_number((value - error) * unit) for value in values],
+            "high": [_number((value + above) * unit) for value in values],
+        }
+        return {"values": numbers, "confidence": CONFIDENCE}
+
+    def _utility_unit(self, public: Plan, choice: Choice) -> Fraction | None:
+        """The utility in one step of a score, or None where that depends on the records."""
+        constant = choice.sensitivity is Sensitivity.GLOBAL or public.grid.horizon == 1
+        # One step of a sum or of a Pareto score has no unit that an analyst could interpret.
+        if not constant or self.objective != "single":
+            return None
+        return Fraction(public.grid.cap, 1 << (public.grid.bits + public.score_bits))
+
+    def _accuracy(self, public: Plan, choice: Choice, share: PrivacyLoss) -> dict[str, Any]:
+        k, influence = self.drawing().k, public.influence
+        if choice.selector in JOINT_SELECTORS:
+            error = JOINT_SELECTORS[choice.selector].accuracy(share, k, influence, CONFIDENCE)
+        else:
+            error = SELECTORS[choice.selector].accuracy(
+                public.count, share, k, CONFIDENCE, one_way=influence.one_way
+            )
         accuracy: dict[str, Any] = {
             "confidence": CONFIDENCE,
             SCORE_TARGET: significant(error),
@@ -134,14 +283,18 @@ class ScoredSelection(Query):
                 "(`utility_below_best`), otherwise an amount that depends on the records."
             ),
         }
-        # One step of a sum or of a Pareto score has no unit that an analyst could interpret.
-        if self.sensitivity is Sensitivity.GLOBAL and self.objective == "single":
-            unit = math.ldexp(public.grid.cap, -public.grid.bits)
-            accuracy["utility_below_best"] = significant(error * unit)
-        return accuracy | self._clip(public.count, error) if self._clipped() else accuracy
+        if not order_preserving(choice.sensitivity, public.grid):
+            accuracy["explanation"] += " " + selected_instead(self._ranking(), choice)
+        unit = self._utility_unit(public, choice)
+        if unit is not None:
+            accuracy["utility_below_best"] = significant(error * influence.one * float(unit))
+            if choice.selector == "laplace":
+                width = LAPLACE.error(share, influence, CONFIDENCE) * float(unit)
+                accuracy["value_error"] = significant(width)
+        return accuracy | self._clip(public.count, error) if self._clipped(choice) else accuracy
 
-    def _clipped(self) -> bool:
-        dampened = self.sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED)
+    def _clipped(self, choice: Choice) -> bool:
+        dampened = choice.sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED)
         return self.objective == "pareto" and dampened
 
     def _clip(self, count: int, error: float) -> dict[str, Any]:
@@ -162,3 +315,17 @@ class ScoredSelection(Query):
                 "this changes at most one answer in 20; more passes lower it and take longer."
             )
         return clip
+
+
+def _loss_for(choice: Choice, public: Plan, k: int, error: float) -> PrivacyLoss:
+    """The least loss at which the predicted error of this choice is at most ``error``."""
+    influence = public.influence
+    if choice.selector in JOINT_SELECTORS:
+        return JOINT_SELECTORS[choice.selector].loss_for(error, k, influence, CONFIDENCE)
+    selector = SELECTORS[choice.selector]
+    return selector.loss_for(public.count, error, k, CONFIDENCE, one_way=influence.one_way)
+
+
+def _number(value: Fraction) -> int | float:
+    """A whole number as itself, any other as the nearest float."""
+    return int(value) if value.denominator == 1 else float(value)

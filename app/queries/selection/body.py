@@ -17,3 +17,4 @@ class Selection(ScoredSelection):
     )
 
     kind: Literal["selection"]
+    selector: Literal["auto", "permute_and_flip", "exponential"] = "auto"

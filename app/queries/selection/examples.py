@@ -15,7 +15,15 @@ DEGREE: dict[str, Any] = {
 
 EXAMPLES = Examples(
     request=DEGREE,
-    answer={"selected": 31890},
+    answer={
+        "selected": 31890,
+        "resolved": {
+            "sensitivity": "global",
+            "selector": "permute_and_flip",
+            "draws": "peeled",
+        },
+        "order_preserving": True,
+    },
     every=partial(selections, draws={"kind": "selection"}),
     queries={"selection": Example("One node of high degree", DEGREE)},
     quotes={

@@ -3,6 +3,7 @@
 from app.queries.parts.candidate_form import CandidateForm
 from app.queries.parts.kind import Kind, by_fields
 from app.queries.top_k.body import TopK
+from app.queries.top_k.drawing import draw
 from app.queries.top_k.examples import EXAMPLES
 
 KIND = Kind(
@@ -10,4 +11,5 @@ KIND = Kind(
     examples=EXAMPLES,
     mechanism=by_fields("selector", "sensitivity"),
     arguments=("k", "utilities"),
+    draw=draw,
 )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from app.queries.parts.scored_selection import Drawing, ScoredSelection
-from mechanisms.selection import Draws
+from mechanisms.selection import Choice
 
 #: The largest k. Peeled draws (one by one) take time in proportion to k times the candidates.
 MAX_K = 1000
@@ -19,13 +19,13 @@ class TopK(ScoredSelection):
     name: ClassVar[str] = "top_k"
     title: ClassVar[str] = "Private top-k"
     description: ClassVar[str] = (
-        "k candidates out of a public list, likely those of the highest utility; each draw has an "
-        "equal share of the loss."
+        "k candidates out of a public list, likely those of the highest utility: drawn one after "
+        "another, as one set, or as the largest of a noisy vector with its values."
     )
 
     kind: Literal["top_k"]
     k: int = Field(ge=1, le=MAX_K, description="How many candidates to select.")
-    draws: Draws = "peeled"
+    draws: Literal["auto", "peeled", "one_shot"] = "auto"
     rescore: bool = Field(
         default=False,
         description="For `pareto`: each draw compares only the candidates that remain.",
@@ -34,5 +34,5 @@ class TopK(ScoredSelection):
     def drawing(self) -> Drawing:
         return Drawing(self.k, self.draws, self.rescore)
 
-    def answer(self, labels: list[int | str]) -> dict[str, Any]:
-        return {"selected": labels}
+    def answer(self, labels: list[int | str], choice: Choice) -> dict[str, Any]:
+        return {"selected": labels, "ordered": choice.ordered}

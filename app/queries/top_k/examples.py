@@ -17,7 +17,6 @@ INFLUENTIAL: dict[str, Any] = {
         "kind": "top_k",
         "k": 10,
         "utilities": [{"name": "egocentric_betweenness"}],
-        "sensitivity": "shifted",
     },
 }
 
@@ -25,11 +24,23 @@ INFLUENTIAL: dict[str, Any] = {
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     query = {"kind": "top_k", "k": 2}
     yield from selections(dataset, {**query, "draws": "one_shot"})
+    for utilities in _joint(dataset):
+        # The three draw a set, its complement, and a noisy vector.
+        yield {**query, **utilities, "selector": "subset"}
+        yield {**query, **utilities, "k": 1, "selector": "subset"}
+        yield {**query, **utilities, "selector": "laplace"}
     for kind, candidates in candidates_of(dataset).items():
         names = [one.name for one in utilities_of(kind, dataset.neighbouring)]
         for objective, sensitivity in product(_objectives(names), Sensitivity):
             choices = {"candidates": candidates, "sensitivity": sensitivity.value}
             yield {**query, **objective, **choices}
+
+
+def _joint(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields one utility of each kind of candidates."""
+    for kind, candidates in candidates_of(dataset).items():
+        first, *_ = utilities_of(kind, dataset.neighbouring)
+        yield {"candidates": candidates, "utilities": [{"name": first.name}]}
 
 
 def _objectives(names: list[str]) -> list[dict[str, Any]]:
@@ -45,7 +56,12 @@ def _objectives(names: list[str]) -> list[dict[str, Any]]:
 
 EXAMPLES = Examples(
     request=INFLUENTIAL,
-    answer={"selected": [31890, 27803, 19222, 35773, 13638, 36652, 18163, 36628, 9051, 7027]},
+    answer={
+        "selected": [7027, 9051, 13638, 18163, 19222, 27803, 31890, 35773, 36628, 36652],
+        "ordered": False,
+        "resolved": {"sensitivity": "shifted", "selector": "subset"},
+        "order_preserving": False,
+    },
     every=_every,
     queries={"top_k": Example("The ten most influential nodes of a graph", INFLUENTIAL)},
     quotes={"top_k": Example("The price of ten nodes", INFLUENTIAL)},
@@ -59,8 +75,8 @@ EXAMPLES = Examples(
                 "utilities": [{"name": "degree"}],
                 "sensitivity": "global",
             },
-            "score_below_best",
-            "each at most {} below the best left",
+            "value_error",
+            "each with its degree, within {}",
         ),
     ),
 )

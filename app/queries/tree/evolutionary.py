@@ -14,6 +14,7 @@ from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.cost import Cost, cost_of
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
@@ -78,6 +79,13 @@ class EvolutionaryTree(TreeQuery):
         error, plan = only(target, SCORE_TARGET), self._search(dataset)
         loss = self._selector().loss_for(plan.pools[-1], error, plan.draws[-1], CONFIDENCE)
         return charge_for(dataset, loss * len(plan.draws))
+
+    def cost(self, dataset: Dataset) -> Cost:
+        search = self._search(dataset)
+        return cost_of(dataset, cells=sum(search.pools) << (self.max_depth + 1))
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("population", "generations", "max_depth")
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)

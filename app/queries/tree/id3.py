@@ -11,6 +11,7 @@ from pydantic import Field
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
+from app.queries.parts.cost import Cost, cost_of
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.tree.common import TreeQuery
@@ -20,8 +21,8 @@ from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH
 from mechanisms.trees.id3 import Budget, Id3, grow
-from mechanisms.trees.id3.budget import count_error, share_for_count_error
-from mechanisms.trees.id3.stop_rule import least_count
+from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
 
 #: The accuracy that bounds the error of a noisy class count of a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
@@ -54,7 +55,7 @@ class Id3Tree(TreeQuery):
         splitting, budget = id3.splitting(native.dataset), id3.budget(native.loss)
         task = id3.task
         own = budget.steps(self.selector, task.levels, len(task.labels))
-        accuracy = self._accuracy(id3, budget)
+        accuracy = self._accuracy(id3, budget, splitting.one_way)
         if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)
@@ -65,18 +66,27 @@ class Id3Tree(TreeQuery):
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
         # Only the converted dataset is used here, and it does not depend on the charge.
-        id3 = self._id3(
-            as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
-        )
+        native = as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
+        id3 = self._id3(native)
         shares = [1]
         if COUNT_TARGET in target:
             shares.append(share_for_count_error(target[COUNT_TARGET], CONFIDENCE))
         if SCORE_TARGET in target:
             count = len(id3.task.attributes)
-            split = self._selector().loss_for(count, target[SCORE_TARGET], 1, CONFIDENCE)
+            error, one_way = target[SCORE_TARGET], id3.splitting(native).one_way
+            split = self._selector().loss_for(count, error, 1, CONFIDENCE, one_way=one_way)
             shares.append(split.epsilon_nano)
         loss = PrivacyLoss(max(shares) * (2 * id3.splits + 1))
         return charge_for_add_remove(dataset, loss)
+
+    def cost(self, dataset: Dataset) -> Cost:
+        task = self._task(dataset)
+        node = sum(task.levels) * len(task.labels)
+        depth = min(node * most_nodes(task.levels, self.max_depth), MAX_COUNTERS)
+        return cost_of(dataset, cells=max(node, depth))
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("max_depth",)
 
     def compute(self, context: QueryContext) -> Release:
         native = as_add_remove(context.dataset, context.loss)
@@ -99,7 +109,7 @@ class Id3Tree(TreeQuery):
             self.prune,
         )
 
-    def _accuracy(self, id3: Id3, budget: Budget) -> dict[str, Any]:
+    def _accuracy(self, id3: Id3, budget: Budget, one_way: bool) -> dict[str, Any]:
         accuracy: dict[str, Any] = {
             "confidence": CONFIDENCE,
             COUNT_TARGET: count_error(budget.leaf(budget.splits), CONFIDENCE),
@@ -111,10 +121,13 @@ class Id3Tree(TreeQuery):
         count = len(id3.task.attributes)
         if budget.splits and count > 1:
             share, selector = PrivacyLoss(budget.share), self._selector()
-            accuracy[SCORE_TARGET] = significant(selector.accuracy(count, share, 1, CONFIDENCE))
+
+            def lead(chance: float) -> float:
+                return significant(selector.accuracy(count, share, 1, chance, one_way=one_way))
+
+            accuracy[SCORE_TARGET] = lead(CONFIDENCE)
             accuracy["best_split"] = [
-                {"chance": chance, "lead": significant(selector.accuracy(count, share, 1, chance))}
-                for chance in CHANCES
+                {"chance": chance, "lead": lead(chance)} for chance in CHANCES
             ]
             accuracy["explanation"] += (
                 f" With this probability the attribute of a split scores at most `{SCORE_TARGET}` "

@@ -17,6 +17,8 @@ A = TypeVar("A")
 Utility = str | Mapping[str, Any]
 Selector = Literal["permute_and_flip", "exponential"]
 Sensitivity = Literal["global", "local", "flattened", "shifted"]
+#: Of selections, where the service may choose by its public rule.
+AutoSensitivity = Literal["auto", "global", "local", "flattened", "shifted"]
 
 
 @dataclass(frozen=True)

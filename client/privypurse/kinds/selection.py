@@ -7,14 +7,14 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number
 from privypurse.answers import Selection
-from privypurse.kinds.query import Call, Query, Selector, Sensitivity, Utility, members
+from privypurse.kinds.query import AutoSensitivity, Call, Query, Utility, members
 
 
 class Options(TypedDict, total=False):
     candidates: Mapping[str, Any]
     objective: Literal["single", "weighted_sum", "pareto"]
-    sensitivity: Sensitivity
-    selector: Selector
+    sensitivity: AutoSensitivity
+    selector: Literal["auto", "permute_and_flip", "exponential"]
     passes: int
 
 

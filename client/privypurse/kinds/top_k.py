@@ -7,23 +7,23 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number
 from privypurse.answers import TopK
-from privypurse.kinds.query import Call, Query, Selector, Sensitivity, Utility, members
+from privypurse.kinds.query import AutoSensitivity, Call, Query, Utility, members
 
 
 class Options(TypedDict, total=False):
     candidates: Mapping[str, Any]
     objective: Literal["single", "weighted_sum", "pareto"]
-    sensitivity: Sensitivity
-    selector: Selector
+    sensitivity: AutoSensitivity
+    selector: Literal["auto", "permute_and_flip", "exponential", "subset", "laplace"]
     passes: int
-    draws: Literal["peeled", "one_shot"]
+    draws: Literal["auto", "peeled", "one_shot"]
     rescore: bool
 
 
 def top_k(
     k: int, utilities: Utility | Sequence[Utility], **options: Unpack[Options]
 ) -> Query[TopK]:
-    """A query for k different candidates; the answer lists them in the order of drawing."""
+    """A query for k different candidates: in order, or as one set in the public order."""
     body = {"kind": "top_k", "k": k, "utilities": members(utilities), **options}
     return Query(body, TopK.read)
 

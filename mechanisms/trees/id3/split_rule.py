@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanisms.model.context import QueryContext
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import score_bits
@@ -36,6 +36,11 @@ class SplitRule:
     selector: Selector
     grid: Grid
 
+    @property
+    def one_way(self) -> bool:
+        """True if an added record moves the scores of all attributes the same way."""
+        return self.criterion.one_way(NeighbouringRelation.ADD_REMOVE, self.sensitivity) != 0
+
     def prepared(self, dataset: Dataset) -> object:
         """Public tables that all choices of a tree read; the caller keeps them until the end."""
         return self.criterion.prepared(dataset, self.grid)
@@ -54,7 +59,9 @@ class SplitRule:
             if values.size == 1:
                 chosen.append(0)  # the only attribute; its share of the loss is spent nevertheless
                 continue
-            (place,) = self.selector.top(values, BITS, loss, 1, "peeled", randomness, Inline())
+            (place,) = self.selector.top(
+                values, BITS, loss, 1, "peeled", randomness, Inline(), one_way=self.one_way
+            )
             chosen.append(int(place))
         return chosen
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.utilities.covering import ClosedForm
-from mechanisms.utilities.utility import Grid, Measurement
+from mechanisms.utilities.utility import Grid, Measurement, both_ways
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.family import Universe
 
@@ -125,6 +126,16 @@ class Synthetic:
     ) -> Measurement:
         delta = TabulatedDelta(self.sensitivities[records.x], grid.cap)
         return Measurement(self.values[records.x].copy(), delta)
+
+    def joint_influence(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        sensitivity: Sensitivity,  # noqa: ARG002 - it holds for all of them
+        grid: Grid,  # noqa: ARG002
+        score_bits: int,
+    ) -> JointInfluence:
+        return both_ways(dataset, candidates, score_bits)
 
 
 def local_sensitivities(values: Array, edges: Iterable[Edge]) -> Array:

@@ -18,15 +18,17 @@ from tests.support.seeded import Seed
 
 #: Seeded bug → the first violation, at the end of a shortest path.
 SEEDS: dict[Seed, str] = {
-    seeded.no_fencing: "assert settled == {",
+    seeded.no_fencing: 'assert fact["attempt"] == row.attempt',
     seeded.no_state_check: "only the CHECK constraint stopped it",
     seeded.no_guard: "only the CHECK constraint stopped it",
     seeded.released_and_running: "assert account.charged_eps_n == ",
     seeded.head_of_its_own: "assert (e.seq, e.digest, e.head) == ",
-    seeded.no_settlement: "assert settled == {",
+    seeded.no_ending: "assert facts.keys() == {",
+    seeded.two_endings: "only the CHECK constraint stopped it",
+    seeded.stream_advanced_twice: "only the CHECK constraint stopped it",
     seeded.refund_on_lapse: "assert account.charged_eps_n == ",
     seeded.reply_before_commit: "I3: an attempt has no charge",
-    seeded.release_by_anyone: "I3: records were opened without a lasting charge",
+    seeded.release_by_anyone: 'assert fact["attempt"] == row.attempt',
     seeded.charge_at_settle: "assert account.charged_eps_n == ",
 }
 

@@ -21,14 +21,13 @@ import pytest
 from app.config.settings import Settings
 from app.engine import answering
 from app.engine.admission import InFlight
-from app.engine.answering import Answering
+from app.engine.answering import Answering, UnderWay
 from app.engine.deadlines import release_after
 from app.engine.places import Places
 from app.main import create_app
 from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
 from storage.ledger import replay
-from storage.ledger.requests import Reservation
 from storage.queries import history
 from tests.support.virtual_time import VirtualTime
 
@@ -147,11 +146,11 @@ def _counts_fall_early(patch: Patch) -> None:
     """A query is in flight until its work ends."""
     compute, leave = Answering._compute, InFlight.leave
 
-    def counted(self: Answering, reservation: Reservation, *rest: Any) -> Any:
+    def counted(self: Answering, under_way: UnderWay, *rest: Any) -> Any:
         try:
-            return compute(self, reservation, *rest)
+            return compute(self, under_way, *rest)
         finally:
-            leave(self._in_flight, self._under_way[reservation.query_id].analyst_id)
+            leave(self._in_flight, under_way.analyst_id)
 
     patch.setattr(Answering, "_compute", counted)
     patch.setattr(InFlight, "leave", lambda *_: None)
@@ -160,9 +159,9 @@ def _counts_fall_early(patch: Patch) -> None:
 def _places_are_free_early(patch: Patch) -> None:
     """The next query begins when the work before it ends."""
 
-    def leave(self: Places, begun: float) -> float:
+    def leave(self: Places, begun: float, bytes: int) -> float:
         now = time.monotonic()
-        self._pass_on(now)
+        self._pass_on(now, bytes)
         return begun + release_after(now - begun, self._interval)
 
     patch.setattr(Places, "leave", leave)

@@ -17,7 +17,7 @@ from app.contract.attributes import Numeric
 from app.queries import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
-from privypurse import Clusters, Distances, Quote, Selection, TopK, Tree, Trees, Value
+from privypurse import Clusters, Distances, Interval, Quote, Selection, TopK, Tree, Trees, Value
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -257,3 +257,25 @@ def test_the_html_of_notebooks_escapes_every_name() -> None:
 
 def test_the_package_is_typed() -> None:
     assert (ROOT / Path("client/privypurse/py.typed")).is_file()
+
+
+def test_selected_candidates_come_with_values_and_intervals() -> None:
+    numbers = {"value": [7, 5.5], "low": [4, 2.5], "high": [10, 8.5]}
+    released = {"selected": ["a", "b"], "ordered": True, "values": numbers, "confidence": 0.95}
+    answer = TopK.read(answered(released), {})
+    assert answer.values == [Interval(7, 4, 10), Interval(5.5, 2.5, 8.5)]
+    assert answer.ordered
+    assert answer.confidence == 0.95
+    assert "4 … 10" in answer._repr_html_()
+    plain = TopK.read(answered({"selected": [2, 4], "ordered": False}), {})
+    assert (plain.values, plain.ordered) == (None, False)
+
+
+def test_rows_are_those_of_a_data_frame() -> None:
+    numbers = {"value": [7], "low": [4], "high": [10]}
+    rows = TopK.read(answered({"selected": ["a"], "values": numbers}), {}).rows()
+    assert rows == [{"selected": "a", "value": 7, "low": 4, "high": 10}]
+    assert TopK.read(answered({"selected": [4, 2]}), {}).rows() == [
+        {"selected": 4},
+        {"selected": 2},
+    ]

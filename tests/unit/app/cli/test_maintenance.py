@@ -17,6 +17,7 @@ from app.config.settings import Settings
 from app.main import create_app
 from app.telemetry import logs
 from tests.architecture.imports import ROOT
+from tests.support.patience import until
 from tests.support.service import Service
 from tests.unit.app.routes.test_ledger import QUERY, ask, tamper
 
@@ -61,6 +62,32 @@ def test_verify_says_valid_or_names_the_row(shop: Service) -> None:
     status, _, err = run("verify", "--data", data)
     assert status == 1
     assert "the ledger is not valid: query: query " in err
+
+
+def test_verify_compares_prepared_arrays_when_it_is_told_to(shop: Service) -> None:
+    """One flipped byte of an array could move a sum by any amount."""
+    data = shop.settings.data
+    status, out, _ = run("verify", "--arrays", "--data", data)
+    assert status == 0
+    assert re.search(r"1 versions of prepared arrays, [1-9][0-9]* bytes, [0-9]+ bytes per", out)
+    assert out.endswith("valid\n")
+    folder = shop.client.app.state.services.files.version_folder(1, 1)  # type: ignore[attr-defined]
+    files = (path for path in folder.iterdir() if path.suffix != ".json")
+    array = max(files, key=lambda path: path.stat().st_size)
+    content = array.read_bytes()
+    for damaged in (bytes([content[0] ^ 1]) + content[1:], content[:-1], None):
+        array.unlink()
+        if damaged is not None:
+            array.write_bytes(damaged)
+        assert run("verify", "--data", data)[0] == 0
+        status, _, err = run("verify", "--arrays", "--data", data)
+        assert status == 1
+        assert "dataset_version: dataset 1, version 1: its prepared arrays" in err
+        array.write_bytes(content)
+    assert run("verify", "--arrays", "--data", data)[0] == 0
+    # Other arrays with a manifest of their own: the journal states the digest of the first one.
+    tamper(shop, "UPDATE dataset_version SET manifest_digest = zeroblob(32)")
+    assert run("verify", "--arrays", "--data", data)[0] == 1
 
 
 def test_verify_finds_what_was_forgotten(shop: Service, tmp_path: Path) -> None:
@@ -210,6 +237,8 @@ def test_a_service_without_heads_takes_no_charge_until_they_are_adopted(
     logs.configure()  # to the stream of this test
     start_again(shop)
     assert "no published heads are found" in capsys.readouterr().err
+    # Until its version is open, a query is refused as busy.
+    until(lambda: ask(shop, "triangle").json()["type"] != "/problems/busy")
     refused = ask(shop, "triangle")
     assert (refused.status_code, refused.json()["type"]) == (503, "/problems/frozen")
     assert shop.client.get("/readyz").status_code == 503

@@ -20,6 +20,8 @@ from tests.support.pageforms import PageForm, forms, options
 from tests.support.patience import WAIT
 from tests.support.service import Service
 
+pytestmark = pytest.mark.long
+
 LEVELS = {"sky": ["sun", "rain", "fog"], "coat": ["yes", "no"], "mood": ["low", "high <b>"]}
 TABLE: dict[str, Any] = {
     "name": "weather",

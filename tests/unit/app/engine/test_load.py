@@ -231,3 +231,15 @@ def test_a_body_that_does_not_come_is_given_up(
         server.should_exit = True
         thread.join(PATIENCE)
         listening.close()
+
+
+@configured(query_memory=1)
+def test_a_query_that_never_fits_is_refused_free_and_at_its_quote(shop: Service) -> None:
+    """Its public worst case decides, not its work on these few records."""
+    for path in ("/v1/queries", "/v1/quotes"):
+        reply = shop("ana", "POST", path, json=BODY)
+        assert (reply.status_code, reply.json()["type"]) == (422, "/problems/too-costly")
+        assert reply.json()["limit"] == "1 bytes"
+        assert reply.json()["lower"] == ["utilities"]
+    (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"]["epsilon"] == "0"

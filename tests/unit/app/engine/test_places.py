@@ -90,3 +90,23 @@ def test_without_a_clock_a_place_is_free_when_the_work_ends() -> None:
         assert instant - now >= 0.01
 
     run(story, 1, 0.0)
+
+
+def test_a_query_waits_for_memory_and_none_overtakes_it() -> None:
+    async def story() -> None:
+        places = Places(4, 0, memory=10)
+        now = time.monotonic()
+        first, second, third = (places.enter(now, bytes) for bytes in (7, 4, 1))
+        assert first.done()
+        assert not second.done()
+        assert not third.done(), "it would fit, but came later"
+        places.leave(now, 7)
+        assert second.done()
+        assert third.done()
+        fourth, fifth = places.enter(now, 6), places.enter(now, 1)
+        assert not fourth.done()
+        fourth.cancel()
+        places.leave(now, 1)
+        assert fifth.done(), "a cancelled query holds nobody up"
+
+    asyncio.run(story())

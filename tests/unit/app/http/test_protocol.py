@@ -192,8 +192,11 @@ def test_a_reply_that_nobody_reads_is_given_up(run: Callable[[Play], None]) -> N
         wire.protocol.data_received(GET + b"\r\n")
         wire.unread = 1000
         wire.protocol.pause_writing()
-        await asyncio.sleep(STALL + 2)
-        assert wire.aborted
+        await asyncio.sleep(HEAD_SECONDS + 2)
+        early = wire.aborted
+        await asyncio.sleep(STALL)
+        wire.protocol.resume_writing()  # the task of the request would never end otherwise
+        assert (early, wire.aborted) == (False, True)
 
     run(play)
 
@@ -209,6 +212,18 @@ def test_a_closed_connection_whose_reply_nobody_reads_is_aborted(
         await asyncio.sleep(6)
         assert (wire.closing, wire.aborted) == (True, False)
         await asyncio.sleep(HEAD_SECONDS)
+        assert wire.aborted
+
+    run(play)
+
+
+def test_a_refusal_that_nobody_reads_is_given_up(run: Callable[[Play], None]) -> None:
+    async def play() -> None:
+        wire = Door(echo).connect()
+        wire.unread = 1000  # the refusal stays in the buffer
+        wire.protocol.data_received(GET)
+        await asyncio.sleep(HEAD_SECONDS + 3)
+        assert wire.sent.startswith(b"HTTP/1.1 408 ")
         assert wire.aborted
 
     run(play)

@@ -40,7 +40,18 @@ TREE = {"attributes": ["sky", "coat"], "class_attribute": "kind"}
 #: where the mechanism is entered that is given the loss.
 ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     "selection": ({"kind": "selection", **COUNT}, "app.queries.parts.scored_selection:select_top"),
-    "top_k": ({"kind": "top_k", "k": 2, **COUNT}, "app.queries.parts.scored_selection:select_top"),
+    "top_k": (
+        {"kind": "top_k", "k": 2, "selector": "exponential", **COUNT},
+        "app.queries.parts.scored_selection:select_top",
+    ),
+    "top_k, laplace": (
+        {"kind": "top_k", "k": 2, "selector": "laplace", **COUNT},
+        "app.queries.parts.scored_selection:select_noisy",
+    ),
+    "top_k, subset": (
+        {"kind": "top_k", "k": 2, "selector": "subset", **COUNT},
+        "app.queries.parts.scored_selection:select_set",
+    ),
     "selection of nodes": (
         {"kind": "selection", **DEGREE},
         "app.queries.parts.scored_selection:select_top",

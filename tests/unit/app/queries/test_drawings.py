@@ -12,6 +12,8 @@ from app.queries.clustering.drawing import draw as draw_centres
 from app.queries.distance.drawing import draw as draw_metrics
 from app.queries.distance.drawing import heat_map
 from app.queries.distance.linkage import Node, average_linkage
+from app.queries.top_k.drawing import MOST
+from app.queries.top_k.drawing import draw as draw_values
 
 hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
 distance = pytest.importorskip("scipy.spatial.distance")
@@ -75,3 +77,50 @@ def test_a_centre_is_named_by_the_closest_vectors() -> None:
         },
     }
     assert draw_centres(answer) == [{"x": "a", "y": "d"}]
+
+
+def values(count: int) -> dict[str, object]:
+    """An answer of so many candidates, the first of which has a name that needs escaping."""
+    numbers = list(range(count, 0, -1))
+    return {
+        "selected": ["<script>", *map(str, range(1, count))],
+        "ordered": True,
+        "values": {
+            "value": numbers,
+            "low": [number - 30 for number in numbers],
+            "high": [number + 30 for number in numbers],
+        },
+        "confidence": 0.95,
+        "order_preserving": True,
+    }
+
+
+@pytest.mark.parametrize("count", [1, 5, MOST + 3])
+def test_bars_stay_in_their_frame_with_their_intervals(count: int) -> None:
+    chart = draw_values(values(count))
+    assert chart is not None
+    assert len(chart.bars) == min(count, MOST)
+    for bar in chart.bars:
+        assert min(bar.low, bar.start) >= 0
+        assert bar.low <= bar.end <= bar.high <= chart.width
+        assert bar.start == chart.zero
+        assert bar.y + chart.row <= chart.height
+    page = ENVIRONMENT.get_template("top_k/answer.html")
+    html = page.render(answer=values(count), drawing=chart)
+    assert "&lt;script&gt;" in html
+    assert "<script" not in html
+
+
+def test_answers_without_values_have_no_bars_and_say_what_their_order_means() -> None:
+    page = ENVIRONMENT.get_template("top_k/answer.html")
+    for answer, words in [
+        ({"selected": [3, 1]}, "In the order in which they were drawn"),
+        (
+            {"selected": [1, 3], "ordered": False, "order_preserving": False},
+            "the order says nothing",
+        ),
+    ]:
+        assert draw_values(answer) is None
+        html = page.render(answer=answer, drawing=None)
+        assert words in html
+        assert ("do not follow" in html) == ("order_preserving" in answer)

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.queries import QUERY
 from tests.support.service import Service
 
 TABLE: dict[str, Any] = {
@@ -176,6 +177,7 @@ def test_rescoring_compares_who_is_left_and_costs_the_same(people: Service) -> N
         "utilities": [{"name": "degree"}, {"name": "egocentric_density"}],
         "objective": "pareto",
         "sensitivity": "local",
+        "draws": "peeled",
     }
     replies = [ask(people, "triangle", "1", **query, rescore=flag) for flag in (False, True)]
     steps = [reply.json()["steps"] for reply in replies]
@@ -274,3 +276,42 @@ def test_a_table_utility_on_a_graph_is_refused(people: Service) -> None:
         reply = ask(people, "triangle", 0.1, **query)
         assert reply.status_code == 422, reply.text
         assert reply.json()["type"].endswith("unsupported-query")
+
+
+def test_a_request_from_before_auto_is_equal_in_its_first_form() -> None:
+    """The fields as a stored request of that time has them; named ones stay as they are."""
+    body = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
+
+    def first(**changes: Any) -> dict[str, Any]:
+        query = QUERY.validate_json(json.dumps({**body, **changes}))
+        return query.in_form(1).model_dump(mode="json")
+
+    old = {"sensitivity": "shifted", "selector": "permute_and_flip", "draws": "peeled"}
+    assert old.items() <= first().items()
+    assert first() == first(**old)
+    assert first(selector="exponential") == first(**{**old, "selector": "exponential"})
+    single = QUERY.validate_json(json.dumps({"kind": "selection", "utilities": body["utilities"]}))
+    assert "draws" not in single.in_form(1).model_dump()
+
+
+def test_counts_come_back_with_values_and_intervals(table: Service) -> None:
+    """ε = 500: noise of one has probability e⁻²⁵⁰, so the order and the values are exact."""
+    query = {"kind": "top_k", "k": 2, "candidates": {"values_of": "town"}}
+    answer = ask(table, **query, utilities=[{"name": "count"}]).json()["answer"]
+    assert answer["selected"] == ["b", "?"]
+    assert answer["ordered"] is True
+    assert answer["values"] == {"value": [399, 1], "low": [399, 1], "high": [399, 1]}
+    assert answer["resolved"] == {"sensitivity": "global", "selector": "laplace"}
+    assert answer["order_preserving"] is True
+    assert answer["confidence"] == 0.95
+
+
+def test_a_set_comes_back_in_public_order(table: Service) -> None:
+    query = {"kind": "top_k", "k": 2, "candidates": {"values_of": "town"}, "selector": "subset"}
+    answer = ask(table, **query, utilities=[{"name": "count"}], sensitivity="local").json()[
+        "answer"
+    ]
+    assert answer["ordered"] is False
+    assert answer["selected"] in (["b", "?"], ["a", "b"], ["b", "c"])
+    assert "values" not in answer
+    assert answer["resolved"] == {"sensitivity": "local", "selector": "subset"}

@@ -10,7 +10,8 @@ from app.contract.catalogue import Catalogue
 from app.queries import QUERY_KINDS
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
-from mechanisms.selection import SELECTORS
+from mechanisms.selection import JOINT_SELECTORS, SELECTORS
+from mechanisms.selection.automatic import RULES
 from mechanisms.utilities import UTILITIES
 from tests.support.service import Service
 
@@ -26,7 +27,7 @@ def test_it_lists_all_that_is_registered(catalogue: dict[str, Any]) -> None:
     for part, registered in (
         ("utilities", UTILITIES),
         ("objectives", OBJECTIVES),
-        ("selectors", SELECTORS),
+        ("selectors", [*SELECTORS, *JOINT_SELECTORS]),
         ("sensitivities", list(Sensitivity)),
     ):
         assert [entry["name"] for entry in catalogue[part]] == list(registered)
@@ -40,11 +41,11 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
     expected = {
         "candidates": {"kind", "description", "parameters", "required", "utilities"},
         "utilities": {"name", "title", "description", "source", "candidates", "shift",
-                      "neighbouring", "sensitivity"},
-        "objectives": {"name", "title", "description", "source", "sensitivity", "shift"},
+                      "neighbouring", "sensitivity", "joint_influence"},
+        "objectives": {"name", "title", "description", "source", "sensitivity", "shift", "joint"},
         "sensitivities": {"name", "description"},
         "selectors": {"name", "title", "description", "source", "noisy_max"},
-        "selectors_not_offered": {"noise", "description"},
+        "automatic": {"ranking", "k", "from_epsilon_each", "sensitivity", "reason"},
     }  # fmt: skip
     for part, keys in expected.items():
         assert catalogue[part]
@@ -66,11 +67,37 @@ def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(
             assert all(facts.values())
 
 
+def test_every_utility_has_its_joint_influence_by_relation_and_sensitivity(
+    catalogue: dict[str, Any],
+) -> None:
+    for entry in catalogue["utilities"]:
+        assert sorted(entry["joint_influence"]) == entry["neighbouring"]
+        for by_mode in entry["joint_influence"].values():
+            assert set(by_mode) == {mode.value for mode in Sensitivity}
+            for facts in by_mode.values():
+                assert set(facts) == {"spread", "total", "squares", "one_way"}
+                assert facts["one_way"] in {"up", "down", "no"}
+
+
 def test_noise_of_other_kinds_is_explained(catalogue: dict[str, Any]) -> None:
     same = {entry["name"]: entry["noisy_max"] for entry in catalogue["selectors"]}
     assert "exponential noise" in same["permute_and_flip"]
     assert "Gumbel noise" in same["exponential"]
-    assert [entry["noise"] for entry in catalogue["selectors_not_offered"]] == ["laplace"]
+    assert "two-sided noise" in same["laplace"]
+
+
+def test_every_utility_has_a_row_of_the_automatic_choice_from_no_epsilon_on(
+    catalogue: dict[str, Any],
+) -> None:
+    assert len(catalogue["automatic"]) == len(RULES)
+    for k in (1, 2):
+        start = {
+            row["ranking"]
+            for row in catalogue["automatic"]
+            if row["from_epsilon_each"] == "0" and row["k"] in ("any", "1" if k == 1 else "2+")
+        }
+        sums = {f"weighted_sum of {utility.candidates}" for utility in UTILITIES.values()}
+        assert start == {*UTILITIES, *sums, "pareto"}
 
 
 def test_the_limits_are_those_in_effect(people: Service) -> None:

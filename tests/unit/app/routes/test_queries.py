@@ -106,7 +106,7 @@ def test_a_large_loss_finds_the_best(people: Service) -> None:
     people.grant("olga", "triangle", "ana", "100000")
     for draws in ("peeled", "one_shot"):
         query = {**TOP_2, "k": 1, "draws": draws, "sensitivity": "global"}
-        assert ask(people, "1000", query=query).json()["answer"] == {"selected": [2]}
+        assert ask(people, "1000", query=query).json()["answer"]["selected"] == [2]
 
 
 def test_nodes_come_back_as_they_were_registered(people: Service) -> None:
@@ -121,7 +121,7 @@ def test_nodes_come_back_as_they_were_registered(people: Service) -> None:
 def test_a_key_replays_its_answer_byte_for_byte_for_free(shop: Service) -> None:
     first = ask(shop, key="k1")
     # The validated body is compared: explicit defaults and forms of numbers do not matter.
-    again = ask(shop, 0.1, key="k1", query={**TOP_2, "draws": "peeled", "sensitivity": "shifted"})
+    again = ask(shop, 0.1, key="k1", query={**TOP_2, "draws": "auto", "sensitivity": "auto"})
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["Idempotency-Replayed"] == "true"
     assert "Idempotency-Replayed" not in first.headers
@@ -237,7 +237,9 @@ def test_one_key_50_times_at_once_is_one_charge_and_one_answer(shop: Service) ->
         {"query": {**TOP_2, "utilities": [{"name": "degree"}] * 2}},
         {"query": {**TOP_2, "utilities": [{"name": "count"}]}},
         {"query": {**TOP_2, "utilities": [{"name": "\ud800"}]}},
-        {"query": {**TOP_2, "selector": "laplace"}},
+        {"query": {**TOP_2, "selector": "laplace", "draws": "peeled"}},
+        {"query": {**TOP_2, "kind": "selection", "selector": "laplace"}},
+        {"query": {**TOP_2, "selector": "none"}},
         {"query": {**TOP_2, "sensitivity": "none"}},
         {"query": {**TOP_2, "candidates": {"nodes": "some"}}},
         {"query": {**TOP_2, "k": 5}, "epsilon": "0.0000009"},
@@ -311,15 +313,22 @@ def test_a_quote_finds_the_loss_for_a_wanted_accuracy(shop: Service) -> None:
     worse["epsilon"] = str(round(epsilon * Decimal("0.9"), 9))
     reply = shop("ana", "POST", "/v1/quotes", json=worse).json()
     assert reply["accuracy"]["score_below_best"] > 8.0
-    for bad in ({"score_below_best": 0}, {"luck": 1}, {}, {"score_below_best": 1e-12}):
+    for bad in ({"score_below_best": 0}, {"luck": 1}, {}):
         refused = shop("ana", "POST", "/v1/quotes", json={**target, "target": bad})
         assert refused.status_code == 422, refused.text
     both = shop("ana", "POST", "/v1/quotes", json={**target, "epsilon": "0.1"})
     assert both.status_code == 422
 
 
-def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path, fast_lane: bool) -> None:
+def test_a_failure_is_charged_and_tells_nothing(
+    tmp_path: Path, fast_lane: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same query made to fail on two neighbouring graphs gives the same reply."""
+
+    def fails(records: Any, name: str) -> None:
+        raise ValueError(f"the text of an error may quote records: {records.columns[name]}")
+
+    monkeypatch.setattr("mechanisms.utilities.degree.node_column", fails)
     seen = []
     for name, edges in (("x", EDGES), ("y", EDGES + b"0,3\n")):
         settings = Settings(data=tmp_path / name, release_interval=0, workers=2, upload_wait=300)
@@ -330,8 +339,6 @@ def test_a_failure_is_charged_and_tells_nothing(tmp_path: Path, fast_lane: bool)
             service.user("ana", "analyst")
             service.dataset("olga", edges)
             service.grant("olga", "triangle", "ana")
-            for array in (settings.data / "datasets").rglob("*.npy"):
-                array.write_bytes(b"")
             reply = ask(service, key="k")
             replay = ask(service, key="k")
             assert (replay.status_code, replay.content) == (reply.status_code, reply.content)
@@ -393,7 +400,7 @@ def test_an_answered_query_cannot_be_cancelled(shop: Service) -> None:
 def test_several_records_a_person_run_the_mechanism_at_a_fraction(people: Service) -> None:
     people.dataset("olga", records_per_person=3)
     people.grant("olga", "triangle", "ana")
-    steps = ask(people, "0.1").json()["steps"]
+    steps = ask(people, "0.1", query={**TOP_2, "draws": "peeled"}).json()["steps"]
     assert [step["epsilon"] for step in steps[:1]] == ["0.016666666"]
     assert sum(Decimal(s["epsilon"]) * s["times"] for s in steps) == Decimal("0.1")
     assert "3 records" in steps[-1]["what"]

@@ -51,8 +51,11 @@ class Recorder(PermuteAndFlip):
         draws: Draws,
         randomness: Randomness,  # noqa: ARG002 - nothing is drawn
         executor: Executor,  # noqa: ARG002
+        *,
+        one_way: bool = False,
     ) -> Integers:
         self.seen.update(scores=scores, score_bits=score_bits, loss=loss, k=k, draws=draws)
+        self.seen.update(one_way=one_way)
         return np.arange(scores.size - k, scores.size)
 
 
@@ -98,7 +101,9 @@ def test_scores_reach_the_selector(name: str, sensitivity: Sensitivity, draws: D
     actual = selector.seen.pop("scores")
     assert actual.tolist() == expected.tolist()
     assert np.abs(actual).max() <= score_bound(grid, 20)
-    assert selector.seen == {"score_bits": 20, "loss": LOSS, "k": 3, "draws": draws}
+    one_way = name == "degree"  # an edge moves both degrees the same way
+    expected_rest = {"score_bits": 20, "loss": LOSS, "k": 3, "draws": draws, "one_way": one_way}
+    assert selector.seen == expected_rest
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
@@ -163,9 +168,9 @@ def test_refusals_come_before_the_records_are_read(k: int, loss: str, match: str
 def test_the_plan_is_made_of_public_facts() -> None:
     dataset, objective = dataset_of(37_700, 10_000), objective_of("egocentric_betweenness")
     actual = plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, 10)
-    assert actual == Plan(
-        objective.grid(dataset, AllNodes(), Sensitivity.SHIFTED), score_bits=20, count=37_700
-    )
+    grid = objective.grid(dataset, AllNodes(), Sensitivity.SHIFTED)
+    influence = objective.joint_influence(dataset, AllNodes(), Sensitivity.SHIFTED, grid, 20)
+    assert actual == Plan(grid, score_bits=20, count=37_700, influence=influence)
     assert actual.grid.bits == 24
     # Beyond 2¹¹ draws the grid of scores has fewer bits: k · 2^q stays within 2³¹.
     for k, bits in ((2048, 20), (2049, 19), (4096, 19), (37_700, 15)):

@@ -42,7 +42,7 @@ def test_races_of_groups(tail: bool, widen: float) -> None:
     sizes = np.array([1, 0, 6, 2, 40], np.int64)
     rate, randomness = Rate(NANO, 2 * NANO), SeededRandomness(11)
     # Widened brackets overlap, so the exact refinement decides; it is slower.
-    runs = 30_000 if widen == 1 else 500
+    runs = 10_000 if widen == 1 else 300
     drawn = [weighted_race(sizes, rate, randomness, tail=tail, widen=widen) for _ in range(runs)]
     law = sizes * np.exp(-0.5 * np.arange(5))
     if tail:
@@ -58,7 +58,7 @@ def test_the_ladder(widths: list[int]) -> None:
     local = np.array(widths, np.int64)
     assert weights(local).tolist() == [1, *(2 * width for width in widths)]
     rate, randomness = ladder_rate(PrivacyLoss(NANO)), SeededRandomness(13)
-    drawn = np.array([draw(local, rate, randomness) for _ in range(20_000)])
+    drawn = np.array([draw(local, rate, randomness) for _ in range(8_000)])
     inner = range(-12, 13)
     law = np.array([ladder_probability(y, local, 1.0) for y in inner])
     counts = np.array([(drawn == y).sum() for y in inner])

@@ -136,6 +136,18 @@ class TestSqlite:
             assert waiting.result(60) == "done"
         other.close()
 
+    def test_closing_waits_for_a_transaction_of_another_thread(self, database: Database) -> None:
+        """SQLite calls it a misuse to close a connection under a statement."""
+        transaction = database.begin(wait=True)
+        with ThreadPoolExecutor(1) as threads:
+            closing = threads.submit(database.close)
+            with pytest.raises(TimeoutError):
+                closing.result(0.1)
+            number = transaction.run(lambda connection: connection.execute(text("SELECT 7")))
+            assert number.scalar_one() == 7
+            transaction.commit()
+            closing.result(60)
+
     def test_a_lock_that_never_ends_is_busy(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

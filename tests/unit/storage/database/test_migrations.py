@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import delete, text, update
+from sqlalchemy import delete, insert, text, update
 
 from storage.database import tables
 from storage.database.database import Database
@@ -110,10 +110,14 @@ class TestWalls:
     CHANGES = (
         update(tables.entry).values(d_eps_n=0),
         delete(tables.entry),
-        update(tables.settlement).values(attempt=7),
-        delete(tables.settlement),
-        update(tables.audit).values(action="nothing"),
-        delete(tables.audit),
+        update(tables.journal).values(fact="{}"),
+        delete(tables.journal),
+        update(tables.journal_stream).values(seq=0),
+        delete(tables.journal_stream),
+        insert(tables.settlement).values(
+            query_id=uuid4(), attempt=1, answer_hash=bytes(32), at_us=0
+        ),
+        insert(tables.audit).values(at_us=0, actor_id=0, action="x", subject="", detail="{}"),
         delete(tables.query),
         update(tables.query).values(answer=b"another answer"),
         update(tables.query).values(state=0, answer=None),
@@ -139,7 +143,16 @@ class TestWalls:
 
     @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
     def test_truncating_is_refused(self, database: Database) -> None:
-        for table in ("entry", "settlement", "audit", "query", "budget_account", "dataset"):
+        append_only = (
+            "entry",
+            "settlement",
+            "audit",
+            "query",
+            "budget_account",
+            "dataset",
+            "journal",
+        )
+        for table in (*append_only, "journal_stream"):
             with pytest.raises(LedgerAlarm):
                 database.write(
                     lambda connection, table=table: connection.execute(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, delete, make_url, text, update
+from sqlalchemy import create_engine, delete, insert, make_url, text, update
 from sqlalchemy.exc import ProgrammingError
 
 from accounting.privacy_loss import PrivacyLoss
@@ -28,8 +29,12 @@ FORBIDDEN = (
     delete(tables.entry),
     update(tables.settlement).values(attempt=7),
     delete(tables.settlement),
+    insert(tables.settlement).values(query_id=uuid4(), attempt=1, answer_hash=bytes(32), at_us=0),
     update(tables.audit).values(action="nothing"),
     delete(tables.audit),
+    update(tables.journal).values(fact="{}"),
+    delete(tables.journal),
+    delete(tables.journal_stream),
     delete(tables.query),
     delete(tables.budget_account),
     delete(tables.dataset),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -12,26 +13,35 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, Table, column, insert, select, table, text
+from sqlalchemy.exc import DBAPIError
 
 from storage.assurance.verification import verify
 from storage.catalogue.datasets import Datasets
 from storage.database import tables
+from storage.database.adopted import COLUMNS, KEYS, digest_of_rows
 from storage.database.database import Database, _engine
 from storage.database.migrating import SCRIPTS
-from storage.errors import UnusableDatabase
-from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, next_head
+from storage.database.tables import EPOCH
+from storage.errors import Busy, LedgerAlarm, UnusableDatabase
+from storage.journal.facts import FactKind, canonical
+from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, fact_digest, next_head
 from storage.ledger.ledger import Replay, Reservation, Reserve
+from storage.people.person_facts import user_state
 from storage.people.users import Users
 from storage.records.data_folder import Files
 from tests.support.blocking import BlockingLedger
 from tests.support.tampering import tampering
-from tests.support.world import failure_body, loss
+from tests.support.world import contents, failure_body, loss
 
 NEW = {
-    "entry": {"subject"},
+    "entry": {"bound"},
     "settlement": {"digest"},
-    "dataset": {"nodes_folder"},
-    "dataset_version": {"folder"},
+    "dataset": {"nodes_folder", "revision"},
+    "dataset_version": {"folder", "manifest_digest"},
+    "users": {"revision"},
+    "api_key": {"revision"},
+    "budget_account": {"epoch"},
+    "query": {"form", "salt"},
 }
 DAY = 86_400 * 1_000_000
 EPS = 10**8
@@ -197,7 +207,11 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
             order = repr if name == "audit" else (lambda row, key=key: [str(row[k]) for k in key])
             for old, new in zip(sorted(rows, key=order), sorted(rest, key=order), strict=True):
                 assert {k: v for k, v in new.items() if k in old} == old
-                assert all(new[name] is None for name in NEW.get(stored.name, set()))
+                added = {name: new[name] for name in NEW.get(stored.name, set())}
+                assert added.pop("revision", 0) == 0
+                assert (added.pop("epoch", EPOCH), added.pop("form", 1)) == (EPOCH, 1)
+                assert (added.pop("salt", None) is None) == (new.get("state") != 0)
+                assert set(added.values()) <= {None}
 
 
 def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
@@ -238,7 +252,7 @@ def test_old_rows_are_verified_by_what_their_digests_cover(upgraded: Database) -
                 q.update().where(q.c.state == 1).values(answer=b"x"),
                 q.update().where(q.c.state == 1).values(answer=b"an answer"),
             ),
-            (e.update().values(subject=bytes(32)), e.update().values(subject=None)),
+            (e.update().values(bound=bytes(32)), e.update().values(bound=None)),
         ):
             run(changed)
             assert not verify(upgraded).valid
@@ -259,3 +273,80 @@ def test_a_downgrade_is_refused_with_a_reason(empty_url: str, tmp_path: Path, ta
     again = Database.open(empty_url, tmp_path)
     assert again.ready()
     again.close()
+
+
+def test_what_was_there_is_adopted(upgraded: Database) -> None:
+    """One digest per table that had rows, which anyone with the rows can compute again."""
+    with upgraded.read() as connection:
+        stored = connection.execute(select(tables.journal).order_by(tables.journal.c.seq)).all()
+        (stream,) = connection.execute(select(tables.journal_stream)).all()
+        head = EMPTY_HEAD
+        for seq, row in enumerate(stored, start=1):
+            fields = (row.stream, row.at_us, row.kind, row.actor, row.subject, row.fact.encode())
+            head = next_head(head, fact_digest(*fields))
+            assert (row.seq, row.head) == (seq, head)
+            assert canonical(json.loads(row.fact)) == row.fact
+        assert (stream.seq, stream.head) == (len(stored), head)
+        adopted = [json.loads(row.fact) for row in stored if row.kind == FactKind.ADOPTED]
+        assert {fact["table"] for fact in adopted} == set(_rows()) - {"budget_account", "entry"}
+        for fact in adopted:
+            columns, key = COLUMNS[fact["table"]], ", ".join(KEYS[fact["table"]])
+            ended = " WHERE state <> 0" if fact["table"] == "query" else ""
+            rows = connection.execute(
+                text(f"SELECT {', '.join(columns)} FROM {fact['table']}{ended} ORDER BY {key}")
+            )
+            count, digest = digest_of_rows(bytes.fromhex(fact["salt"]), rows)
+            assert (fact["rows"], fact["digest"]) == (count, digest.hex())
+        users = {
+            fact["state"]["id"]: fact["state"]
+            for row in stored
+            if row.kind == FactKind.UNTOLD_USER and (fact := json.loads(row.fact))
+        }
+        for user in connection.execute(select(tables.users)):
+            assert users[user.id] == user_state(connection, user)
+
+
+def test_an_old_row_that_was_reset_is_never_drawn_again(upgraded: Database) -> None:
+    """Queries that ended before the journal have their settlement in its place."""
+    q = tables.query
+    reset = {"state": 0, "answer": None, "answer_hash": None, "answer_status": None}
+    with tampering(upgraded.engine.url.render_as_string(hide_password=False)) as run:
+        ended = {"settled_us": None, "release_us": None, "lease_until": 0}
+        run(q.update().where(q.c.id == ANSWERED).values(**reset, **ended))
+    ledger = BlockingLedger(upgraded, failure_body=failure_body)
+    body = sha256(b"body").digest()
+    with pytest.raises(LedgerAlarm):
+        ledger.reserve(Reserve(UUID(int=11), 3, 1, "key 1", body, loss("0.1"), b"{}"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        # What release 0007 runs when it charges, settles, and writes a line of its audit trail.
+        "INSERT INTO entry (account_id, seq, kind, query_id, actor, d_eps_n, d_delta_a, at_us, "
+        "digest, head, subject) SELECT account_id, seq + 100, kind, NULL, actor, d_eps_n, "
+        "d_delta_a, at_us, digest, head, digest FROM entry",
+        "INSERT INTO settlement (query_id, attempt, answer_hash, at_us, digest) "
+        "SELECT id, 1, body_hash, 0, body_hash FROM query WHERE state = 0",
+        "INSERT INTO audit (at_us, actor_id, action, subject, detail) VALUES (0, 1, 'x', '', '{}')",
+    ],
+)
+def test_a_process_of_an_older_version_writes_nothing(upgraded: Database, statement: str) -> None:
+    before = contents(upgraded)
+    with pytest.raises((DBAPIError, LedgerAlarm)):
+        upgraded.write(lambda connection: connection.execute(text(statement)))
+    assert contents(upgraded) == before
+
+
+def test_a_process_whose_epoch_has_passed_cannot_charge(upgraded: Database) -> None:
+    """A later migration raises the epoch of the accounts."""
+    raised = tables.budget_account.update().values(epoch=EPOCH + 1)
+    upgraded.write(lambda connection: connection.execute(raised))
+    ledger = BlockingLedger(upgraded, failure_body=failure_body)
+    before = contents(upgraded)
+    body = sha256(b"body").digest()
+    with pytest.raises(Busy, match="later version"):
+        ledger.reserve(Reserve(UUID(int=11), 3, 1, "new", body, loss("0.1"), b"{}"))
+    with pytest.raises(Busy):
+        ledger.grant(1, 3, loss(5), actor_id=1)
+    assert contents(upgraded) == before

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from storage.journal import audit
 from storage.journal.audit import OPERATOR_NAME, page_of_lines
+from storage.ledger.freezing import freeze
 from tests.support.world import World, loss
 
 
@@ -11,7 +11,10 @@ def test_lines_are_read_newest_first_page_by_page(world: World) -> None:
     dataset, analyst = world.ready(loss(2))
     world.users.issue_key(analyst.name, actor=world.admin)
     world.datasets.withdraw(dataset.name, actor=world.owner)
-    world.database.write(lambda c: audit.record(c, 0, "ledger.freeze", "ledger", {"accounts": 1}))
+    at_us = world.now()
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    world.database.write(lambda connection: freeze(connection, [account.id], at_us))
     lines, cursor = [], None
     while True:
         page = page_of_lines(world.database, 2, cursor)
@@ -30,7 +33,7 @@ def test_lines_are_read_newest_first_page_by_page(world: World) -> None:
         ("admin", "user.create"),
         ("admin", "user.bootstrap"),
     ]
-    assert [line.id for line in lines] == sorted((line.id for line in lines), reverse=True)
+    assert [line.at_us for line in lines] == sorted((line.at_us for line in lines), reverse=True)
     granted = lines[3]
     assert granted.subject == f"{dataset.name}/{analyst.name}"
     assert granted.detail == {"epsilon": "2", "delta": "0"}

@@ -15,7 +15,7 @@ from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.catalogue import versions
 from storage.database import tables
-from storage.errors import NoRecords, NotFound
+from storage.errors import NoRecords, NotFound, NotOpen, StillRunning
 from storage.ledger import ledger, limits
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
@@ -184,7 +184,8 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset, analyst = world.ready()
-    before = contents(world.database, "audit", "dataset")
+    facts = ("journal", "journal_stream")
+    before = contents(world.database, "dataset", *facts)
     locked, go_on = threading.Event(), threading.Event()
     lock_cap = versions.lock_cap
 
@@ -204,7 +205,7 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
         withdrawn.result(60)
         with pytest.raises(NoRecords):
             charged.result(60)
-    assert contents(world.database, "audit", "dataset") == before
+    assert contents(world.database, "dataset", *facts) == before
 
 
 def test_requests_without_a_key_are_all_new(world: World) -> None:
@@ -246,3 +247,20 @@ def test_impossible_requests_are_bugs(wrong: dict[str, object]) -> None:
     right = Reserve(uuid4(), 1, 1, "k", bytes(32), loss(1), b"{}")
     with pytest.raises(ValueError):
         replace(right, **wrong)  # type: ignore[arg-type]
+
+
+def test_only_the_version_whose_records_are_open_is_charged(world: World) -> None:
+    """A version published after the look-up is refused, free; a takeover reads its own version."""
+    dataset, analyst = world.ready()
+    with pytest.raises(NotOpen):
+        world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=2))
+    assert world.charged(dataset, analyst) == (loss(0), loss(0))
+    first = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
+    assert isinstance(first, Reservation)
+    world.publish(dataset)
+    world.lapse()
+    with pytest.raises(StillRunning):
+        world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=2))
+    again = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
+    assert isinstance(again, Reservation)
+    assert (again.query_id, again.attempt, again.version) == (first.query_id, 2, 1)

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from storage.database import database as database_module
 from storage.database import tables
 from storage.errors import CommitUnknown, KeyReused, QueryReleased, StillRunning
+from storage.journal.facts import FactKind
 from storage.ledger.ledger import Replay, Reservation
 from tests.support.blocking import BlockingLedger
 from tests.support.world import (
@@ -258,7 +259,8 @@ class TestUnknownCommit:
             with pytest.raises(CommitUnknown):
                 world.ledger.settle(reservation, **settle)
         with world.database.read() as connection:
-            stored = connection.execute(select(tables.settlement)).all()
+            facts = select(tables.journal).where(tables.journal.c.kind == int(FactKind.ENDED))
+            stored = connection.execute(facts).all()
         assert len(stored) == stands
 
     def test_a_reserve_is_not_tried_again(

@@ -6,12 +6,11 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
-from storage.database import tables
 from storage.errors import InvalidCursor, PreconditionFailed
+from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
 from tests.support.world import World, check_invariants, contents, loss, request
@@ -105,12 +104,11 @@ class TestLimits:
 
     def test_grants_are_audited(self, world: World) -> None:
         dataset, analyst = world.ready(loss("0.5"))
-        with world.database.read() as connection:
-            lines = connection.execute(select(tables.audit)).all()
-        assert lines[-1].action == "budget.set"
-        assert lines[-1].subject == f"{dataset.name}/{analyst.name}"
-        assert lines[-1].detail == '{"delta":"0","epsilon":"0.5"}'
-        assert lines[-1].actor_id == world.owner.id
+        line = page_of_lines(world.database, 1).items[0]
+        assert line.action == "budget.set"
+        assert line.subject == f"{dataset.name}/{analyst.name}"
+        assert line.detail == {"delta": "0", "epsilon": "0.5"}
+        assert line.actor == world.owner.name
 
 
 class TestEntries:

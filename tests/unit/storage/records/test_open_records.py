@@ -68,20 +68,20 @@ def test_a_version_is_read_from_its_instant_on(files: Files) -> None:
     published(files, 1, 1)
     instant = time.monotonic() + 0.2
     records.open(1, 1, DOMAIN, visible_from=lambda: instant)
-    assert records.is_listed(1, 1)
+    assert records.listed() == {(1, 1)}
     assert records.get(1, 1) is None
     time.sleep(max(0.0, instant - time.monotonic()) + 0.01)
     assert records.get(1, 1) == PrefixRecords(2)
 
 
-def test_what_is_not_needed_or_gone_is_closed(files: Files) -> None:
+def test_what_is_removed_is_closed(files: Files) -> None:
     records = OpenRecords(files)
     for version in (1, 2, 3):
         published(files, 7, version)
         records.open(7, version, DOMAIN)
     (files.version_folder(7, 2) / MANIFEST).unlink()
-    records.keep_only({(7, 2), (7, 3)})
-    assert [records.get(7, version) is None for version in (1, 2, 3)] == [True, True, False]
+    records.forget_removed()
+    assert records.listed() == {(7, 1), (7, 3)}
     records.forget(7, 3)
     records.forget(7, 3)
     assert records.get(7, 3) is None
@@ -164,3 +164,16 @@ def test_a_version_without_digests_gets_them_once(files: Files) -> None:
     (folder / "0.npy").write_bytes(content)
     with pytest.raises(DamagedFolder):
         OpenRecords(files).open(1, 1, DOMAIN)
+
+
+def test_only_the_manifest_that_was_published_is_opened(files: Files) -> None:
+    """Whoever replaces files and manifest together is found by the digest of the manifest."""
+    published(files, 1, 1, cutoff=1)
+    records = OpenRecords(files)
+    records.open(1, 1, DOMAIN)
+    expected = records.manifest(1, 1)
+    OpenRecords(files).open(1, 1, DOMAIN, expected=expected)
+    published(files, 1, 1, cutoff=2)
+    OpenRecords(files).open(1, 1, DOMAIN)
+    with pytest.raises(DamagedFolder):
+        OpenRecords(files).open(1, 1, DOMAIN, expected=expected)

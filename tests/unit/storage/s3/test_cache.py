@@ -111,8 +111,8 @@ def test_a_version_of_which_a_part_is_gone_is_closed(world: World, replicas: lis
     one.publish(world, "graph", 1)
     one.records("graph")
     key = (one.datasets.find("graph").id, 1)
-    one.datasets.opened.keep_only({key})
+    one.datasets.opened.forget_removed()
     assert one.datasets.opened.get(*key) is not None
     next((one.files.root / "store" / "arrays").rglob("manifest.json")).unlink()
-    one.datasets.opened.keep_only({key})
+    one.datasets.opened.forget_removed()
     assert one.datasets.opened.get(*key) is None

@@ -64,7 +64,7 @@ def test_a_removed_version_is_in_no_store_and_no_cache(
     for path in (two.files.root / "store").rglob("*"):
         os.utime(path, (0, 0))
     two.store.drop_gone()
-    two.datasets.opened.keep_only({(1, 1)})
+    two.datasets.opened.forget_removed()
     assert two.datasets.opened.get(1, 1) is None
     for replica in replicas:
         assert [path.name for path in (replica.files.root / "store").glob("*")] == ["nodes"]

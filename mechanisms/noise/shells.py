@@ -1,0 +1,98 @@
+"""Independent coins of very different odds, tossed in a few words instead of one word each.
+
+Coin i shows heads when a uniform U_i falls below π_i, and π_i < 2^−j for its *shell* j. Then the
+first j bits of U_i are zero, which has probability 2^−j. For 64 coins of one shell together the AND
+of j random words has one bit for each coin, and after about seven words no bit is set. Only the
+coins that remain compare further bits.
+
+A shell may be any valid j: it changes the work, never the law.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Words, WordSource
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.coins import ONE, ZERO
+
+#: Shells beyond this one are merged into it; a deeper one would save no word.
+DEEPEST = 255
+_FULL = ~ZERO
+_GROUP = 64
+
+
+class Groups(NamedTuple):
+    """Coins in groups of at most 64 of one shell: ``coins`` sorted by shell, then by index."""
+
+    coins: Integers
+    start: Integers
+    size: Integers
+    shell: Integers
+
+    @classmethod
+    def of(cls, shells: Integers) -> Groups:
+        """The groups of coins by their ``shells``, each in 0 … DEEPEST."""
+        coins = np.argsort(shells.astype(np.uint8), kind="stable").astype(np.int64)
+        sizes = np.bincount(shells, minlength=DEEPEST + 1)
+        pieces = -(-sizes // _GROUP)
+        shell = np.repeat(np.arange(DEEPEST + 1, dtype=np.int64), pieces)
+        first = np.cumsum(sizes) - sizes
+        within = np.arange(shell.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        start = first[shell] + _GROUP * within
+        size = np.minimum(_GROUP, first[shell] + sizes[shell] - start)
+        return cls(coins, start, size, shell)
+
+
+def survivors(groups: Groups, source: WordSource) -> Integers:
+    """The coins whose first bits, as many as their shell, are all zero; one round."""
+    alive = np.empty(groups.coins.size, dtype=np.int64)
+    block = source.words(_words(groups))
+    group, count, at = 0, 0, 0
+    while True:
+        group, count, at = toss(groups.start, groups.size, groups.shell, group, alive, count, block)
+        if group == groups.shell.size:
+            return groups.coins[alive[:count]]
+        # A group that was cut off starts again from its first word, on a longer block.
+        unread = block[at:]
+        block = np.concatenate([unread, source.words(max(64, 2 * unread.size, DEEPEST))])
+
+
+def _words(groups: Groups) -> int:
+    """The words that a round mostly needs: about eight for a group, or as many as its shell."""
+    return int(np.minimum(groups.shell, 8).sum()) + 64
+
+
+@compiled
+def toss(
+    start: Integers,
+    size: Integers,
+    shell: Integers,
+    group: int,
+    alive: Integers,
+    count: int,
+    words: Words,
+) -> tuple[int, int, int]:
+    """Toss the groups from ``group`` on until the words end; survivors go to alive[count:].
+
+    Returns the next group, the number of survivors, and the first unread word.
+    """
+    at = 0
+    while group < shell.size:
+        remaining = _FULL if size[group] == _GROUP else (ONE << np.uint64(size[group])) - ONE
+        first = at
+        for _ in range(shell[group]):
+            if at == words.size:
+                return group, count, first
+            remaining &= words[at]
+            at += 1
+            if remaining == ZERO:
+                break
+        for bit in range(size[group]):
+            alive[count] = start[group] + bit
+            count += (remaining >> np.uint64(bit)) & ONE == ONE
+        group += 1
+    return group, count, at

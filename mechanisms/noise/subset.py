@@ -1,0 +1,173 @@
+"""A set of k candidates, drawn with P(S) ∝ e^{λ·Σ_{r ∈ S} score(r)}, exactly.
+
+Toss an independent coin for every candidate, with odds e^{λ·score(r)}/θ, until exactly k show
+heads. For *every* θ > 0 these k have the law above, because θ^k cancels. So θ may follow the
+scores, in floats: only the number of rounds depends on it. At the θ with mean k, a round succeeds
+with probability e^{−k}·k^k/k! at least (Hoeffding 1956), whatever the scores.
+
+Danger: never answer with a partial round, nor with the best set so far. A draw that has taken
+``most_rounds`` goes on. That bound is for release instants and is exceeded with probability 2^−64.
+
+No float decides a coin. A uniform U with 64 known bits is compared with a bracket of π; if they
+overlap, more bits are read and π is computed in interval arithmetic, as in ``noise.refinement``.
+
+Source: Theorem 1 of docs/dev/theory/joint.md; coins after ``noise.shells``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Randomness, WordSource
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.intervals import bounds
+from mechanisms.noise.order import kth_largest
+from mechanisms.noise.race import Floats
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.shells import DEEPEST, Groups, survivors
+
+#: ln θ is a multiple of 2^−20, so that λ·gap + ln θ is rational.
+_THRESHOLD_BITS = 20
+#: A bound above ln 2: a shell of this width loses at least one bit of π.
+_SHELL = 0.6931471806
+#: A bound on the relative error of π in doubles; libraries err far less.
+_ERROR = 2.0**-40
+_UNIT = 2.0**-64
+_WORD = 64
+#: No round may need more than 2^−64 of luck to be the last: 64·ln 2 rounds of mean one.
+_PATIENCE = 64 * math.log(2)
+
+
+def subset(
+    scores: Integers,
+    k: int,
+    rate: Rate,
+    randomness: Randomness,
+    *,
+    widen: float = 1.0,
+    shift: float = 0.0,
+) -> Integers:
+    """Indices of k candidates in ascending order, shape (k,): P(S) ∝ e^{λ·Σ score}.
+
+    Args:
+        scores: private whole numbers, shape (n,), n ≥ k ≥ 1; |score| < 2⁶¹ by public bounds.
+        rate: ``Rate.of_counts(E, ρ)``; ρ bounds the change of the sum of the k largest scores less
+            that of the k smallest (``model.joint_influence``).
+        widen: factor ≥ 1 on every bracket; it changes the work, never the law.
+        shift: added to ln θ; it changes the number of rounds, never the law.
+
+    Privacy: ε-DP. The set has no order, so the answer is in the public order of candidates.
+    """
+    if k == scores.size:
+        return np.arange(k, dtype=np.int64)
+    if 2 * k > scores.size:
+        left_out = subset(-scores, scores.size - k, rate, randomness, widen=widen, shift=shift)
+        return np.setdiff1d(np.arange(scores.size, dtype=np.int64), left_out)
+    coins = _Coins.of(scores, k, rate, shift, widen)
+    groups = Groups.of(coins.shells)
+    source = randomness.stream()
+    while True:
+        heads = coins.heads(survivors(groups, source), source)
+        if heads.size == k:
+            return np.sort(heads)
+
+
+def least_acceptance(k: int) -> float:
+    """e^{−k}·k^k/k!: the least probability that a round shows exactly k heads of mean k ≥ 1."""
+    return math.exp(k * math.log(k) - k - math.lgamma(k + 1))
+
+
+def most_rounds(n: int, k: int) -> int:
+    """The public number of rounds that suffices except with probability 2^−64."""
+    fewer = min(k, n - k)
+    return math.ceil(_PATIENCE / least_acceptance(fewer)) if fewer else 0
+
+
+@dataclass(frozen=True)
+class _Coins:
+    """Private: ln of the odds against each candidate, y = λ·gap + T/2^20, and its shell."""
+
+    gaps: Integers
+    #: T = 2^20·ln θ, with scores counted down from the best.
+    threshold: int
+    rate: Rate
+    against: Floats
+    shells: Integers
+    widen: float
+
+    @classmethod
+    def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
+        gaps = scores.max() - scores
+        log_odds = rate.a / rate.b * gaps.astype(np.float64)
+        threshold = round((_balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
+        against = log_odds + threshold / (1 << _THRESHOLD_BITS)
+        # One part in 2^40 less than y is surely below it, and any smaller shell is valid.
+        lower = against - _ERROR * (1 + np.abs(against) + log_odds)
+        shells = np.clip(lower / _SHELL, 0, DEEPEST).astype(np.int64)
+        return cls(gaps, threshold, rate, against, shells, widen)
+
+    def heads(self, alive: Integers, source: WordSource) -> Integers:
+        """The coins of ``alive`` that show heads: U < π, given that the first bits of U are 0."""
+        words = source.words(alive.size)
+        low, high = self._brackets(alive)
+        uniform = words.astype(np.float64) * _UNIT
+        slack = 4 * _UNIT + _ERROR * uniform
+        heads = uniform + slack < low
+        for place in np.flatnonzero(~heads & (uniform - slack < high)).tolist():
+            coin = int(alive[place])
+            heads[place] = self._refined(coin, int(words[place]), source)
+        return alive[heads]
+
+    def _brackets(self, alive: Integers) -> tuple[Floats, Floats]:
+        """Bounds on π·2^shell."""
+        # Below −700, 1 − π is far less than the error that is allowed for.
+        y, shells = np.maximum(self.against[alive], -700.0), self.shells[alive]
+        # 2^shell / (1 + e^y), where y is at least shell · ln 2.
+        value = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
+        error = self.widen * _ERROR * (1 + np.abs(y)) * value
+        return value - error, value + error
+
+    def _refined(self, coin: int, word: int, source: WordSource) -> bool:
+        """U < π by more bits of U and interval arithmetic; ends with probability one."""
+        from mpmath.ctx_iv import MPIntervalContext
+
+        bits, length = word, int(self.shells[coin]) + _WORD
+        numerator = self.rate.a * (int(self.gaps[coin]) << _THRESHOLD_BITS)
+        numerator += self.threshold * self.rate.b
+        while True:
+            iv: Any = MPIntervalContext()
+            iv.prec = 2 * length + abs(numerator).bit_length() + _WORD
+            y = iv.mpf(numerator) / (self.rate.b << _THRESHOLD_BITS)
+            low, high = bounds(1 / (1 + iv.exp(y)))
+            if Fraction(bits + 1, 1 << length) <= low:
+                return True
+            if Fraction(bits, 1 << length) >= high:
+                return False
+            bits, length = bits << _WORD | int(source.words(1)[0]), length + _WORD
+
+
+def _balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
+    """ln θ at which about k coins show heads, in terms of odds e^{−log_odds}/θ; any is valid."""
+    last, next_one = (-rate.a / rate.b * -kth_largest(-gaps, place) for place in (k, k + 1))
+    low, high = next_one - math.log(k + 1) - 1, last + math.log(gaps.size) + 1
+    while high - low > 2.0**-_THRESHOLD_BITS and low < (middle := (low + high) / 2) < high:
+        if expected_heads(log_odds, middle) > k:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+@compiled
+def expected_heads(log_odds: Floats, threshold: float) -> float:
+    """Σ 1 / (1 + e^{log_odds + threshold})."""
+    total = 0.0
+    for against in log_odds:
+        total += 1.0 / (1.0 + math.exp(min(against + threshold, 700.0)))
+    return total

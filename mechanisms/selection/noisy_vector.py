@@ -1,0 +1,102 @@
+"""All scores with noise, released as one vector of which the k largest are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accounting.composition import Step
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Executor
+from mechanisms.model.joint_influence import JointInfluence
+from mechanisms.model.randomness import Randomness
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.discrete_laplace import discrete_laplace, simultaneous_error
+from mechanisms.noise.order import largest_in_public_order
+from mechanisms.noise.rate import Rate
+
+
+@dataclass(frozen=True)
+class NoisyScores:
+    """The indices of the k largest noisy scores, largest first, and these scores in steps."""
+
+    indices: Integers
+    values: Integers
+
+
+class NoisyVector:
+    """Discrete Laplace noise on every score, of rate ε / L1 of the whole vector's change.
+
+    Its work does not depend on the scores, and is the same for every k.
+    """
+
+    name = "laplace"
+    title = "Noisy vector"
+    description = (
+        "Adds discrete Laplace noise to all scores and shows the k largest, in order and with "
+        "their noisy values. The scale follows how far one change moves all scores together: 2 "
+        "for degrees, and 1 or 2 for counts, whatever k is. The interval of a value holds for all "
+        "candidates at once, hence for the selected ones, whose noise tends to be upwards."
+    )
+    source = "Dwork, McSherry, Nissim, Smith 2006; discrete noise: Ghosh et al. 2009"
+    noisy_max = "The largest of scores with two-sided noise."
+
+    def steps(self, loss: PrivacyLoss, influence: JointInfluence) -> tuple[Step, ...]:
+        """One step with the whole loss. Raises: UnsupportedQuery when it is out of range."""
+        self.rate(loss, influence)
+        return (Step("noisy vector of all scores", loss),)
+
+    def top(
+        self,
+        scores: Integers,
+        influence: JointInfluence,
+        loss: PrivacyLoss,
+        k: int,
+        randomness: Randomness,
+        executor: Executor,
+    ) -> NoisyScores:
+        """The k largest of ``scores`` plus noise; equal noisy scores in the public order.
+
+        Args:
+            scores: private whole numbers, shape (n,), that move together as ``influence`` says.
+
+        Privacy: ε-DP under the relation of ``influence``, for all n noisy scores together.
+        """
+        noisy = discrete_laplace(scores, self.rate(loss, influence), randomness, executor)
+        indices = largest_in_public_order(noisy, k)
+        return NoisyScores(indices, noisy[indices])
+
+    def error(self, loss: PrivacyLoss, influence: JointInfluence, confidence: float) -> int:
+        """The steps within which all noisy scores together are of the true ones."""
+        return simultaneous_error(self.rate(loss, influence), influence.count, confidence)
+
+    def accuracy(
+        self, loss: PrivacyLoss, k: int, influence: JointInfluence, confidence: float
+    ) -> float:
+        """As ``Subset.accuracy``: two noises of at most ``error`` can hide twice as much."""
+        if k == influence.count:
+            return 0.0
+        return 2 * self.error(loss, influence, confidence) / influence.one
+
+    def loss_for(
+        self, error: float, k: int, influence: JointInfluence, confidence: float
+    ) -> PrivacyLoss:
+        """The least loss at which ``accuracy`` is at most ``error`` > 0."""
+
+        def reached(nano: int) -> bool:
+            try:
+                return self.accuracy(PrivacyLoss(nano), k, influence, confidence) <= error
+            except UnsupportedQuery:
+                return False  # too small for exact arithmetic
+
+        low, high = 0, NANO
+        while not reached(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return PrivacyLoss(high)
+
+    @staticmethod
+    def rate(loss: PrivacyLoss, influence: JointInfluence) -> Rate:
+        return Rate.of_counts(loss.epsilon_nano, influence.total)

@@ -1,0 +1,210 @@
+"""The part of a verification that compares rows with the facts of the journal.
+
+A fact of a user, key, dataset or version states the row after its change, and the revisions of a
+row have no gap, so each row must equal its last fact. Rows that existed before the journal must
+equal the digest that its first stream holds of them. ``verify_queries`` compares queries with
+their own facts; here is the rest of what facts state about queries.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, select
+
+from storage.assurance.verify_chains import Bad
+from storage.catalogue.dataset_states import dataset_state, version_state
+from storage.database.adopted import COLUMNS, KEYS, digest_of_rows
+from storage.database.expressions import uuid_bytes
+from storage.database.tables import (
+    api_key,
+    dataset,
+    dataset_version,
+    journal,
+    metadata,
+    query,
+    users,
+)
+from storage.journal.facts import FactKind, canonical, number_subject
+from storage.people.person_facts import key_state, user_state
+
+_j, _q = journal.c, query.c
+_ADOPTED, _ACCEPTED, _TAKEN_OVER, _ENDED = (
+    int(FactKind.ADOPTED),
+    int(FactKind.ACCEPTED),
+    int(FactKind.TAKEN_OVER),
+    int(FactKind.ENDED),
+)
+_USERS = (int(FactKind.USER), int(FactKind.UNTOLD_USER))
+_USER_KEYS = (int(FactKind.KEY), int(FactKind.UNTOLD_KEY))
+_DATASETS = (int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET))
+_VERSION = int(FactKind.UNTOLD_VERSION)
+#: The tables of which the migration adopted every row for good; of queries those that had ended.
+_READ_ONLY = ("settlement", "audit", "query")
+
+#: A table and the subject of its facts. Versions raise the revision of their dataset.
+_Place = tuple[str, bytes]
+
+
+@dataclass
+class Facts:
+    """What the facts that were read say about rows that may change."""
+
+    revisions: dict[_Place, list[int]] = field(default_factory=lambda: defaultdict(list))
+    #: The last revision and the state after it. The key of a version has its number at the end.
+    states: dict[_Place, tuple[int, Any]] = field(default_factory=dict)
+    adopted: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+    first_stream: int = 0
+    #: By query: the attempt and the moment of each takeover.
+    takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def note(
+        self, stream: int, _seq: int, at_us: int, kind: int, _actor: int, subject: bytes, text: str
+    ) -> str | None:
+        """Remember one fact. Returns its contradiction in words, or None."""
+        if kind in (_ACCEPTED, _ENDED):
+            return None
+        self.first_stream = self.first_stream or stream
+        try:
+            values = json.loads(text)
+            if kind == _ADOPTED:
+                return self._adopt(stream, subject, values)
+            if kind == _TAKEN_OVER:
+                self.takeovers[subject].append((values["attempt"], at_us))
+            elif kind in _USERS:
+                self._change("users", subject, subject, values)
+            elif kind in _USER_KEYS:
+                self._change("api_key", subject, subject, values)
+            elif kind in _DATASETS:
+                values["state"].pop("nodes", None)
+                self._change("dataset", subject, subject, values)
+            elif kind == _VERSION:
+                number = number_subject(values["state"]["version"])
+                self._change("dataset_version", subject, subject + number, values)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return "cannot be read"
+        return None
+
+    def _adopt(self, stream: int, subject: bytes, values: Any) -> str | None:
+        # Later streams adopt nothing: a forged fact there could adopt changed rows.
+        if stream != self.first_stream or subject.decode() in self.adopted:
+            return "adopts rows that the migration has not adopted"
+        digest, salt = values["digest"], bytes.fromhex(values["salt"])
+        self.adopted[subject.decode()] = values["rows"], digest, salt
+        return None
+
+    def _change(self, table: str, subject: bytes, key: bytes, values: Any) -> None:
+        revision, state = values["revision"], values["state"]
+        owner = "dataset" if table == "dataset_version" else table
+        if revision or table != "dataset_version":
+            self.revisions[owner, subject].append(revision)
+        if revision >= self.states.get((table, key), (-1, None))[0]:
+            self.states[table, key] = revision, state
+
+
+def check_facts(connection: Connection, facts: Facts) -> Bad | None:
+    """The first row that contradicts the facts about it, or None."""
+    return (
+        _check_rows(connection, facts)
+        or _check_adopted(connection, facts)
+        or _check_takeovers(connection, facts)
+        or _check_orphans(connection)
+    )
+
+
+def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
+    rows = 0
+    for table, key, name, state, revision in _rows(connection):
+        rows += 1
+        _, stated = facts.states.get((table, key), (-1, None))
+        if stated is None:
+            return Bad(table, name, "has no fact in the journal")
+        if canonical(state) != canonical(stated):
+            return Bad(table, name, f"should be {_difference(state, stated)}")
+        if revision is None:
+            continue
+        numbers = sorted(facts.revisions[table, key])
+        # Revision 0 is a row that the migration adopted.
+        if numbers != list(range(numbers[0], revision + 1)) or numbers[0] not in (0, 1):
+            return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
+    if rows != len(facts.states):
+        return _gone(connection, facts)
+    return None
+
+
+def _difference(state: Any, stated: Any) -> str:
+    """The columns that differ, with the values of the last fact."""
+    actual = json.loads(canonical(state))
+    wrong = {name: value for name, value in stated.items() if actual.get(name) != value}
+    return canonical(wrong) if wrong else "as its last fact says"
+
+
+def _rows(connection: Connection) -> Iterator[tuple[str, bytes, str, Any, int | None]]:
+    """Every row that facts state: table, key, name, state, and revision if it has one."""
+    for row in connection.execute(select(users)).all():
+        subject = number_subject(row.id)
+        yield "users", subject, f"user {row.id}", user_state(connection, row), row.revision
+    for row in connection.execute(select(api_key)).all():
+        yield "api_key", row.id.encode(), f"key {row.id}", key_state(row), row.revision
+    for row in connection.execute(select(dataset)).all():
+        subject = number_subject(row.id)
+        yield "dataset", subject, f"dataset {row.id}", dataset_state(row), row.revision
+    for row in connection.execute(select(dataset_version)).all():
+        key = number_subject(row.dataset_id) + number_subject(row.version)
+        name = f"dataset {row.dataset_id}, version {row.version}"
+        yield "dataset_version", key, name, version_state(row), None
+
+
+def _gone(connection: Connection, facts: Facts) -> Bad:
+    present = {(table, key) for table, key, *_ in _rows(connection)}
+    table, key = min(set(facts.states) - present)
+    return Bad(table, key.hex(), "is stated by the journal and is gone")
+
+
+def _check_adopted(connection: Connection, facts: Facts) -> Bad | None:
+    for name in _READ_ONLY:
+        table = metadata.tables[name]
+        rows = select(*(table.c[column] for column in COLUMNS[name]))
+        if name == "query":
+            # Queries that ended before the journal have no salt.
+            rows = rows.where(table.c.salt.is_(None))
+        ordered = connection.execute(rows.order_by(*(table.c[key] for key in KEYS[name])))
+        count, digest, salt = facts.adopted.get(name, (0, "", b""))
+        stored, actual = digest_of_rows(salt, ordered)
+        if stored != count or (count and actual.hex() != digest):
+            return Bad(name, "rows before the journal", "are not those that were adopted")
+    return None
+
+
+def _check_takeovers(connection: Connection, facts: Facts) -> Bad | None:
+    """Every attempt after the first has its fact, and the last one is that of the row."""
+    accepted = select(_j.subject).where(_j.kind == _ACCEPTED)
+    later = select(uuid_bytes(_q.id).label("id"), _q.attempt, _q.attempt_us).where(
+        _q.attempt > 1, uuid_bytes(_q.id).in_(accepted)
+    )
+    rows = {bytes(row.id): row for row in connection.execute(later)}
+    for id in sorted(facts.takeovers.keys() | rows.keys()):
+        taken, row = sorted(facts.takeovers.get(id, ())), rows.get(id)
+        if row is not None and [attempt for attempt, _ in taken] != list(range(2, row.attempt + 1)):
+            return Bad("query", f"query {UUID(bytes=id)}", "has other attempts than its facts")
+        if row is None:
+            attempts = select(_q.attempt, _q.attempt_us).where(_q.id == UUID(bytes=id))
+            row = connection.execute(attempts).one_or_none()
+        if row is None or (row.attempt, row.attempt_us) != taken[-1]:
+            return Bad("query", f"query {UUID(bytes=id)}", f"should be at attempt {taken[-1][0]}")
+    return None
+
+
+def _check_orphans(connection: Connection) -> Bad | None:
+    """A fact about a query that does not exist, and a query that no fact has accepted."""
+    id = uuid_bytes(_q.id)
+    about = _j.kind.in_((_ACCEPTED, _TAKEN_OVER, _ENDED))
+    queries = select(_q.id).where(id == _j.subject)
+    orphans = select(_j.stream, _j.seq).where(about, ~queries.exists())
+    if (fact := connection.execute(orphans.limit(1)).first()) is not None:
+        name = f"stream {fact.stream}, fact {fact.seq}"
+        return Bad("journal", name, "is about a query that is gone")
+    return None

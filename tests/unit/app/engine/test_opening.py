@@ -1,0 +1,158 @@
+"""Versions are opened on a public schedule, and become readable at public instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+
+from app.engine import opening
+from app.engine.opening import Opener
+
+INTERVAL = 5.0
+
+
+class Row(NamedTuple):
+    id: int
+    version: int
+
+
+class Opened:
+    """The table of open versions, with the instants from which they are visible."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.visible: dict[tuple[int, int], float] = {}
+
+    def listed(self) -> frozenset[tuple[int, int]]:
+        return frozenset(self.visible)
+
+    def get(self, *key: int) -> object | None:
+        at = self.visible.get((key[0], key[1]))
+        return object() if at is not None and at <= self.clock.now else None
+
+    def forget(self, *key: int) -> None:
+        self.visible.pop((key[0], key[1]), None)
+
+    def forget_removed(self) -> None:
+        """No files are removed here."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1002.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Files:
+    """Datasets whose versions take a second each to open; those in ``broken`` do not open."""
+
+    def __init__(self, clock: Clock, *rows: Row) -> None:
+        self.rows, self.broken, self.tries = list(rows), set[Row](), list[tuple[float, Row]]()
+        self.opened, self._clock = Opened(clock), clock
+
+    def needed_versions(self, dataset_id: int | None = None) -> list[Row]:
+        return [row for row in self.rows if dataset_id in (None, row.id)]
+
+    def open_version(self, row: Row, *, visible_from: Callable[[], float], checked: bool) -> None:
+        self.tries.append((self._clock.now, row))
+        self._clock.now += 0 if checked else 1
+        if row in self.broken:
+            raise FileNotFoundError
+        self.opened.visible[row] = visible_from()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(opening, "time", clock)
+    return clock
+
+
+def opener_of(files: Any, interval: float = INTERVAL) -> Opener:
+    return Opener(files, interval)
+
+
+ONE, TWO = Row(1, 1), Row(2, 4)
+
+
+def test_versions_are_readable_and_ready_at_multiples_of_the_interval(clock: Clock) -> None:
+    files = Files(clock, ONE, TWO)
+    opener = opener_of(files)
+    assert not opener.is_ready()
+    opener._search()  # ends at 1004
+    assert not opener.is_ready()
+    assert opener.missing() == 2
+    clock.now = 1005.0
+    assert opener.is_ready()
+    assert opener.missing() == 0
+    assert set(files.opened.visible.values()) == {1005.0}
+
+
+def test_what_this_process_publishes_is_readable_at_once(clock: Clock) -> None:
+    files = Files(clock, ONE, TWO)
+    opener_of(files).publish(2)
+    assert files.opened.visible == {TWO: clock.now}
+
+
+def test_a_version_that_does_not_open_holds_up_no_other_and_is_tried_ever_more_rarely(
+    clock: Clock,
+) -> None:
+    files = Files(clock, ONE, TWO)
+    files.broken = {ONE}
+    opener = opener_of(files, 0)
+    opener._search()
+    assert (opener.missing(), opener.is_ready()) == (1, True)
+    assert files.opened.get(*TWO) is not None
+    start, files.tries = clock.now, []
+    while clock.now < start + 3000:
+        clock.now += opening.LEAST
+        opener._search()
+    waits = [later[0] - sooner[0] for sooner, later in pairwise(files.tries)]
+    assert all(row == ONE for _, row in files.tries)
+    assert waits == sorted(waits)
+    assert waits[0] < 3
+    assert opening.LONGEST <= waits[-1] < opening.LONGEST + 3
+    files.broken = set()
+    clock.now += opening.LONGEST
+    opener._search()
+    assert opener.missing() == 0
+
+
+def test_what_queries_no_longer_need_is_closed(clock: Clock) -> None:
+    files = Files(clock, ONE, TWO)
+    opener = opener_of(files)
+    opener._search()
+    files.rows = [Row(1, 2), TWO]
+    opener._search()
+    assert set(files.opened.visible) == {Row(1, 2), TWO}
+
+
+def test_a_version_published_during_a_search_stays_open(clock: Clock) -> None:
+    files = Files(clock, ONE)
+    opener, rows = opener_of(files), files.needed_versions
+
+    def meanwhile(dataset_id: int | None = None) -> list[Row]:
+        before = rows(dataset_id)
+        if dataset_id is None:
+            files.rows = [ONE, TWO]
+            opener.publish(TWO.id)
+        return before
+
+    files.needed_versions = meanwhile  # type: ignore[method-assign]
+    opener._search()
+    assert TWO in files.opened.visible
+
+
+def test_a_closing_service_opens_nothing_more(clock: Clock) -> None:
+    files = Files(clock, ONE)
+    opener = opener_of(files)
+    opener.start()
+    opener.close()
+    tried = len(files.tries)
+    opener._search()
+    assert len(files.tries) == tried

@@ -1,0 +1,106 @@
+"""A paid key replays, whatever version stored its request: one key of every kind and release."""
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine import requests
+from app.engine.requests import QueryRequest
+from app.queries import QUERY_KINDS
+from storage.database.database import Database
+from storage.errors import KeyReused
+from storage.ledger.ledger import Replay, Reservation
+from storage.queries.lookup import QueryLookup
+from tests.support.world import World, request
+
+STORED: list[dict[str, Any]] = [
+    one
+    for file in sorted(Path(__file__).parent.glob("stored_requests/*.json"))
+    for one in json.loads(file.read_text("utf-8"))
+]
+
+
+def read(body: Any) -> QueryRequest:
+    return QueryRequest.model_validate_json(json.dumps(body))
+
+
+def name(one: dict[str, Any]) -> str:
+    return f"{one['release']}-{one['kind']}"
+
+
+def test_every_kind_of_every_release_is_tried() -> None:
+    for release in {one["release"] for one in STORED}:
+        assert {one["kind"] for one in STORED if one["release"] == release} >= {
+            "selection",
+            "top_k",
+            "tree",
+            "statistic",
+            "distance",
+            "clustering",
+        }
+    assert {one["kind"] for one in STORED} <= QUERY_KINDS.keys()
+
+
+@pytest.mark.parametrize("one", STORED, ids=name)
+def test_a_stored_request_is_the_request_that_stored_it(one: dict[str, Any]) -> None:
+    same = read(one["body"])
+    assert same.equals(one["form"], one["stored"].encode())
+    other = read({**one["body"], "epsilon": "0.123"})
+    assert not other.equals(one["form"], one["stored"].encode())
+
+
+@pytest.mark.parametrize("one", STORED, ids=name)
+def test_a_field_that_came_later_is_read_with_its_default(one: dict[str, Any]) -> None:
+    """As if every field with a default had been added since: the oldest text of this request."""
+    oldest = json.dumps(read(one["body"]).model_dump(mode="json", exclude_unset=True)).encode()
+    assert read(one["body"]).equals(one["form"], oldest)
+
+
+@pytest.mark.parametrize("stored", [b"", b"{}", b"[]", b"null", b'{"dataset":"d"}', b"\xff"])
+def test_what_is_no_request_is_another_one(stored: bytes) -> None:
+    assert not read(STORED[0]["body"]).equals(requests.FORM, stored)
+
+
+def test_a_request_is_compared_with_the_defaults_of_its_form() -> None:
+    """Before form 2 an absent ``sensitivity`` meant ``shifted``; now it means ``auto``."""
+    one = next(one for one in STORED if one["kind"] == "top_k" and one["form"] == 1)
+    query = {name: one["body"]["query"][name] for name in ("kind", "utilities", "k")}
+    short = read({**one["body"], "query": query})
+    names = {"sensitivity": "shifted", "selector": "permute_and_flip", "draws": "peeled"}
+    full = read({**one["body"], "query": {**query, **names}})
+    assert short.equals(1, full.canonical)
+    assert not short.equals(2, full.canonical)
+    assert short.equals(2, short.canonical)
+    for unknown in (0, 3):
+        assert not short.equals(unknown, short.canonical)
+
+
+def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
+    """Stored as that release stored it, asked for as this version writes it."""
+    database = Database.open(f"sqlite:///{tmp_path}/privypurse.db", tmp_path)
+    world = World(database, tmp_path)
+    dataset, analyst = world.ready()
+    for number, one in enumerate(STORED):
+        key = f"key {number}"
+        stored = request(dataset, analyst, key=key, body_hash=bytes.fromhex(one["body_hash"]))
+        texts = {"request": one["stored"].encode(), "form": one["form"]}
+        paid = world.ledger.reserve(replace(stored, **texts))
+        assert isinstance(paid, Reservation)
+        assert world.ledger.settle(paid, status=201, body=b"the answer", release_us=0)
+        same, other = read(one["body"]), read({**one["body"], "epsilon": "0.123"})
+        # A version with one more field writes another text, so its hash is another one.
+        hash = sha256(same.canonical + b"more").digest()
+        lookup = QueryLookup(database, world.datasets, world.ledger.ledger)
+        replay = Replay(paid.query_id, 201, b"the answer")
+        assert lookup.look_up(dataset.name, analyst, key, hash, same.equals) == replay
+        again = request(dataset, analyst, key=key, body_hash=hash)
+        assert world.ledger.reserve(replace(again, equals=same.equals)) == replay
+        with pytest.raises(KeyReused):
+            lookup.look_up(dataset.name, analyst, key, hash, other.equals)
+        with pytest.raises(KeyReused):
+            world.ledger.reserve(replace(again, equals=other.equals))
+    database.close()

@@ -1,0 +1,118 @@
+"""What ``auto`` stands for: a public rule, the same for every dataset of one description."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.candidates import AllNodes, Candidates
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    TableDomain,
+)
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.joint_influence import EdgeInfluence, Exchange, Independent, Together
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.table_candidates import Attributes, ValuesOf
+from mechanisms.objectives import Objective, Pareto, Term
+from mechanisms.selection import Choice
+from mechanisms.selection.automatic import Request, cheapest, intervals, resolved
+from mechanisms.utilities import UTILITIES
+
+GRAPH = Dataset("g", NeighbouringRelation.EDGE, GraphDomain(37_700, 10_000))
+LEVELS = tuple(map(str, range(40)))
+TABLE = Dataset(
+    "t",
+    NeighbouringRelation.ADD_REMOVE,
+    TableDomain(tuple(CategoricalAttribute(name, LEVELS) for name in "ABCDE"), max_rows=10**5),
+)
+REPLACE = replace(
+    TABLE,
+    neighbouring=NeighbouringRelation.REPLACE,
+    domain=replace(TABLE.domain, max_rows=None, rows=10**5),
+)
+ATTRIBUTES, VALUES = Attributes(("A", "B", "C", "D"), "E"), ValuesOf("A")
+AUTO = Request("", 1, None, None, None)
+
+
+def choice(
+    name: str, k: int, epsilon: str, dataset: Dataset = GRAPH, candidates: Candidates | None = None
+) -> Choice:
+    objective: Objective = UTILITIES[name]
+    request = replace(AUTO, ranking=name, k=k)
+    loss = PrivacyLoss.parse(epsilon)
+    return resolved(request, dataset, candidates or AllNodes(), objective, loss)
+
+
+def test_degrees_and_counts_are_noisy_vectors_with_their_values() -> None:
+    for k in (2, 100):
+        for epsilon in ("0.001", "1000000"):
+            assert choice("degree", k, epsilon) == Choice(Sensitivity.GLOBAL, "laplace")
+    for table in (TABLE, REPLACE):
+        assert choice("count", 10, "0.1", table, VALUES).selector == "laplace"
+        assert choice("count", 1, "0.1", table, VALUES).selector == "permute_and_flip"
+
+
+def test_betweenness_goes_from_degree_to_its_own_order() -> None:
+    shifted, flattened = Sensitivity.SHIFTED, Sensitivity.FLATTENED
+    assert choice("egocentric_betweenness", 10, "0.02") == Choice(shifted, "subset")
+    assert choice("egocentric_betweenness", 10, "199.9").sensitivity is shifted
+    assert choice("egocentric_betweenness", 10, "200").sensitivity is flattened
+    one = [choice("egocentric_betweenness", 1, epsilon) for epsilon in ("0.9", "10", "1000000")]
+    assert [each.sensitivity for each in one] == [shifted, Sensitivity.LOCAL, flattened]
+    assert {each.selector for each in one} == {"permute_and_flip"}
+
+
+@pytest.mark.parametrize("name", ["information_gain", "mutual_information", "gini", "max"])
+def test_attributes_keep_the_order_of_their_utility(name: str) -> None:
+    for table in (TABLE, REPLACE):
+        for k in (1, 2):
+            expected = Choice(Sensitivity.GLOBAL, "permute_and_flip")
+            assert choice(name, k, "0.01", table, ATTRIBUTES) == expected
+    # Three of four are told from the one that is left.
+    assert choice(name, 3, "0.01", REPLACE, ATTRIBUTES).selector == "subset"
+
+
+def test_the_selector_follows_what_moves_together() -> None:
+    one = 1 << 20
+    assert cheapest(Together(100, one, moving=2), 1) == "permute_and_flip"
+    assert cheapest(Together(100, one, moving=2), 2) == "laplace"
+    assert cheapest(Exchange(100, one), 5) == "laplace"
+    assert cheapest(Independent(100, one), 5) == "permute_and_flip"
+    assert cheapest(Independent(100, one), 60) == "subset"
+    assert cheapest(Independent(100, one, both_ways=False), 5) == "permute_and_flip"
+    edge = EdgeInfluence(100, one, inner=98, fall=one // 10, rise=0)
+    assert cheapest(edge, 2) == "subset"
+    # Too many rounds for a public deadline: one draw after another.
+    assert cheapest(replace(edge, count=10**7), 1000) == "permute_and_flip"
+
+
+def test_named_parts_are_kept() -> None:
+    degree, loss = UTILITIES["degree"], PrivacyLoss.parse("1")
+    base = replace(AUTO, ranking="degree", k=3)
+    named = replace(base, sensitivity=Sensitivity.LOCAL, selector="subset")
+    assert resolved(named, GRAPH, AllNodes(), degree, loss) == Choice(Sensitivity.LOCAL, "subset")
+    drawn = resolved(replace(base, draws="one_shot"), GRAPH, AllNodes(), degree, loss)
+    assert drawn == Choice(Sensitivity.GLOBAL, "permute_and_flip", "one_shot")
+    for selector in ("subset", "laplace"):
+        with pytest.raises(UnsupportedQuery, match="all candidates at once"):
+            resolved(
+                replace(base, selector=selector, draws="peeled"), GRAPH, AllNodes(), degree, loss
+            )
+
+
+def test_candidates_that_are_scored_anew_are_drawn_one_after_another() -> None:
+    pareto = Pareto([Term(UTILITIES["degree"]), Term(UTILITIES["egocentric_density"])])
+    request = replace(AUTO, ranking="pareto", k=3, rescore=True)
+    chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse("1"))
+    assert chosen == Choice(Sensitivity.SHIFTED, "permute_and_flip", "peeled")
+
+
+def test_intervals_cover_every_epsilon_once() -> None:
+    assert intervals("degree", 4) == [(0, None)]
+    assert intervals("egocentric_betweenness", 3) == [(0, 60 * 10**9), (60 * 10**9, None)]
