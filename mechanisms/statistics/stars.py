@@ -14,9 +14,11 @@ from math import comb
 
 import numpy as np
 
+from mechanisms.model.candidates import graph_domain
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.following import follows_records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_shared
 from mechanisms.statistics.grid import Plan, whole_plan
@@ -41,6 +43,12 @@ class StarBound(SmoothMaximum):
     def cap(self) -> int:
         return 2 * comb(self.most, self.leaves - 1)
 
+    @property
+    def reach(self) -> int:
+        # Both nodes of a pair are full by then.
+        return 2 * self.most
+
+    @follows_records("the number of pairs that decide", lambda self: 4 * (self.most + 3))
     def at(self, distances: Integers) -> Integers:
         best = np.zeros(distances.shape, dtype=np.int64)
         for high, low in zip(self.high, self.low, strict=True):
@@ -83,8 +91,10 @@ class Stars(Part):
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph = context.graph
-        degrees = np.bincount(graph.columns["degree"])
-        value = sum(comb(d, self.k) * int(nodes) for d, nodes in enumerate(degrees) if nodes)
+        # One term per possible degree, whether a node has it or not.
+        most = graph_domain(context.dataset).max_degree
+        nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
+        value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))
         high, low = (tuple(graph.totals[f"degree_pairs_{end}"].tolist()) for end in ("high", "low"))
         local = StarBound(high, low, self.k, _most(context.dataset))
         return Measurement(value >> plan.exponent, local=CoarseBound(local, plan.exponent))
