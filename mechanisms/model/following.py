@@ -22,6 +22,9 @@ class Following:
     #: The most times that one call may run any of its lines, including those of functions that it
     #: calls. The parameters are named like arguments of the function.
     bound: Callable[..., int]
+    #: The most random words that one call may draw; None if their number is the same for all
+    #: records.
+    words: Callable[..., int] | None
 
 
 #: All declarations, by the code of the function.
@@ -29,12 +32,12 @@ FOLLOWING: dict[CodeType, Following] = {}
 
 
 def follows_records(
-    why: str, bound: Callable[..., int]
+    why: str, bound: Callable[..., int], words: Callable[..., int] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a function; on a kernel this decorator stands below ``compiled``."""
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
-        FOLLOWING[function.__code__] = Following(why, bound)
+        FOLLOWING[function.__code__] = Following(why, bound, words)
         return function
 
     return declare

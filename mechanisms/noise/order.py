@@ -94,6 +94,5 @@ def kth_largest(values: Integers, k: int) -> int:
         reached = 0
         for i in range(values.size):
             reached += values[i] >= threshold
-        if reached >= k:
-            largest = trial
+        largest |= np.uint64(reached >= k) << np.uint64(bit)
     return np.int64(largest ^ _SIGN)  # type: ignore[return-value]  # numba returns an int

@@ -46,12 +46,18 @@ _PATIENCE = 64 * math.log(2)
 
 
 def _most_work(scores: Integers, k: int) -> int:
-    """Bound of ``subset``: 256 words for each group in each of the public number of rounds."""
-    groups = scores.size // GROUP + DEEPEST + 1
+    """The public bound of ``subset``, on its lines and on its random words.
+
+    A round reads at most 255 words for each group and one for each coin, and blocks of words end
+    within two groups of the last.
+    """
+    groups = scores.size // GROUP + DEEPEST + 3
     return (most_rounds(scores.size, k) + 1) * (scores.size + groups * (DEEPEST + 1))
 
 
-@follows_records("rounds until k coins show heads, and the words of each round", _most_work)
+@follows_records(
+    "rounds until k coins show heads, and the words of each round", _most_work, words=_most_work
+)
 def subset(
     scores: Integers,
     k: int,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,16 @@ class CountedParts(Executor):
         return super().map(kernel, listed)
 
 
+class Limits(NamedTuple):
+    """The lines of a declared function that runs, and its public bounds."""
+
+    lines: Counter[Place]
+    bound: int
+    #: Words drawn before it, and the most that it may draw, if their number is declared too.
+    drawn: int
+    words: int | None
+
+
 @dataclass
 class Meter:
     """The counts of one run; declared functions count apart and only up to their bound."""
@@ -68,7 +78,7 @@ class Meter:
     #: Declared functions that ran, and those that ran more than their bound.
     declared: set[str] = field(default_factory=set)
     beyond: list[str] = field(default_factory=list)
-    _open: list[tuple[Counter[Place], int]] = field(default_factory=list)
+    _open: list[Limits] = field(default_factory=list)
 
     def run(self, computation: Callable[[CountedWords, CountedParts], object], seed: int) -> None:
         words, executor = CountedWords(seed, self.drawn), CountedParts(self.drawn)
@@ -96,26 +106,40 @@ class Meter:
         if not code.co_filename.startswith(self.root):
             return None
         if code in FOLLOWING:
-            bound = FOLLOWING[code].bound
-            names = inspect.signature(bound).parameters
-            self._open.append((Counter(), bound(**{n: frame.f_locals[n] for n in names})))
+            bound, words = FOLLOWING[code].bound, FOLLOWING[code].words
+            most = None if words is None else value_at_call(words, frame)
+            limits = Limits(Counter(), value_at_call(bound, frame), self.drawn["words"], most)
+            self._open.append(limits)
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         if event == "line":
-            lines = self._open[-1][0] if self._open else self.lines
+            lines = self._open[-1].lines if self._open else self.lines
             lines[place(code, frame.f_lineno)] += 1
         elif event == "return" and code in FOLLOWING:
-            lines, bound = self._open.pop()
-            self.declared.add(code.co_qualname)
-            if lines and max(lines.values()) > bound:
-                worst = max(lines, key=lines.__getitem__)
-                self.beyond.append(f"{code.co_qualname}: {worst} ran {lines[worst]}, not {bound}")
+            self._close(code.co_qualname, *self._open.pop())
         elif event == "return" and not self._open:
             left = [*frame.f_locals.values(), argument]
             self.elements[place(code, 0)] += sum(map(elements, left))
         return self._step
+
+    def _close(
+        self, name: str, lines: Counter[Place], bound: int, drawn: int, words: int | None
+    ) -> None:
+        self.declared.add(name)
+        if lines and max(lines.values()) > bound:
+            worst = max(lines, key=lines.__getitem__)
+            self.beyond.append(f"{name}: {worst} ran {lines[worst]}, not {bound}")
+        if words is not None:
+            spent, self.drawn["words"] = self.drawn["words"] - drawn, drawn
+            if spent > words:
+                self.beyond.append(f"{name}: {spent} words, not {words}")
+
+
+def value_at_call(bound: Callable[..., int], frame: FrameType) -> int:
+    """A bound for the arguments of the call that begins in this frame."""
+    return bound(**{name: frame.f_locals[name] for name in inspect.signature(bound).parameters})
 
 
 def place(code: CodeType, line: int) -> Place:

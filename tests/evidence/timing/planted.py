@@ -51,6 +51,20 @@ def bound_too_small(values: Values, source: WordSource) -> int:
     return ends_at_a_value(values, source)
 
 
-@follows_records("words follow the values", lambda values: len(values) + 1)
+@follows_records(
+    "words follow the values", lambda values: len(values) + 1, words=lambda values: len(values)
+)
 def declared_words(values: Values, source: WordSource) -> int:
+    return reads_a_word_for_large_scores(values, source)
+
+
+@follows_records(
+    "a bound on words that is too small", lambda values: len(values) + 1, words=lambda: 0
+)
+def words_beyond_their_bound(values: Values, source: WordSource) -> int:
+    return reads_a_word_for_large_scores(values, source)
+
+
+@follows_records("words follow the values", lambda values: len(values) + 1)
+def undeclared_words(values: Values, source: WordSource) -> int:
     return reads_a_word_for_large_scores(values, source)

@@ -72,7 +72,7 @@ def run(fault: Callable[..., object], values: np.ndarray[Any, Any]) -> Meter:
         planted.shrinks,
         planted.doubles_a_block,
         planted.reads_a_word_for_large_scores,
-        planted.declared_words,
+        planted.undeclared_words,
     ],
     ids=lambda fault: fault.__name__,
 )
@@ -80,7 +80,11 @@ def test_a_planted_fault_is_found(fault: Callable[..., object]) -> None:
     assert run(fault, SMALL).differs(run(fault, LARGE))
 
 
-@pytest.mark.parametrize("code", [planted.equal, planted.declared], ids=lambda code: code.__name__)
+@pytest.mark.parametrize(
+    "code",
+    [planted.equal, planted.declared, planted.declared_words],
+    ids=lambda code: code.__name__,
+)
 def test_equal_or_declared_work_passes(code: Callable[..., object]) -> None:
     small, large = run(code, SMALL), run(code, LARGE)
     assert small.differs(large) == []
@@ -89,3 +93,4 @@ def test_equal_or_declared_work_passes(code: Callable[..., object]) -> None:
 
 def test_work_beyond_a_declared_bound_is_found() -> None:
     assert run(planted.bound_too_small, SMALL).beyond
+    assert run(planted.words_beyond_their_bound, LARGE).beyond
