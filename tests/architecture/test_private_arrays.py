@@ -40,12 +40,12 @@ ALLOWED = {
 
 def calls() -> set[tuple[str, str]]:
     """File and name of every forbidden call by attribute in ``mechanisms``."""
-    package, found = ROOT / "mechanisms", set()
+    package, places = ROOT / "mechanisms", set()
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN:
-                found.add((path.relative_to(package).as_posix(), node.attr))
-    return found
+                places.add((path.relative_to(package).as_posix(), node.attr))
+    return places
 
 
 def test_private_arrays_are_not_sorted_by_a_library() -> None:

@@ -89,10 +89,13 @@ class ScoredSelection(Query):
         return Drawing()
 
     def in_form(self, form: int) -> Self:
-        if form > 1:
-            return self
-        names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
-        changed = {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
+        changed: dict[str, Any] = {}
+        if form < 3 and self.passes == PASSES:
+            # Before ``passes`` was a field, a Pareto score took up to the most.
+            changed["passes"] = MOST_PASSES
+        if form < 2:
+            names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
+            changed |= {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
         return self.model_copy(update=changed)
 
     def names_nodes(self) -> bool:

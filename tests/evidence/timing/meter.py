@@ -91,15 +91,15 @@ class Meter:
 
     def differs(self, other: Meter) -> list[str]:
         """The places whose counts differ, readable; empty if all are equal."""
-        found = []
+        places = []
         for what in ("lines", "elements", "drawn"):
             mine, theirs = getattr(self, what), getattr(other, what)
-            found += [
+            places += [
                 f"{what} {place}: {mine[place]} or {theirs[place]}"
                 for place in mine.keys() | theirs.keys()
                 if mine[place] != theirs[place]
             ]
-        return sorted(found)
+        return sorted(places)
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
@@ -120,8 +120,8 @@ class Meter:
         elif event == "return" and code in FOLLOWING:
             self._close(code.co_qualname, *self._open.pop())
         elif event == "return" and not self._open:
-            left = [*frame.f_locals.values(), argument]
-            self.elements[place(code, 0)] += sum(map(elements, left))
+            values = [*frame.f_locals.values(), argument]
+            self.elements[place(code, 0)] += sum(map(elements, values))
         return self._step
 
     def _close(

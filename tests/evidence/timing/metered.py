@@ -156,8 +156,8 @@ def findings(every: bool) -> dict[str, Any]:
                     first, queries = first or meter, queries + 1
                     beyond |= set(meter.beyond)
                     declared |= meter.declared
-                    if found := first.differs(meter):
-                        differ.setdefault(f"{family}: {json.dumps(body)}", found[:4])
+                    if places := first.differs(meter):
+                        differ.setdefault(f"{family}: {json.dumps(body)}", places[:4])
     return {
         "queries": queries,
         "differ": differ,

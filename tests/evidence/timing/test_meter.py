@@ -36,19 +36,19 @@ def meter(every: bool) -> dict[str, Any]:
         timeout=3600 if every else 400,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    findings: dict[str, Any] = json.loads(done.stdout)
+    return findings
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_work_is_equal_or_declared_and_within_its_bound(every: bool) -> None:
-    found = meter(every)
-    assert found["differ"] == {}
-    assert found["beyond"] == []
-    assert found["queries"] > 400
+    findings = meter(every)
+    assert findings["differ"] == {}
+    assert findings["beyond"] == []
+    assert findings["queries"] > 400
     # Declarations that nothing reaches would hide work unseen.
-    assert len(found["declared"]) >= 12
+    assert len(findings["declared"]) >= 12
 
 
 def test_every_kind_is_metered_or_named() -> None:

@@ -40,8 +40,8 @@ def test_bisection_finds_the_last_sum_below_the_goal(steps: list[int], goals: li
         rounds += 1
         return PrefixSums.of(values).between(np.zeros_like(t), t)
 
-    found = bisected(np.array(goals, dtype=np.int64), before, len(steps))
-    assert found.tolist() == [
+    steps_passed = bisected(np.array(goals, dtype=np.int64), before, len(steps))
+    assert steps_passed.tolist() == [
         max((t for t, end in enumerate(ends) if end < goal), default=0) for goal in goals
     ]
     assert rounds == len(steps).bit_length()
