@@ -9,7 +9,6 @@ import structlog
 from app import __version__
 from app.config.settings import Settings
 from app.contract.health import Readiness
-from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight, Rate, Reads
 from app.engine.answering import Answering
 from app.engine.background import Repeated
@@ -64,7 +63,6 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         datasets.sweep()
         ledger = Ledger(
             database,
-            failure_body=query_failed_body,
             lease_us=round(settings.lease * 1e6),
             on_alarm=partial(alarmed, heads),
             may_charge=lambda: not publisher.lacks_heads,

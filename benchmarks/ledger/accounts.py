@@ -18,7 +18,6 @@ from storage.database.tables import dataset, dataset_version, users
 from storage.ledger.ledger import Ledger, Reserve
 from storage.ledger.limits import open_account
 from storage.people.person_facts import record_user
-from tests.support.world import failure_body
 
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)
@@ -37,7 +36,7 @@ def opened(url: str, folder: Path) -> Iterator[tuple[Database, Ledger]]:
     """A database with the schema, and a ledger on it."""
     database = Database.open(url, folder)
     try:
-        yield database, Ledger(database, failure_body=failure_body)
+        yield database, Ledger(database)
     finally:
         database.close()
 

@@ -54,8 +54,6 @@ class Ledger:
     """The accounts and queries of one database; safe to share between threads.
 
     Args:
-        failure_body: the fixed reply, of status 500, to a query that failed after its records
-            were opened; it may name the query's id and nothing else.
         lease_us: how long a lease lasts without renewal, in microseconds.
         on_alarm: called after a constraint has fired, with the ids of the frozen accounts and the
             moment in microseconds. The list is empty if they could not be frozen.
@@ -66,13 +64,11 @@ class Ledger:
         self,
         database: Database,
         *,
-        failure_body: Callable[[UUID], bytes],
         lease_us: int = LEASE_US,
         on_alarm: Callable[[Sequence[int], int], None] = lambda _accounts, _at_us: None,
         may_charge: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
-        self.failure_body = failure_body
         self._lease_us = lease_us
         self._on_alarm = on_alarm
         self._may_charge = may_charge
@@ -192,7 +188,6 @@ class Ledger:
             replay.take_over,
             request=request,
             lease_us=self._lease_us,
-            failure_body=self.failure_body,
         )
         return await self._writer.alone(partial(self._write, work, _concerned(request)))
 

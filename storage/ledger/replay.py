@@ -1,7 +1,6 @@
 """A known idempotency key: its query has a stored reply, still runs, or its lease has expired."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +15,7 @@ from storage.journal.facts import FactKind, taken_over
 from storage.journal.layouts import EntryKind, salted_digest
 from storage.journal.streams import record
 from storage.ledger.accounts import BALANCE, AccountBalance
-from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
-from storage.ledger.settling import settle
-
-#: After this many attempts without an answer, the query gets the failure reply for good.
-MAX_ATTEMPTS = 3
-FAILED = 500
+from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
@@ -131,16 +125,12 @@ def _ended_before(row: Any, id: UUID) -> Replay:
     return Replay(id, ending["status"], row.answer)
 
 
-def take_over(
-    connection: Connection,
-    request: Reserve,
-    lease_us: int,
-    failure_body: Callable[[UUID], bytes],
-) -> Reservation | Replay:
+def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reservation | Replay:
     """Begins another attempt under the same charge, or returns the stored reply if there is one.
 
-    After ``MAX_ATTEMPTS`` attempts it stores and returns the failure reply. Raises: the errors of
-    ``judge``; StillRunning also if the holder renewed or another request took the query over.
+    Attempts have no limit: a failure of the machine, even a repeated one, is never an answer.
+    Raises: the errors of ``judge``; StillRunning also if the holder renewed or another request took
+    the query over.
     """
     key = {"analyst": request.analyst_id, "key": request.stored_key}
     row = connection.execute(BY_KEY, key).one()
@@ -150,11 +140,6 @@ def take_over(
     id, now = row.query_id, row.now
     if request.version not in (None, row.dataset_version):
         raise StillRunning(id)  # the caller does not hold the records of this query
-    if row.attempt >= MAX_ATTEMPTS:
-        failure = Settle(id, row.attempt, FAILED, failure_body(id), now)
-        if settle(connection, [failure], only_if_lapsed_at=now)() != [True]:
-            raise StillRunning(id)
-        return Replay(id, FAILED, failure.body)
     seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
     attempt = connection.execute(_TAKE_OVER, seen).scalar_one_or_none()
     if attempt is None:

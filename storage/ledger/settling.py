@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, column, or_, select, update
+from sqlalchemy import Connection, bindparam, column, select, update
 
 from accounting.measures import MEASURES
 from storage.database.expressions import now_us, read_now
@@ -32,16 +32,11 @@ _RUNS = _q.state == int(QueryState.RUNNING)
 SETTLE = Each(
     (
         *(_q.id, _q.attempt, _q.answer, _q.answer_hash, _q.answer_status, _q.release_us),
-        *(column("lapsed_at", Big), column("number", Int)),
+        column("number", Int),
     ),
     lambda each: (
         update(query)
-        .where(
-            _q.id == each.id,
-            _RUNS,
-            _q.attempt == each.attempt,
-            or_(each.lapsed_at.is_(None), _q.lease_until <= each.lapsed_at),
-        )
+        .where(_q.id == each.id, _RUNS, _q.attempt == each.attempt)
         .values(
             state=int(QueryState.SETTLED),
             answer=each.answer,
@@ -85,21 +80,16 @@ _CHARGED = (
 )
 
 
-def settle(
-    connection: Connection, replies: Sequence[Settle], *, only_if_lapsed_at: int | None = None
-) -> Callable[[], list[bool]]:
+def settle(connection: Connection, replies: Sequence[Settle]) -> Callable[[], list[bool]]:
     """Stores the replies, and records the ending of each query.
 
     Returns a function that gives one value per reply, False if its attempt no longer holds the
     query. Call it after ``pipelined`` ends: it records the facts.
-
-    With ``only_if_lapsed_at``, in microseconds, a reply is stored only if its lease had expired by
-    then. A failure that another process stores must not replace the answer of a renewed lease.
     """
     values = [
         (
             *(one.query_id, one.attempt, one.body, sha256(one.body).digest(), one.status),
-            *(one.release_us, only_if_lapsed_at, number),
+            *(one.release_us, number),
         )
         for number, one in enumerate(replies)
     ]

@@ -20,6 +20,8 @@ from tests.support.stepping import SteppedDatabase
 from tests.support.world import BODY_HASH, check_invariants
 
 OTHER_HASH = bytes(32)
+#: Leases of later attempts do not expire: attempts have no limit, and a search must end.
+LAPSES = 2
 _QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
 _CONTENT = (
     f"{_QUERIES} FROM query ORDER BY idem_key",
@@ -72,8 +74,8 @@ class Contents:
         lapses = self._lapses.get(number)
         if lapses is None:
             lapses = self._lapses[number] = []
-            for key, state, _, alive, *_ in self.rows[number][0]:
-                if state == 0 and alive:
+            for key, state, attempt, alive, *_ in self.rows[number][0]:
+                if state == 0 and alive and attempt <= LAPSES:
                     self.put_back(number)
                     lapse = "UPDATE query SET lease_until = 0 WHERE idem_key = ?"
                     self._driver.execute(lapse, (key,))

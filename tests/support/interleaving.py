@@ -33,7 +33,7 @@ from tests.support.stepping import (
     commits_of,
     meaning,
 )
-from tests.support.world import MINUTE, World, failure_body, loss, request
+from tests.support.world import MINUTE, World, loss, request
 
 REPLICAS, CRASHES = 3, 2
 #: Leases are so long that only the search lets them expire.
@@ -93,7 +93,7 @@ class Explorer:
         self._database = SteppedDatabase(memory_engine())
         with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
             put_back(driver(self._database.engine), saved)
-        ledger = SteppedLedger(self._database, failure_body=failure_body, lease_us=LEASE)
+        ledger = SteppedLedger(self._database, lease_us=LEASE)
         self.world: Any = SimpleNamespace(ledger=ledger, database=self._database)
         self._contents = Contents(self._database, ledger, requests)
         self._replica = Replica(ledger, requests, self._contents.ids)

@@ -25,7 +25,7 @@ from storage.database.database import Database, _engine
 from storage.errors import Busy, CommitUnknown, QueryReleased, StillRunning
 from storage.ledger.ledger import Ledger, Replay, Reserve
 from tests.support import failpoints
-from tests.support.world import BODY_HASH, MINUTE, failure_body
+from tests.support.world import BODY_HASH, MINUTE
 
 ROOT = Path(__file__).resolve().parents[2]
 CHARGE = PrivacyLoss(10**6)
@@ -113,7 +113,7 @@ def _live(job: Job) -> int:
 class _Victim:
     def __init__(self, job: Job, database: Database) -> None:
         self._job = job
-        self._ledger = Ledger(database, failure_body=failure_body, lease_us=MINUTE)
+        self._ledger = Ledger(database, lease_us=MINUTE)
         self._journal = os.open(job.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._keys = list(reversed(job.keys))
 

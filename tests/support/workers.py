@@ -16,7 +16,7 @@ from storage.errors import Busy, StillRunning
 from storage.ledger.ledger import Replay, Reserve
 from storage.people.users import Users
 from tests.support.blocking import BlockingLedger
-from tests.support.world import BODY_HASH, MINUTE, failure_body
+from tests.support.world import BODY_HASH, MINUTE
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def reserve_many(
 ) -> list[str]:
     """The outcomes of ``tries`` reserves from eight threads; an empty ``key`` means new keys."""
     database = Database.open(url, Path(folder))
-    ledger = BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
+    ledger = BlockingLedger(database, lease_us=MINUTE)
 
     def once(_number: int) -> str:
         request = Reserve(

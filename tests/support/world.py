@@ -40,10 +40,6 @@ def loss(epsilon: int | str, delta: int | str = 0) -> PrivacyLoss:
     return PrivacyLoss.parse(epsilon, delta)
 
 
-def failure_body(query_id: UUID) -> bytes:
-    return b'{"type":"query-failed","id":"%s"}' % str(query_id).encode()
-
-
 def authenticate(users: Users, key: str) -> User | None:
     """The user of a key, whose use is noted; None for a key that opens nothing."""
     signed_in = users.sign_in(key)
@@ -62,7 +58,7 @@ class World:
         self.files = Files(folder / "data")
         self.users, self.queries = Users(database), Queries(database)
         self.datasets = Datasets(database, self.files)
-        self.ledger = BlockingLedger(database, failure_body=failure_body, lease_us=lease_us)
+        self.ledger = BlockingLedger(database, lease_us=lease_us)
         self._numbers = count(1)
         key_file = folder / "admin.key"
         self.users.bootstrap(key_file)

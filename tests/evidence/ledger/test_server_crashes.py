@@ -16,7 +16,7 @@ from tests.support.blocking import BlockingLedger
 from tests.support.scenes import Scene
 from tests.support.servers import Server, SwallowingProxy, binaries
 from tests.support.victims import Nursery
-from tests.support.world import MINUTE, World, check_invariants, failure_body, loss, request
+from tests.support.world import MINUTE, World, check_invariants, loss, request
 
 pytestmark = pytest.mark.postgres
 
@@ -60,7 +60,7 @@ class TestSwallowedCommit:
         through = make_url(url).set(host="127.0.0.1", port=proxy.port)
         database = Database.open(through.render_as_string(hide_password=False), tmp_path)
         database.write(lambda _connection: None)  # Connect first: that commits, too.
-        yield BlockingLedger(database, failure_body=failure_body, lease_us=MINUTE)
+        yield BlockingLedger(database, lease_us=MINUTE)
         database.close()
 
     def test_a_reserve_is_unknown_and_charged_once(

@@ -65,10 +65,12 @@ def server(request: pytest.FixtureRequest) -> StoreProcess:
 
 @pytest.fixture
 def settings(settings: Settings, server: StoreProcess) -> Settings:
-    values = {
+    values: dict[str, Any] = {
         name.removeprefix("PURSE_").lower(): value
         for name, value in server.settings(server.address()).items()
     }
+    # A test that removes files says itself when the service looks at them.
+    values["opening_interval"] = 60
     return Settings(**settings.model_dump(exclude={"store"}) | values)
 
 

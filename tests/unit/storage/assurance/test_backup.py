@@ -26,7 +26,7 @@ from storage.records.data_folder import Files
 from tests.support.blocking import BlockingLedger
 from tests.support.patience import PATIENCE, until
 from tests.support.workers import patiently
-from tests.support.world import World, failure_body, loss, request
+from tests.support.world import World, loss, request
 
 sqlite_only = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 
@@ -84,7 +84,7 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
     with_old_heads = HeadsLog(restored / "heads.log")
     for database in opened(restored):
         assert verify(database).valid
-        ledger = BlockingLedger(database, failure_body=failure_body)
+        ledger = BlockingLedger(database)
         with pytest.raises(AccountFrozen):
             ledger.reserve(request(dataset, analyst, loss("0.01")))
         Publisher(database, with_old_heads).look()
@@ -139,7 +139,7 @@ def test_without_heads_everything_is_spent(world: World, log: HeadsLog, tmp_path
         with pytest.raises(HeadsTooOld):
             accept(database, lost)
         accept(database, lost, heads_lost=True)
-        ledger = BlockingLedger(database, failure_body=failure_body)
+        ledger = BlockingLedger(database)
         account = ledger.account(dataset.id, analyst.id)
         assert account is not None
         assert account.account.charged == loss(1)

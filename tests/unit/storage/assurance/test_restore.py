@@ -21,7 +21,7 @@ from storage.ledger.ledger import Reservation
 from tests.support.blocking import BlockingLedger
 from tests.support.databases import fresh
 from tests.support.servers import binaries
-from tests.support.world import World, failure_body, loss, request
+from tests.support.world import World, loss, request
 
 pytestmark = [
     pytest.mark.postgres,
@@ -79,7 +79,7 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         assert verify(restored).valid
         bad = verify(restored, heads=log.published)
         assert not bad.valid
-        ledger = BlockingLedger(restored, failure_body=failure_body)
+        ledger = BlockingLedger(restored)
         # As the service does, before its first request.
         with watched(restored, HeadsLog(log.path), 3600):
             with pytest.raises(AccountFrozen):

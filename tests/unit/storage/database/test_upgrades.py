@@ -31,7 +31,7 @@ from storage.people.users import Users
 from storage.records.data_folder import Files
 from tests.support.blocking import BlockingLedger
 from tests.support.tampering import tampering
-from tests.support.world import contents, failure_body, loss
+from tests.support.world import contents, loss
 
 NEW = {
     "entry": {"bound"},
@@ -215,7 +215,7 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
 
 
 def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
-    ledger = BlockingLedger(upgraded, failure_body=failure_body)
+    ledger = BlockingLedger(upgraded)
 
     def ask(key: str, id: int) -> Any:
         body = sha256(b"body").digest()
@@ -313,7 +313,7 @@ def test_an_old_row_that_was_reset_is_never_drawn_again(upgraded: Database) -> N
     with tampering(upgraded.engine.url.render_as_string(hide_password=False)) as run:
         ended = {"settled_us": None, "release_us": None, "lease_until": 0}
         run(q.update().where(q.c.id == ANSWERED).values(**reset, **ended))
-    ledger = BlockingLedger(upgraded, failure_body=failure_body)
+    ledger = BlockingLedger(upgraded)
     body = sha256(b"body").digest()
     with pytest.raises(LedgerAlarm):
         ledger.reserve(Reserve(UUID(int=11), 3, 1, "key 1", body, loss("0.1"), b"{}"))
@@ -342,7 +342,7 @@ def test_a_process_whose_epoch_has_passed_cannot_charge(upgraded: Database) -> N
     """A later migration raises the epoch of the accounts."""
     raised = tables.budget_account.update().values(epoch=EPOCH + 1)
     upgraded.write(lambda connection: connection.execute(raised))
-    ledger = BlockingLedger(upgraded, failure_body=failure_body)
+    ledger = BlockingLedger(upgraded)
     before = contents(upgraded)
     body = sha256(b"body").digest()
     with pytest.raises(Busy, match="later version"):

@@ -23,7 +23,7 @@ from storage.ledger.ledger import Reservation
 from tests.support import tampering
 from tests.support.blocking import BlockingLedger
 from tests.support.seeded import Edited
-from tests.support.world import MINUTE, World, failure_body, loss, request
+from tests.support.world import MINUTE, World, loss, request
 
 RecordedAlarms = list[tuple[list[int], int]]
 
@@ -42,7 +42,6 @@ def recorded(world: World) -> RecordedAlarms:
     recorded: RecordedAlarms = []
     world.ledger = BlockingLedger(
         world.database,
-        failure_body=failure_body,
         lease_us=MINUTE,
         on_alarm=lambda accounts, at_us: recorded.append((list(accounts), at_us)),
     )
