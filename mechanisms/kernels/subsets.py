@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.radix import sort_below
 from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
+from mechanisms.model.following import follows_records
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
@@ -111,6 +112,10 @@ def _mix(
 
 
 @compiled
+@follows_records(
+    "each combination that occurs is visited once",
+    lambda codes, subsets: len(subsets) * (16 + subsets.shape[1]) * (codes.shape[1] + 2048),
+)
 def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, dense: int) -> Counts:
     rows = codes.shape[1]
     totals = np.zeros(len(subsets), np.int64)
@@ -141,6 +146,12 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
 
 
 @compiled
+@follows_records(
+    "each combination that occurs is visited once",
+    lambda codes, levels, target, subsets: (
+        len(subsets) * (16 + subsets.shape[1] + levels[target]) * (codes.shape[1] + 2048)
+    ),
+)
 def _purest_levels(
     codes: Codes, levels: Counts, target: int, subsets: Counts, dense: int
 ) -> Counts:
