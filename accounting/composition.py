@@ -2,26 +2,41 @@
 
 A price is a list of steps. Sequential steps read the same records, so their losses add up.
 Parallel steps read disjoint records, so only the largest of their losses counts. The total of a
-price must equal the loss of the query exactly, to the last unit.
+price must equal the loss of the query exactly, to the last unit. Losses in ρ add up alike, also if
+earlier releases choose the later ones.
+
+Danger: a replaced record leaves one part and may enter another, so two parallel steps read it.
+Mechanisms with parallel steps see such a change as a group of two, whose ρ is at least as large.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import Pure, RhoBound, Together
 
 Composition = Literal["sequential", "parallel"]
 
 
+#: The ρ of a step that releases nothing, such as the rest of a charge.
+NO_RELEASE = Together(())
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``times`` releases of ``loss`` each; parallel releases read disjoint records."""
+    """``times`` releases of ``loss`` each; parallel releases read disjoint records.
+
+    ``bound``: the ρ of one release; None stands for any release that is private at ``loss``.
+    ``members``: the most records of one person, who is the group that the charge in ρ protects.
+    """
 
     what: str
     loss: PrivacyLoss
     times: int = 1
     composition: Composition = "sequential"
+    bound: RhoBound | None = None
+    members: int = 1
 
     def __post_init__(self) -> None:
         if self.times < 1:
@@ -29,6 +44,18 @@ class Step:
 
     def total(self) -> PrivacyLoss:
         return self.loss * self.times if self.composition == "sequential" else self.loss
+
+    @property
+    def rho_femto(self) -> int:
+        """The charge of one release in whole femto-ρ, rounded up."""
+        return (self.bound or Pure(self.loss.epsilon())).femto(self.members)
+
+    def total_rho(self) -> int:
+        return self.rho_femto * (self.times if self.composition == "sequential" else 1)
+
+    def for_group(self, members: int) -> Self:
+        """The same step for persons with up to ``members`` times as many records."""
+        return replace(self, members=self.members * members)
 
     def as_dict(self) -> dict[str, object]:
         return {
@@ -44,9 +71,30 @@ def total(steps: Iterable[Step]) -> PrivacyLoss:
     return sum((step.total() for step in steps), PrivacyLoss(0))
 
 
-def repeated(what: str, loss: PrivacyLoss, times: int) -> tuple[Step, ...]:
-    """Steps that spend ``loss`` on ``times`` equal releases; the last also gets the remainder."""
+def total_rho(steps: Iterable[Step]) -> int:
+    """The ρ of all steps together, in whole femto-ρ."""
+    return sum(step.total_rho() for step in steps)
+
+
+def for_group(steps: Iterable[Step], members: int) -> tuple[Step, ...]:
+    """The same steps for persons with up to ``members`` times as many records."""
+    return tuple(step.for_group(members) for step in steps)
+
+
+def repeated(
+    what: str,
+    loss: PrivacyLoss,
+    times: int,
+    bound: Callable[[PrivacyLoss], RhoBound | None] = lambda _: None,
+) -> tuple[Step, ...]:
+    """Steps that spend ``loss`` on ``times`` equal releases; the last also gets the remainder.
+
+    ``bound`` returns the ρ of a release that spends a share.
+    """
     share, last = loss.shares(times)
     if share == last:
-        return (Step(what, share, times),)
-    return (Step(what, share, times - 1), Step(what, last))
+        return (Step(what, share, times, bound=bound(share)),)
+    return (
+        Step(what, share, times - 1, bound=bound(share)),
+        Step(what, last, bound=bound(last)),
+    )

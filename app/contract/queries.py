@@ -10,7 +10,10 @@ from app.contract.times import Moment
 
 
 class QueryOut(Reply):
-    """One query. ``created``: when it was charged. ``released``: when its answer left."""
+    """One query. ``created``: when it was charged. ``released``: when its answer left.
+
+    ``question``: the query as one plain sentence; null if this version offers it no more.
+    """
 
     id: Annotated[str, BeforeValidator(str)]
     status: str
@@ -20,6 +23,7 @@ class QueryOut(Reply):
     query: Annotated[dict[str, Any], BeforeValidator(itemgetter("query"))] = Field(
         validation_alias="request"
     )
+    question: str | None = None
     charge: dict[str, str] = Field(validation_alias="stated_charge")
     created: Moment = Field(validation_alias="created_us")
     released: Moment | None = Field(validation_alias="release_us")

@@ -1,6 +1,6 @@
 """Formats of records, for the interactive documentation; tests upload every example."""
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi.openapi.models import Example
 
@@ -46,4 +46,11 @@ CONTENT: dict[str, Any] = {
         "schema": {"type": "object"},
         "example": {"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1}]},
     },
+}
+
+MadeUpFormat = Literal["csv", "parquet"]
+#: The media types of made-up records, by format.
+MADE_UP: dict[MadeUpFormat, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
 }

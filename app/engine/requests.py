@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -101,15 +101,17 @@ class Priced:
         query = written(request.query.model_dump(mode="json"))
         charge = written({**loss.as_dict(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])
+        self._question = partial(request.query.question, dataset)
         self._answered = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
         self._charged = f',"query":{query},"charge":{charge},"remaining":'
         self._spent = f',"steps":{steps},"answer":'
 
     def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
-        """The body of the reply, compact JSON."""
+        """The body of the reply, compact JSON. Its answer begins with the question."""
+        explained = {"question": self._question(reservation.version), **answer}
         return (
             f'{{"id":"{reservation.query_id}",{self._answered}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict())}{self._spent}{written(answer)},"
+            f"{written(reservation.remaining.as_dict())}{self._spent}{written(explained)},"
             f'"receipt":"{reservation.receipt.hex()}"}}'
         ).encode()
 

@@ -17,6 +17,7 @@ from app.engine.requests import written
 from app.identity.callers import Caller
 from app.queries import QUERY_KINDS
 from app.usecases import refusals
+from app.usecases.questions import Questions
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.errors import NotFound
@@ -97,7 +98,8 @@ async def history(
         page = await run_in_threadpool(
             services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
         )
-    items = [QueryOut.model_validate(services.answering.as_seen(row)) for row in page.items]
+        rows = [services.answering.as_seen(row) for row in page.items]
+        items = await run_in_threadpool(_views, services, *rows)
     return Listing(items=items, next=page.next)
 
 
@@ -116,14 +118,15 @@ async def look_up(
         latest = await run_in_threadpool(services.queries.find, id)
         assert latest is not None, "queries are never deleted"
         row = services.answering.as_seen(latest)
+    (view,) = await run_in_threadpool(_views, services, row)
     if row.status == "answered" and _may_see_answer(row, caller):
-        return QueryView(QueryOut.model_validate(row), row.answer, None)
+        return QueryView(view, row.answer, None)
     progress = None
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         elapsed = max(0.0, (now - row.created_us) / 1e6)
         progress = services.answering.progress(elapsed)
-    return QueryView(QueryOut.model_validate(row), None, progress)
+    return QueryView(view, None, progress)
 
 
 async def cancel(services: Services, caller: Caller, query_id: str) -> None:
@@ -134,6 +137,15 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     if row is None or row.analyst_id != caller.id:
         raise NotFound
     await services.answering.cancel(id)
+
+
+def _views(services: Services, *rows: QueryRow) -> list[QueryOut]:
+    """The rows as they may be shown, each with its question."""
+    questions = Questions(services)
+    return [
+        QueryOut.model_validate(row).model_copy(update={"question": questions.of(row)})
+        for row in rows
+    ]
 
 
 def _id_of(query_id: str) -> UUID:

@@ -28,6 +28,12 @@ class Answer:
     reply: Mapping[str, Any]
 
     @property
+    def question(self) -> str | None:
+        """The query as one plain sentence; None in answers of a service before 0.2."""
+        question: str | None = self.reply["answer"].get("question")
+        return question
+
+    @property
     def steps(self) -> list[Mapping[str, Any]]:
         """The steps of the mechanism that the charge was spent on."""
         return list(self.reply["steps"])
@@ -46,8 +52,10 @@ class Answer:
         }
 
     def _charge_line(self) -> str:
-        """The charge and the remaining allowance, as a line for notebooks."""
-        return paragraph(f"{self.dataset}: charged {self.charge}, remaining {self.remaining}")
+        """The question, the charge and the remaining allowance, as lines for notebooks."""
+        question = "" if self.question is None else paragraph(self.question)
+        price = f"{self.dataset}: charged {self.charge}, remaining {self.remaining}"
+        return question + paragraph(price)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,15 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         """The public description of one dataset."""
         return Dataset.of(self._connection.json("GET", f"/v1/datasets/{part(name)}"))
 
+    def mock(self, name: str, rows: int = 100, format: Literal["csv", "parquet"] = "csv") -> bytes:
+        """A file of made-up records, drawn from the public description alone; free.
+
+        Write code against it before you spend: ``pandas.read_csv(io.BytesIO(purse.mock(name)))``.
+        """
+        path = f"/v1/datasets/{part(name)}/mock"
+        parameters = {"rows": rows, "format": format}
+        return self._connection.send("GET", path, params=parameters).content
+
     def budgets(self) -> list[Account]:
         """The analyst's accounts, one per dataset."""
         return [Account.of(one) for one in self._connection.json("GET", "/v1/budgets")["items"]]

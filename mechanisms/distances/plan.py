@@ -13,6 +13,7 @@ from math import comb, prod
 
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import LaplaceNoise, RhoBound
 from mechanisms.distances.entropies import EntropyGrid, entropy_grid
 from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
@@ -87,19 +88,37 @@ class Plan:
                     ": the baseline in place of contexts first, for with these public sizes it is "
                     "not noisier and chooses contexts for nothing"
                 )
-            return (Step(what, tables),)
+            return (Step(what, tables, bound=self._table_bound(tables)),)
         drawn = self._context_steps(contexts)
-        return (*drawn, Step("noisy tables of the pairs that contexts need", tables))
+        what = "noisy tables of the pairs that contexts need"
+        return (*drawn, Step(what, tables, bound=self._table_bound(tables)))
+
+    def _table_bound(self, loss: PrivacyLoss) -> RhoBound:
+        """The ρ of all tables: the fewer there are, the more of ε each of them takes."""
+        fewest = self.fewest_tables
+        total = fewest * (2 if self.replace else 1)
+        return LaplaceNoise(self.table_rate(loss, fewest).exponent(), total, 1)
+
+    @property
+    def fewest_tables(self) -> int:
+        """The fewest tables that contexts may need; one table may serve two targets."""
+        if self.baseline is not None:
+            return self.tables
+        pairs = len(self.targets) * max(self.size, 1)
+        return pairs if len(self.targets) == 1 else -(-pairs // 2)
 
     def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         options = self.options
         if options.context is Context.MEAN_SU:
-            self.entropy_rate(loss)
-            return (Step(f"{self.entropies} noisy entropies, for the context", loss),)
+            one = self.entropy_grid().sensitivity
+            bound = LaplaceNoise(self.entropy_rate(loss).exponent(), self.entropies * one, one)
+            return (Step(f"{self.entropies} noisy entropies, for the context", loss, bound=bound),)
         for share in set(loss.shares(len(self.targets))):
             options.selector.steps(share, self.draws, "one_shot")
         what = f"context of an attribute by {options.context}: {options.selector.title.lower()}"
-        return repeated(what, loss, len(self.targets))
+        return repeated(
+            what, loss, len(self.targets), lambda one: options.selector.rho_bound(one, self.draws)
+        )
 
     @property
     def draws(self) -> int:

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import BoundedRange
 from mechanisms.noise.race import race
-from mechanisms.selection.checks import one_release
+from mechanisms.selection.checks import at_least_one, one_release
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.selection.selector import Draws, Selector
 
@@ -29,7 +30,12 @@ class Exponential(Selector):
     probabilities = staticmethod(exponential_probabilities)
 
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:
-        return one_release("exponential mechanism", loss, k)
+        at_least_one(k)
+        return one_release("exponential mechanism", loss, k, self.rho_bound(loss, k))
+
+    def rho_bound(self, loss: PrivacyLoss, k: int) -> BoundedRange:
+        """k draws in a row, each at exactly ε/k."""
+        return BoundedRange(loss.epsilon() / k, k)
 
     def misses(self, n: int, k: int) -> Fraction:
         """k(n − 1): a draw takes a candidate that scores x below the best with e^(−λx) at most."""

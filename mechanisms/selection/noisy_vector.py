@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import LaplaceNoise
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.joint_influence import JointInfluence
@@ -43,8 +44,9 @@ class NoisyVector:
 
     def steps(self, loss: PrivacyLoss, influence: JointInfluence) -> tuple[Step, ...]:
         """One step with the whole loss. Raises: UnsupportedQuery when it is out of range."""
-        self.rate(loss, influence)
-        return (Step("noisy vector of all scores", loss),)
+        rate = self.rate(loss, influence).exponent()
+        bound = LaplaceNoise(rate, influence.total, influence.one)
+        return (Step("noisy vector of all scores", loss, bound=bound),)
 
     def top(
         self,

@@ -18,6 +18,7 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import Pure, RhoBound
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
@@ -52,6 +53,11 @@ class Selector(ABC):
         Raises: UnsupportedQuery when the loss of a draw is below 10⁻⁹ or out of the range of
             exact arithmetic on the grid of ``noise.rate.score_bits``. ValueError for k < 1.
         """
+
+    def rho_bound(self, loss: PrivacyLoss, k: int) -> RhoBound:
+        """The ρ of one release of k candidates at ``loss``; by default that of any ε-DP release."""
+        del k  # one vector of noise costs the same for every k
+        return Pure(loss.epsilon())
 
     def top(
         self,

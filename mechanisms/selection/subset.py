@@ -6,6 +6,7 @@ from math import ceil, log
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import BoundedRange
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
@@ -49,7 +50,7 @@ class Subset:
                 supported={"selector": "laplace", "tosses": MOST_TOSSES},
             )
         self._rate(loss, k, influence)
-        return (Step("joint exponential mechanism", loss),)
+        return (Step("joint exponential mechanism", loss, bound=BoundedRange(loss.epsilon())),)
 
     def top(
         self,

@@ -117,7 +117,7 @@ def draw_steps(
             supported={"draws": "peeled"},
         )
     (one,) = selector.steps(loss, 1, draws)
-    steps = a_release_each(one.what, loss, k)
+    steps = a_release_each(one.what, loss, k, lambda share: selector.rho_bound(share, 1))
     for step in steps:
         # Each draw is a selection of its own, whose loss must suit exact arithmetic.
         selector.steps(step.loss, 1, draws)

@@ -65,7 +65,9 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             "refused, as it should be\n",
             "survey\tada\tspent ε = 1.5\tof ε = 3\n",
         )
-        one, again, telling = re.findall(r'"answer": \{\n? *"\w+": (.+?),?\n', analyst)
+        one, again, telling = re.findall(
+            r'"answer": \{\n? *"question": .+\n? *"(?:value|selected)": (.+?),?\n', analyst
+        )
         assert one == again
         assert abs(float(one) - 300) < 100  # P(noise of scale 2 beyond 100) < e⁻⁴⁹
         assert telling in ('"town"', '"age"')

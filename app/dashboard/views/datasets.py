@@ -16,13 +16,16 @@ from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
 from app.dashboard.forms import SentForm, read_json
 from app.dashboard.pages import pages, to, uploads
+from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
-from app.usecases import datasets, records
+from app.usecases import datasets, mock, records
 from storage.errors import NotFound
 
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
+#: The records of a made-up file: enough to write code against.
+MOCK_ROWS = 100
 Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
 
@@ -56,6 +59,14 @@ def register_one(visit: CurrentVisit, form: SentForm) -> Response:
 def dataset(visit: CurrentVisit, name: str) -> Response:
     """One dataset: its description and version; its owner also sees the state of uploads."""
     return _page(visit, name)
+
+
+@pages.get("/ui/datasets/{name}/mock.csv", dependencies=[allow("owner", "analyst", "auditor")])
+def mock_file(visit: CurrentVisit, name: str) -> Response:
+    """A file of made-up records, drawn from the public description alone."""
+    file = visit.run(mock.mock, name, MOCK_ROWS, "csv")
+    named = {"Content-Disposition": f'attachment; filename="{name}-mock.csv"'}
+    return Response(file, media_type="text/csv; charset=utf-8", headers={**HEADERS, **named})
 
 
 @pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])

@@ -80,7 +80,11 @@ def _page(visit: Visit, view: QueryView) -> Response:
     answer = members.get("answer")
     kind = QUERY_KINDS[members["query"]["kind"]]
     drawing = None if answer is None else kind.draw(answer)
-    return visit.render("query.html", found=members, answer=answer, drawing=drawing)
+    # An answer of an earlier version has no question, so the page shows that of the query.
+    question = view.query.question
+    return visit.render(
+        "query.html", found=members, question=question, answer=answer, drawing=drawing
+    )
 
 
 async def _running(visit: Visit, listed: list[QueryOut]) -> list[Running]:

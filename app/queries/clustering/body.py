@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
@@ -68,7 +69,7 @@ class Clustering(Query):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         public = self._plan(dataset)
-        steps = public.steps(share)
+        steps = for_group(public.steps(share), dataset.records_per_person)
         accuracy: dict[str, Any] = {
             TARGET: significant(public.count_noise_scale(share)),
             "explanation": (

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.candidates import Text
@@ -45,7 +46,8 @@ class Distance(MetricOptions, Query):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         public = self._plan(dataset)
-        steps, accuracy = public.steps(share), predicted(public, share)
+        steps = for_group(public.steps(share), dataset.records_per_person)
+        accuracy = predicted(public, share)
         return Price((*steps, *conversion), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:

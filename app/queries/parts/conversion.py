@@ -10,7 +10,7 @@ the steps add up exactly to the charge, to the last unit of ε and of δ.
 
 from dataclasses import dataclass, replace
 
-from accounting.composition import Step
+from accounting.composition import NO_RELEASE, Step
 from accounting.group_privacy import group_loss, member_loss
 from accounting.privacy_loss import ATTO, PrivacyLoss, format_units
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
@@ -29,7 +29,7 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
     what = (
         f"group privacy: a person has up to {people} records, so the mechanism runs at 1/{people}"
     )
-    return share, (Step(what, charge - share),)
+    return share, (Step(what, charge - share, bound=NO_RELEASE),)
 
 
 def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> PrivacyLoss:
@@ -63,6 +63,8 @@ class Native:
     loss: PrivacyLoss
     #: The steps that hold the rest of the charge, beyond ``loss``.
     steps: tuple[Step, ...]
+    #: The most changes of one record, by the mechanism's relation, that one person makes.
+    members: int
 
 
 def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
@@ -73,7 +75,7 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
     """
     loss, steps = mechanism_loss(dataset, charge)
     if dataset.neighbouring is NeighbouringRelation.ADD_REMOVE:
-        return Native(dataset, loss, steps)
+        return Native(dataset, loss, steps, dataset.records_per_person)
     domain = dataset.domain
     if dataset.neighbouring is not NeighbouringRelation.REPLACE or not isinstance(
         domain, TableDomain
@@ -84,7 +86,8 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
         )
     if domain.rows is None:
         raise UnsupportedQuery("rows is not fixed yet")
-    half = _shared(loss, 2, "halved", dataset.records_per_person)
+    people = dataset.records_per_person
+    half = _shared(loss, 2, "halved", people)
     what = (
         "replace: a replacement is a removal and an addition, so the add/remove mechanism runs at "
         "1/2"
@@ -94,7 +97,7 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
         neighbouring=NeighbouringRelation.ADD_REMOVE,
         domain=replace(domain, rows=None, max_rows=domain.rows),
     )
-    return Native(seen, half, (Step(what, loss - half), *steps))
+    return Native(seen, half, (Step(what, loss - half, bound=NO_RELEASE), *steps), 2 * people)
 
 
 def charge_for_add_remove(dataset: Dataset, loss: PrivacyLoss) -> PrivacyLoss:

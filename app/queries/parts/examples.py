@@ -87,6 +87,6 @@ def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, A
         "charge": {**charge.as_dict(), "neighbouring": dataset.neighbouring.value},
         "remaining": (charge * 9).as_dict(),
         "steps": [step.as_dict() for step in query.price(dataset, charge).steps],
-        "answer": answer,
+        "answer": {"question": query.question(dataset, 1), **answer},
         "receipt": "5f0c5c4c6b1d4b7e8a9f0a1b2c3d4e5f60718293a4b5c6d7e8f9010203040506",
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from accounting.composition import Step, total
+from accounting.composition import Step, total, total_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
 from app.queries.parts.cost import Cost, cost_of
@@ -31,6 +31,10 @@ class Price:
 
     def total(self) -> PrivacyLoss:
         return total(self.steps)
+
+    def rho_femto(self) -> int:
+        """The charge in ρ, in whole 10⁻¹⁵, for accounts that count in ρ as well."""
+        return total_rho(self.steps)
 
 
 class CatalogueEntry(Body):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
-from accounting.composition import Step
+from accounting.composition import Step, for_group
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import CandidateList, Nodes
@@ -105,7 +105,7 @@ class ScoredSelection(Query):
         share, conversion = mechanism_loss(dataset, loss)
         choice = self._choice(dataset, share)
         public = self._plan(dataset, choice)
-        steps = self._steps(public, choice, share)
+        steps = for_group(self._steps(public, choice, share), dataset.records_per_person)
         accuracy = self._accuracy(public, choice, share)
         return Price(
             (*steps, *conversion),

@@ -9,8 +9,8 @@ MOST_ITEMS = 5
 
 
 def version_of(dataset: Dataset, version: int) -> str:
-    """Returns the dataset and its version as text, such as "github (version 3)"."""
-    return f"{dataset.name} (version {version})"
+    """Returns the dataset and its version as text, such as "github version 3"."""
+    return f"{dataset.name} version {version}"
 
 
 def listing(items: Iterable[str], last: str = "and") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.contract.amounts import Delta
 from app.queries.parts.accuracy import only
@@ -109,7 +110,7 @@ class StatisticQuery(Query):
         mechanism = self._mechanism(dataset)
         share, conversion = mechanism_loss(dataset, loss)
         statistic = self._statistic
-        steps = mechanism.steps(statistic, dataset, share)
+        steps = for_group(mechanism.steps(statistic, dataset, share), dataset.records_per_person)
         return Price((*steps, *conversion), lambda: mechanism.accuracy(statistic, dataset, share))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:

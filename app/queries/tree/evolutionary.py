@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
@@ -71,7 +72,7 @@ class EvolutionaryTree(TreeQuery):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         plan = self._search(dataset)
-        steps = plan.steps(dataset, share)
+        steps = for_group(plan.steps(dataset, share), dataset.records_per_person)
         accuracy = self._accuracy(plan, dataset, share)
         return Price((*steps, *conversion), lambda: accuracy)
 

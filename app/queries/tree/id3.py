@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
@@ -54,12 +55,12 @@ class Id3Tree(TreeQuery):
         id3 = self._id3(native.dataset)
         splitting, budget = id3.splitting(native.dataset), id3.budget(native.loss)
         task = id3.task
-        own = budget.steps(self.selector, task.levels, len(task.labels))
+        own = budget.steps(self._selector(), task.levels, len(task.labels))
         accuracy = self._accuracy(id3, budget, splitting.one_way)
         if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)
-        return Price((*own, *native.steps), lambda: accuracy)
+        return Price((*for_group(own, native.members), *native.steps), lambda: accuracy)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         if not target.keys() <= {*self.targets}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,6 +26,18 @@ def show(context: typer.Context, name: Name) -> None:
     """Print the public description of a dataset as JSON."""
     with service(context) as purse:
         print_json(purse.dataset(name).description)
+
+
+def mock(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Where to write: a .csv or .parquet file.")],
+    rows: Annotated[int, typer.Option(min=1, help="The most records.")] = 100,
+) -> None:
+    """Write made-up records, drawn from the public description alone."""
+    with service(context) as purse:
+        form: Literal["csv", "parquet"] = "parquet" if file.suffix == ".parquet" else "csv"
+        file.write_bytes(purse.mock(name, rows, form))
 
 
 def register(
@@ -70,6 +82,7 @@ def withdraw(context: typer.Context, name: Name) -> None:
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": show_all,
     "show": show,
+    "mock": mock,
     "register": register,
     "nodes": nodes,
     "upload": upload,

@@ -12,6 +12,7 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import Pure, RhoBound
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -49,7 +50,15 @@ class AddedNoise(Mechanism):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         noun = self.noun or self.title
         plans = self.plans(statistic, dataset, loss)
-        return tuple(Step(f"{noun}: {part.what}", spent) for part, spent, _ in plans)
+        return tuple(
+            Step(f"{noun}: {part.what}", spent, bound=self.rho_bound(spent, plan))
+            for part, spent, plan in plans
+        )
+
+    def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> RhoBound:
+        """The ρ of one part; by default that of any release which is private at ``loss``."""
+        del plan  # only noise of a public rate has less
+        return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         released = []

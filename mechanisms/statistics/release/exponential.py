@@ -5,6 +5,7 @@ from math import ceil, log
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import BoundedRange
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -38,7 +39,8 @@ class ExponentialQuantile(Mechanism):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         question = _quantile(statistic)
         self._rate(question, dataset, loss)
-        return (Step(f"exponential mechanism: {question.what}", loss),)
+        bound = BoundedRange(loss.epsilon())
+        return (Step(f"exponential mechanism: {question.what}", loss, bound=bound),)
 
     def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
         question = _quantile(statistic)

@@ -12,6 +12,7 @@ from math import exp, expm1, log
 import numpy as np
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import BoundedRange
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.randomness import Randomness
@@ -48,6 +49,11 @@ class Ladder(DataDependentNoise):
         # With λ = ε/2, at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight lies beyond rung r.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
+
+    def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> BoundedRange:
+        """One change moves every answer by at most one rung, at the rate ε/2, up or down."""
+        del plan  # the same for all widths
+        return BoundedRange(loss.epsilon())
 
     def noise(
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness

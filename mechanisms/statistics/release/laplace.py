@@ -5,6 +5,7 @@ from functools import lru_cache
 from math import ceil
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import LaplaceNoise, RhoBound
 from mechanisms.model.domains import Dataset
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.discrete_laplace import add_discrete_laplace
@@ -74,6 +75,11 @@ class Laplace(AddedNoise):
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
         return single_noise(add_discrete_laplace, _rate(loss, plan.cap), randomness)
+
+    def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> RhoBound:
+        if not plan.cap:
+            return super().rho_bound(loss, plan)
+        return LaplaceNoise(_rate(loss, plan.cap).exponent(), plan.cap, plan.cap)
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         plans = super().plans(statistic, dataset, loss)

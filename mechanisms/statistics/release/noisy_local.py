@@ -14,8 +14,9 @@ neighbours are at most e^{ε/3}. This is (ε, δ)-DP for every ε; published pro
 from math import ceil
 from typing import Any
 
-from accounting.composition import Step
+from accounting.composition import NO_RELEASE, Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
+from accounting.rho import Pure
 from mechanisms.model.domains import Dataset
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.intervals import bounds
@@ -47,9 +48,11 @@ class NoisyLocalSensitivity(DataDependentNoise):
         first, _, last = loss.split(3)
         # (ε, δ) holds for all three releases together; the two bounds are charged δ.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
+        # The bounds are not published, and all three releases are (ε, δ)-DP only together.
+        together = Pure(loss.epsilon())
         return (
-            Step(f"{self.title}: two noisy bounds", bounds),
-            Step(f"{self.title}: {part.what}", PrivacyLoss(last.epsilon_nano)),
+            Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),
+            Step(f"{self.title}: {part.what}", PrivacyLoss(last.epsilon_nano), bound=together),
         )
 
     def noise(

@@ -1,6 +1,6 @@
 """The private evolutionary search, which proposes trees publicly and selects them privately."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -100,7 +100,7 @@ class Search:
             self.fitness.grid(dataset, pool, score_bits(draws))
             name = f"generation {call + 1}" if call < self.generations else "answer"
             steps += [
-                Step(f"{name}: {step.what} among {pool} trees", step.loss, step.times)
+                replace(step, what=f"{name}: {step.what} among {pool} trees")
                 for step in self.selector.steps(part, draws, "peeled")
             ]
         return tuple(steps)

@@ -6,18 +6,25 @@ no count is released, because public facts force leaves there. A leaf spends all
 path on its class counts, so every path spends the whole loss, to the last nano. Nodes of one depth
 contain disjoint records, and so do the classes of a leaf: they compose in parallel.
 
+Danger: a leaf that stops early takes all of ε that is left on its path. Its ρ grows like ε², so the
+charge in ρ is that of the most expensive path, which mostly ends at the root, and not the sum of
+the steps of the longest path.
+
 Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, exp, log
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import FEMTO, Pure, RhoBound
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.noise.rate import Rate, score_bits
+from mechanisms.selection import Selector
 
 
 @dataclass(frozen=True)
@@ -49,27 +56,51 @@ class Budget:
         counts = depth if depth == self.splits else depth + 1
         return self.loss.epsilon_nano - (counts + depth) * self.share
 
-    def steps(self, selection: str, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
+    def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
         """One step per share, root first; ``levels`` are the level counts of all attributes.
 
-        ``times`` is the largest possible number of nodes at a depth, by public facts.
+        ``times`` is the largest possible number of nodes at a depth, by public facts. The ρ of the
+        leaves is what the most expensive path spends beyond the other steps.
         """
         share = PrivacyLoss(self.share)
+        count, split = Pure(share.epsilon()), selector.rho_bound(share, 1)
         each = (
-            "noisy record count of each node (disjoint records), for the stop rule",
-            f"{selection} of the split of each node (disjoint records)",
+            ("noisy record count of each node (disjoint records), for the stop rule", count),
+            (f"{selector.name} of the split of each node (disjoint records)", split),
         )
         steps = [
-            Step(f"depth {depth}: {what}", share, most_nodes(levels, depth), "parallel")
+            Step(f"depth {depth}: {what}", share, most_nodes(levels, depth), "parallel", bound)
             for depth in range(self.splits)
-            for what in each
+            for what, bound in each
         ]
         last = PrivacyLoss(self.leaf(self.splits), self.loss.delta_atto)
         what = "noisy class counts of each leaf (disjoint records)"
         if self.splits:
             what += "; a leaf that stops early takes all that is left on its path"
         leaves = most_nodes(levels, self.splits) * classes
-        return (*steps, Step(what, last, leaves, "parallel"))
+        return (*steps, Step(what, last, leaves, "parallel", LeafRest(self, count, split)))
+
+
+@dataclass(frozen=True)
+class LeafRest(RhoBound):
+    """What the most expensive path spends in ρ beyond the other steps of the longest path."""
+
+    budget: Budget
+    count: RhoBound
+    split: RhoBound
+
+    def of_group(self, members: int) -> Fraction:
+        """Whole femto-ρ, as a fraction of 1: each release of a path is rounded up by itself."""
+        splits = self.budget.splits
+        count, split = self.count.femto(members), self.split.femto(members)
+
+        def path(depth: int) -> int:
+            counts = depth if depth == splits else depth + 1
+            leaf = Pure(Fraction(self.budget.leaf(depth), NANO)).femto(members)
+            return counts * count + depth * split + leaf
+
+        most = max(path(depth) for depth in range(splits + 1))
+        return Fraction(most - splits * (count + split), FEMTO)
 
 
 def most_nodes(levels: Sequence[int], depth: int) -> int:

@@ -66,7 +66,10 @@ def test_it_is_quoted_asked_and_listed_in_the_history(people: Service) -> None:
     target = {"dataset": "web", "target": {"wrong_side": 0.5}, "query": COIN}
     assert people("ana", "POST", "/v1/quotes", json=target).json()["charge"]["epsilon"] == "1"
     reply = people("ana", "POST", "/v1/queries", json=body).json()
-    assert reply["answer"] == {"shows": "tails"}
+    assert reply["answer"] == {
+        "question": "Does the coin of web version 1 show tails?",
+        "shows": "tails",
+    }
     assert reply["query"] == {**COIN, "tosses": 7}
     path = f"/v1/queries/{reply['id']}?format=face"
     assert people("ana", "GET", path).text == "<tails>"

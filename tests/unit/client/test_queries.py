@@ -35,6 +35,13 @@ STILL = problem(409, "still-running", "1", id="q1")
 LOOK, ASK = "GET /v1/queries/q1", "POST /v1/queries"
 
 
+def test_made_up_records_are_a_file(play: Play) -> None:
+    purse, script = play((200, "a,b\n1,2\n", {"Content-Type": "text/csv"}))
+    assert purse.mock("star", rows=5, format="csv") == b"a,b\n1,2\n"
+    assert [str(one.url.query) for one in script.requests] == ["b'rows=5&format=csv'"]
+    assert script.lines == ["GET /v1/datasets/star/mock"]
+
+
 def ask(purse: PrivyPurse, **options: Any) -> list[int]:
     return purse.ask("star", top_k(2, "degree"), epsilon=0.5, **options).selected
 

@@ -78,6 +78,15 @@ class TestUpload:
             assert "small" in page
             assert "ε 7 δ 0.001" in page
 
+    def test_made_up_records_can_be_downloaded(self, web: Service, sign_in: SignIn) -> None:
+        browser = sign_in("olga")
+        link = "/ui/datasets/web/mock.csv"
+        assert f'href="{link}"' in browser.get("/ui/datasets/web").text
+        reply = browser.get(link)
+        assert reply.content == web("olga", "GET", "/v1/datasets/web/mock").content
+        assert reply.headers["content-disposition"] == 'attachment; filename="web-mock.csv"'
+        assert sign_in("otto").get(link).content == reply.content
+
     def test_a_large_file_arrives_whole(self, web: Service, sign_in: SignIn) -> None:
         nodes = 20_000
         web.dataset("olga", records=None, name="big", nodes={"count": nodes}, max_degree=1)

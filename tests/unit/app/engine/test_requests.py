@@ -62,7 +62,14 @@ def test_a_reply_is_compact_json() -> None:
                 }
             ],
         ),
-        ("answer", {"value": -3, "noise_scale": 4.0}),
+        (
+            "answer",
+            {
+                "question": 'How many records of people version 4 are there where größe is "groß"?',
+                "value": -3,
+                "noise_scale": 4.0,
+            },
+        ),
         ("receipt", bytes(range(32)).hex()),
     ]
     assert reply == written(json.loads(reply)).encode()

@@ -8,15 +8,19 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Never
 
 import pytest
 from pydantic import TypeAdapter
 
+from accounting.composition import NO_RELEASE
 from accounting.group_privacy import group_loss, member_loss
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import BoundedRange, LaplaceNoise, Pure, RhoBound, pure_femto
 from app.queries import QUERY_KINDS, AnyQuery, Query, QueryContext
 from app.queries.tree.body import ALGORITHMS
 from mechanisms.model.domains import (
@@ -28,6 +32,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.statistics import MECHANISMS
+from mechanisms.statistics.grid import rate_at_most
 from tests.support.service import Service
 
 APP = Path(importlib.import_module("app").__path__[0])
@@ -168,6 +173,48 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
     assert loss == converted
     assert group_loss(loss, people).fits(charge)
     assert people == 1 or loss != charge
+
+
+#: The ρ of queries of one release, from ε on one record.
+RHO: dict[str, Callable[[Fraction], RhoBound]] = {
+    "selection": Pure,
+    "top_k": lambda ε: BoundedRange(ε / 2, 2),
+    "top_k, subset": BoundedRange,
+    "selection of nodes": Pure,
+    "statistic, exponential": BoundedRange,
+    "statistic, laplace": lambda ε: LaplaceNoise(rate_at_most(ε).exponent(), 1, 1),
+    "statistic, smooth_sensitivity": Pure,
+}
+
+
+@pytest.mark.parametrize(("name", "relation", "people"), CASES)
+def test_rho_is_that_of_the_change_of_a_person(
+    name: str, relation: NeighbouringRelation, people: int
+) -> None:
+    """Danger: the ρ of one record, times the records of a person, is far too little."""
+    query, dataset = query_of(ENTRIES[name][0]), dataset_of(name, relation, people)
+    charge = PrivacyLoss(300_000_000, query.delta_atto())
+    price = query.price(dataset, charge)
+    assert 0 < price.rho_femto() <= pure_femto(charge.epsilon_nano) + len(price.steps)
+    released = [step for step in price.steps if step.bound is not NO_RELEASE]
+    doubled = name == "tree, id3" and relation is REPLACE
+    assert {step.members for step in released} == {2 * people if doubled else people}
+    if (formula := RHO.get(name)) is not None:
+        share = member_loss(charge, people).epsilon()
+        assert price.rho_femto() == formula(share).femto(people)
+
+
+def test_fewer_tables_than_expected_cost_no_more_than_was_charged() -> None:
+    """Danger: contexts that share tables leave fewer of them, each at a larger share of ε."""
+    dataset = dataset_of("distance", ADD_REMOVE, 1)
+    body = {"kind": "distance", "context": "max_relevance", "context_size": 1}
+    of_all = query_of({**body, "attributes": ["sky", "coat", "kind", "heat"]})
+    (step,) = of_all.price(dataset, PrivacyLoss(NANO)).steps[-1:]
+    assert isinstance(step.bound, LaplaceNoise)
+    # Four targets with one attribute each need four tables, or two that serve two targets each.
+    assert step.bound == LaplaceNoise(step.loss.epsilon() / 2, 2, 1)
+    (one,) = query_of({**body, "target": "sky"}).price(dataset, PrivacyLoss(NANO)).steps[-1:]
+    assert one.bound == LaplaceNoise(one.loss.epsilon(), 1, 1)
 
 
 def test_nobody_else_converts() -> None:

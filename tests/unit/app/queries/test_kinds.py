@@ -107,7 +107,7 @@ def test_the_example_of_a_reply_is_priced_as_the_service_does() -> None:
     text = example_reply()
     first = KINDS[0]
     assert text["query"] == first.examples.request["query"]
-    assert text["answer"] == first.examples.answer
+    assert text["answer"].items() >= first.examples.answer.items()
     for kind in KINDS:
         request = QueryRequest.model_validate_json(json.dumps(kind.examples.request))
         whole = reply(request.query, kind.examples.request, kind.examples.answer)

@@ -22,12 +22,12 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         GITHUB,
         {"kind": "selection", "utilities": [{"name": "degree"}]},
-        "Which node of github (version 3) has the highest degree?",
+        "Which node of github version 3 has the highest degree?",
     ),
     (
         GITHUB,
         {"kind": "top_k", "k": 10, "utilities": [{"name": "egocentric_betweenness"}]},
-        "Which 10 nodes of github (version 3) have the highest egocentric betweenness?",
+        "Which 10 nodes of github version 3 have the highest egocentric betweenness?",
     ),
     (
         GITHUB,
@@ -37,7 +37,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "objective": "weighted_sum",
             "utilities": [{"name": "degree", "weight": 2}, {"name": "egocentric_density"}],
         },
-        "Which node of github (version 3) has the highest weighted sum of 2 × degree and "
+        "Which node of github version 3 has the highest weighted sum of 2 × degree and "
         "egocentric density?",
     ),
     (
@@ -50,7 +50,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
                 {"weighted_sum": [{"name": "egocentric_density", "weight": -1}]},
             ],
         },
-        "Which node of github (version 3) has the highest Pareto score of degree and the weighted "
+        "Which node of github version 3 has the highest Pareto score of degree and the weighted "
         "sum of -1 × egocentric density?",
     ),
     (
@@ -60,7 +60,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "candidates": {"attributes": ["sex", "age", "occupation"]},
             "utilities": [{"name": "information_gain"}],
         },
-        "Which attribute of adult (version 3), out of sex, age and occupation, has the highest "
+        "Which attribute of adult version 3, out of sex, age and occupation, has the highest "
         "information gain about income?",
     ),
     (
@@ -71,7 +71,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "candidates": {"values_of": "occupation"},
             "utilities": [{"name": "count"}],
         },
-        "Which 2 values of occupation in adult (version 3) have the highest count?",
+        "Which 2 values of occupation in adult version 3 have the highest count?",
     ),
     (
         ADULT,
@@ -80,14 +80,14 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "candidates": {"trees": [STUMP, {"label": ">50K"}], "positive_class": ">50K"},
             "utilities": [{"name": "true_positive_rate"}],
         },
-        "Which decision tree out of 2, on adult (version 3), has the highest true positive rate "
+        "Which decision tree out of 2, on adult version 3, has the highest true positive rate "
         "for the value >50K of income?",
     ),
     (
         ADULT,
         {"kind": "tree", "max_depth": 3, "attributes": ["sex", "age"]},
-        "Which decision tree of depth at most 3 predicts income from sex and age in adult "
-        "(version 3)?",
+        "Which decision tree of depth at most 3 predicts income from sex and age in adult version "
+        "3?",
     ),
     (
         ADULT,
@@ -99,33 +99,33 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "outputs": 3,
         },
         "Which 3 decision trees of depth at most 5 best tell the value Female of sex from its "
-        "other values using all other attributes in adult (version 3)?",
+        "other values using all other attributes in adult version 3?",
     ),
     (
         ADULT,
         {"kind": "distance", "target": "occupation"},
-        "How far apart are the values of occupation in adult (version 3)?",
+        "How far apart are the values of occupation in adult version 3?",
     ),
     (
         ADULT,
         {"kind": "distance"},
-        "How far apart are the values of every attribute in adult (version 3)?",
+        "How far apart are the values of every attribute in adult version 3?",
     ),
     (
         ADULT,
         {"kind": "distance", "attributes": ["sex", "age"]},
-        "How far apart are the values of each of sex and age in adult (version 3)?",
+        "How far apart are the values of each of sex and age in adult version 3?",
     ),
     (
         ADULT,
         {"kind": "clustering", "clusters": 1, "encoding": "one_hot"},
-        "Where do the centres of 1 cluster of records lie in adult (version 3), by 0/1 codes of "
+        "Where do the centres of 1 cluster of records lie in adult version 3, by 0/1 codes of "
         "their values?",
     ),
     (
         ADULT,
         {"kind": "statistic", "statistic": "count"},
-        "How many records of adult (version 3) are there?",
+        "How many records of adult version 3 are there?",
     ),
     (
         ADULT,
@@ -140,28 +140,28 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
                 ]
             },
         },
-        "How many records of adult (version 3) are there where age is at least 20 and below 30, "
+        "How many records of adult version 3 are there where age is at least 20 and below 30, "
         "(sex is Male or age is below 9) and not (occupation is Craft or Sales)?",
     ),
     (
         ADULT,
         {"kind": "statistic", "statistic": "quantile", "attribute": "age", "quantile": 0.25},
-        "What is the 0.25 quantile of age over the records of adult (version 3)?",
+        "What is the 0.25 quantile of age over the records of adult version 3?",
     ),
     (
         ADULT,
         {"kind": "statistic", "statistic": "mean", "attribute": "age"},
-        "What is the mean of age over the records of adult (version 3)?",
+        "What is the mean of age over the records of adult version 3?",
     ),
     (
         GITHUB,
         {"kind": "statistic", "statistic": "triangles"},
-        "How many triangles does github (version 3) have?",
+        "How many triangles does github version 3 have?",
     ),
     (
         GITHUB,
         {"kind": "statistic", "statistic": "stars", "k": 3},
-        "How many stars of 3 edges does github (version 3) have?",
+        "How many stars of 3 edges does github version 3 have?",
     ),
 ]
 
@@ -181,7 +181,7 @@ def test_every_query_has_a_question_that_names_dataset_and_version() -> None:
                 assert sentence[0].isupper()
                 assert sentence.endswith("?")
                 assert sentence.count("?") == 1
-                assert "warm (version 12)" in sentence
+                assert "warm version 12" in sentence
                 assert "None" not in sentence
                 assert "_" not in sentence
 

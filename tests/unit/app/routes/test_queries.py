@@ -18,10 +18,12 @@ from fastapi.testclient import TestClient
 
 from app.config.settings import Settings
 from app.contract.ids import uuid7
+from app.engine.requests import Priced
 from app.main import create_app
 from tests.support.service import EDGES, Service
 
 TOP_2 = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
+QUESTION = "Which 2 nodes of triangle version 1 have the highest degree?"
 
 
 @pytest.fixture
@@ -357,11 +359,13 @@ def test_a_failure_is_charged_and_tells_nothing(
 def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     first, second = ask(shop), ask(shop, "0.2")
     path = f"/v1/queries/{first.json()['id']}"
+    assert next(iter(first.json()["answer"].items())) == ("question", QUESTION)
     assert shop("ana", "GET", path).content == first.content
     for who in ("olga", "otto"):
         query = shop(who, "GET", path).json()
         assert query["status"] == "answered"
         assert query["charge"] == {"epsilon": "0.1", "delta": "0", "neighbouring": "edge"}
+        assert query["question"] == QUESTION
         assert "answer" not in query
     shop.user("eve", "analyst")
     hidden = shop("eve", "GET", path)
@@ -371,8 +375,32 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     for who in ("ana", "olga", "otto"):
         listed = shop(who, "GET", "/v1/queries?dataset=triangle").json()["items"]
         assert [item["id"] for item in listed] == ids
+        assert {item["question"] for item in listed} == {QUESTION}
         assert all("answer" not in item for item in listed)
     assert shop("eve", "GET", "/v1/queries").json()["items"] == []
+
+
+def test_an_answer_of_before_stays_as_it_was_stored(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of earlier versions do not begin with a question; their queries show one."""
+    reply = Priced.reply
+
+    def reply_of_before(self: Priced, reservation: Any, answer: Any) -> bytes:
+        now = json.loads(reply(self, reservation, answer))
+        del now["answer"]["question"]
+        return json.dumps(now).encode()
+
+    with monkeypatch.context() as before:
+        before.setattr(Priced, "reply", reply_of_before)
+        first = ask(shop, key="before")
+    assert "question" not in first.json()["answer"]
+    again = ask(shop, key="before")
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.content == first.content
+    path = f"/v1/queries/{first.json()['id']}"
+    assert shop("ana", "GET", path).content == first.content
+    assert shop("ana", "GET", "/v1/queries").json()["items"][0]["question"] == QUESTION
 
 
 def test_who_is_an_auditor_now_sees_no_answer_of_when_they_were_an_analyst(shop: Service) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounting.composition import total
+from accounting.composition import Step, total, total_rho
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import Pure
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
+from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3.budget import Budget, most_nodes
 
 epsilons = st.integers(10**6, 10**12)
@@ -29,7 +33,7 @@ def test_every_path_spends_exactly_the_loss(epsilon: int, splits: int) -> None:
 def test_steps_add_up_to_the_loss(epsilon: int, depth: int, levels: list[int]) -> None:
     loss = PrivacyLoss(epsilon)
     splits = min(depth, len(levels))
-    steps = Budget(loss, splits).steps("permute_and_flip", levels, 2)
+    steps = Budget(loss, splits).steps(SELECTORS["permute_and_flip"], levels, 2)
     assert len(steps) == 2 * splits + 1
     assert total(steps) == loss
     assert all(step.composition == "parallel" for step in steps)
@@ -39,12 +43,18 @@ def test_the_shares_of_a_tree_of_depth_two() -> None:
     budget = Budget(PrivacyLoss(1_000_000_003), 2)
     assert budget.share == 200_000_000
     assert [budget.leaf(depth) for depth in range(3)] == [800_000_003, 400_000_003, 200_000_003]
-    assert [step.times for step in budget.steps("x", [2, 5, 3], 2)] == [1, 1, 5, 5, 30]
+    assert [step.times for step in budget.steps(SELECTORS["exponential"], [2, 5, 3], 2)] == [
+        1,
+        1,
+        5,
+        5,
+        30,
+    ]
 
 
 def test_a_tree_without_splits_spends_all_on_its_leaf() -> None:
     budget = Budget(PrivacyLoss(10**9), 0)
-    (step,) = budget.steps("x", [2], 3)
+    (step,) = budget.steps(SELECTORS["exponential"], [2], 3)
     assert (step.loss, step.times) == (PrivacyLoss(10**9), 3)
 
 
@@ -57,3 +67,21 @@ def test_nodes_are_bounded_by_public_facts() -> None:
     assert most_nodes([2, 7, 3], 2) == 21
     assert most_nodes([2, 7, 3], 5) == 42
     assert most_nodes([100] * 5, 5) == MAX_NODES
+
+
+def test_rho_is_that_of_the_most_expensive_path() -> None:
+    """Danger: the steps of the longest path add up to far less than what an early leaf spends."""
+    loss, exponential = PrivacyLoss.parse("0.3"), SELECTORS["exponential"]
+    steps = Budget(loss, 2).steps(exponential, [2, 5, 3], 2)
+    assert total_rho(steps) == 30462011896527
+    longest = [*steps[:-1], Step("leaf", steps[-1].loss, bound=Pure(steps[-1].loss.epsilon()))]
+    assert total_rho(longest) == 6298380582993
+    half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
+    assert round(total_rho(half) / 10**15, 4) == 0.1026
+
+
+def test_a_person_with_more_records_has_the_path_of_the_group() -> None:
+    steps = Budget(PrivacyLoss.parse("0.1"), 2).steps(SELECTORS["exponential"], [2, 5, 3], 2)
+    # Of three records: the early leaf at the root has ε of 0.24, the count 0.06.
+    of_three = total_rho([step.for_group(3) for step in steps])
+    assert of_three == Pure(Fraction("0.06")).femto() + Pure(Fraction("0.24")).femto()

@@ -1,0 +1,116 @@
+"""Made-up records in the form of an upload, drawn from a public domain alone.
+
+They say nothing about the records of a dataset, and no distribution in them is theirs.
+"""
+
+import io
+from math import floor, log10
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.model.domains import (
+    Attribute,
+    CategoricalAttribute,
+    Domain,
+    GraphDomain,
+    NumericAttribute,
+    PrefixDomain,
+    TableDomain,
+)
+from storage.ingest.prefix import CUTOFF
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MadeUpFormat = Literal["csv", "parquet"]
+#: One number in this many is missing, where the description names a text for missing cells.
+MISSING_EVERY = 20
+
+
+def width(domain: Domain) -> int:
+    """The number of columns of a file of records."""
+    return len(domain.attributes) if isinstance(domain, TableDomain) else 2
+
+
+def made_up(domain: Domain, rows: int, form: MadeUpFormat) -> bytes:
+    """A file of at most ``rows`` records; the same arguments give the same bytes.
+
+    A graph has fewer edges if its nodes and degrees leave no room. A prefix dataset has one row.
+    """
+    return _file(_columns(domain, rows, form), form)
+
+
+def _columns(domain: Domain, rows: int, form: MadeUpFormat) -> dict[str, "pa.Array"]:
+    import pyarrow as pa
+
+    random = np.random.default_rng(0)
+    match domain:
+        case TableDomain():
+            return {one.name: _cells(one, rows, random, form) for one in domain.attributes}
+        case GraphDomain():
+            ends = zip(*_edges(domain, rows, random), strict=True)
+            labelled = [[domain.label(node) for node in column] for column in ends] or [[], []]
+            return dict(zip(("source", "target"), map(pa.array, labelled), strict=True))
+        case PrefixDomain():
+            return {CUTOFF: pa.array([len(domain.public_values) // 2])}
+
+
+def _cells(
+    attribute: Attribute, rows: int, random: np.random.Generator, form: MadeUpFormat
+) -> "pa.Array":
+    """A column of uniform values; in CSV a missing number is the text of the description."""
+    import pyarrow as pa
+
+    match attribute:
+        case CategoricalAttribute():
+            return pa.array(attribute.levels).take(
+                pa.array(random.integers(len(attribute.levels), size=rows))
+            )
+        case NumericAttribute():
+            numbers = _numbers(attribute, rows, random)
+            if attribute.missing is None:
+                return pa.array(numbers)
+            missing = random.integers(MISSING_EVERY, size=rows) == 0
+            column = pa.array(numbers, mask=missing)
+            if form == "csv":
+                column = column.cast(pa.string()).fill_null(attribute.missing)
+            return column
+
+
+def _numbers(attribute: NumericAttribute, rows: int, random: np.random.Generator) -> NDArray[Any]:
+    """Numbers within bounds, of about three digits: ages between 0 and 120 are integers."""
+    width = attribute.upper - attribute.lower
+    digits = 2 - floor(log10(width)) if width > 0 else 0
+    numbers = np.round(random.uniform(attribute.lower, attribute.upper, rows), digits)
+    inside = np.clip(numbers, attribute.lower, attribute.upper)
+    return inside.astype(np.int64) if (inside == np.round(inside)).all() else inside
+
+
+def _edges(domain: GraphDomain, rows: int, random: np.random.Generator) -> list[tuple[int, int]]:
+    """Different random edges that keep every degree within its bound."""
+    edges: dict[tuple[int, int], None] = {}
+    degrees: dict[int, int] = {}
+    # Pairs that do not fit are left out, so more pairs are drawn than edges are wanted.
+    for one, other in random.integers(domain.nodes, size=(4 * rows, 2)).tolist():
+        edge = (min(one, other), max(one, other))
+        has_room = max(degrees.get(one, 0), degrees.get(other, 0)) < domain.max_degree
+        if len(edges) < rows and one != other and edge not in edges and has_room:
+            edges[edge] = None
+            degrees[one] = degrees.get(one, 0) + 1
+            degrees[other] = degrees.get(other, 0) + 1
+    return list(edges)
+
+
+def _file(columns: dict[str, "pa.Array"], form: MadeUpFormat) -> bytes:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    table, file = pa.table(columns), io.BytesIO()
+    if form == "csv":
+        pa_csv.write_csv(table, file, pa_csv.WriteOptions(quoting_style="needed"))
+    else:
+        pq.write_table(table, file)
+    return file.getvalue()
