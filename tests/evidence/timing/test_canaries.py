@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from typing import Any
 
@@ -143,9 +143,13 @@ def ask(people: Service, name: str) -> Any:
 
 
 def everything_told(
-    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+    people: Service,
+    application: FastAPI,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Shown,
+    readers: Collection[str] = tuple(PEOPLE),
 ) -> Outputs:
-    """Every reply, page, metric and log line that a user or operator can read, by source."""
+    """Every reply, page, metric and log line that a reader or operator can read, by source."""
     outputs: Outputs = {}
     logs.configure()  # pytest gives a test another standard error than its fixtures
 
@@ -198,7 +202,7 @@ def everything_told(
             path = route.path.replace("{path:path}", "{path}").format(
                 **dict(zip(names, chosen, strict=True))
             )
-            for who in PEOPLE:
+            for who in readers:
                 for query in ("", *variants(route)):
                     where = f"GET {path}{query} {who}"
                     if isinstance(route, Page):
@@ -290,7 +294,8 @@ def test_a_seeded_leak_is_heard(
     seed: Callable[[Service, pytest.MonkeyPatch], None],
 ) -> None:
     seed(planted, monkeypatch)
-    outputs = everything_told(planted, application, monkeypatch, capsys)
+    # One reader is enough to hear these; the test of all readers is the one above.
+    outputs = everything_told(planted, application, monkeypatch, capsys, ["olga"])
     assert any(sung(text) for text in outputs.values())
 
 
