@@ -28,6 +28,9 @@ class ServiceProcess:
     not inherit the caller's ``PURSE_…`` variables or database, so it cannot touch other data.
     """
 
+    #: What the process runs.
+    MODULE = "app.cli"
+
     def __init__(self, data: Path, *, port: int | None = None, **settings: str) -> None:
         self.data = data
         self.port = port or free_port()
@@ -54,7 +57,7 @@ class ServiceProcess:
             if not name.startswith("PURSE_") and name != "DATABASE_URL"
         }
         here = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'client'}", "PYTHONSAFEPATH": "1"}
-        serve = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
+        serve = [sys.executable, "-m", self.MODULE, "serve", "--host", "127.0.0.1"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*serve, "--port", str(self.port), "--data", str(self.data)],
