@@ -71,15 +71,16 @@ class ServiceProcess:
     def wait_ready(self, seconds: float = 120) -> Self:
         """Return when ``/readyz`` replies 200. Raises: ServiceDied if ``seconds`` pass before."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if (status := self._running().poll()) is not None:
-                raise ServiceDied(f"it ended with status {status}:\n{self.log_end()}")
-            try:
-                if httpx.get(self.url + "/readyz", timeout=5).status_code == 200:
-                    return self
-            except httpx.TransportError:
-                pass  # The service does not listen yet.
-            time.sleep(0.05)
+        with httpx.Client(timeout=5) as client:
+            while time.monotonic() < deadline:
+                if (status := self._running().poll()) is not None:
+                    raise ServiceDied(f"it ended with status {status}:\n{self.log_end()}")
+                try:
+                    if client.get(self.url + "/readyz").status_code == 200:
+                        return self
+                except httpx.TransportError:
+                    pass  # The service does not listen yet.
+                time.sleep(0.05)
         raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
 
     def stop(self, seconds: float = 30) -> int:
