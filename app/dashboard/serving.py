@@ -31,5 +31,4 @@ async def no_such_page() -> None:
 def mount(app: FastAPI) -> None:
     # The page for unknown addresses matches every path, so its route must come last.
     app.mount("/ui/static", StaticFiles(directory=HERE / "static"), name="dashboard")
-    app.include_router(uploads)
-    app.include_router(pages)
+    app.router.routes += [*uploads.routes, *pages.routes]

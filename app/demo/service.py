@@ -28,6 +28,9 @@ class ServiceProcess:
     not inherit the caller's ``PURSE_…`` variables or database, so it cannot touch other data.
     """
 
+    #: What the process runs.
+    MODULE = "app.cli"
+
     def __init__(self, data: Path, *, port: int | None = None, **settings: str) -> None:
         self.data = data
         self.port = port or free_port()
@@ -54,7 +57,7 @@ class ServiceProcess:
             if not name.startswith("PURSE_") and name != "DATABASE_URL"
         }
         here = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'client'}", "PYTHONSAFEPATH": "1"}
-        serve = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
+        serve = [sys.executable, "-m", self.MODULE, "serve", "--host", "127.0.0.1"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*serve, "--port", str(self.port), "--data", str(self.data)],
@@ -68,15 +71,16 @@ class ServiceProcess:
     def wait_ready(self, seconds: float = 120) -> Self:
         """Return when ``/readyz`` replies 200. Raises: ServiceDied if ``seconds`` pass before."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if (status := self._running().poll()) is not None:
-                raise ServiceDied(f"it ended with status {status}:\n{self.log_end()}")
-            try:
-                if httpx.get(self.url + "/readyz", timeout=5).status_code == 200:
-                    return self
-            except httpx.TransportError:
-                pass  # The service does not listen yet.
-            time.sleep(0.05)
+        with httpx.Client(timeout=5) as client:
+            while time.monotonic() < deadline:
+                if (status := self._running().poll()) is not None:
+                    raise ServiceDied(f"it ended with status {status}:\n{self.log_end()}")
+                try:
+                    if client.get(self.url + "/readyz").status_code == 200:
+                        return self
+                except httpx.TransportError:
+                    pass  # The service does not listen yet.
+                time.sleep(0.05)
         raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
 
     def stop(self, seconds: float = 30) -> int:

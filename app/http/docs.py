@@ -42,5 +42,5 @@ async def front_door() -> RedirectResponse:
 
 def mount(app: FastAPI) -> None:
     """Serve the documentation's page and files."""
-    app.include_router(pages)
+    app.router.routes.extend(pages.routes)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -22,6 +22,7 @@ import pytest
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
+from tests.process.session import CERTIFICATES
 from tests.support.data import FOLDER
 from tests.support.patience import REPLY
 from tests.support.schemas import RealTable
@@ -97,7 +98,14 @@ class Shop:
 
     def ok(self, who: str, method: str, path: str, **sent: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.keys[who]}", **sent.pop("headers", {})}
-        reply = httpx.request(method, self.url + path, headers=headers, timeout=REPLY, **sent)
+        reply = httpx.request(
+            method,
+            self.url + path,
+            headers=headers,
+            timeout=REPLY,
+            verify=CERTIFICATES,
+            **sent,
+        )
         assert reply.is_success, (method, path, reply.text)
         return reply.json() if reply.content else None
 

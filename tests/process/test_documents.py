@@ -75,11 +75,14 @@ def test_the_page_of_distances() -> None:
     assert code["nearest"]({"town": "Brest", "age": "[0,50)"}, answer) == 1
 
 
-def test_the_page_of_the_command_line(tmp_path: Path) -> None:
+def test_the_pages_of_the_command_line_and_of_statistics(tmp_path: Path) -> None:
+    """The people of the first page are those of the second."""
     page = (ROOT / "docs/command_line.md").read_text("utf-8")
     assert len(blocks(page, "sh")) == 4
-    with ServiceProcess(tmp_path / "data") as service:
+    [prefix] = blocks((ROOT / "docs/statistics.md").read_text("utf-8"), "sh")
+    with ServiceProcess(tmp_path / "data", **QUICK) as service:
         printed = run(tmp_path, "".join(blocks(page, "sh")), PRIVYPURSE_URL=service.url)
+        printed_next = run(tmp_path, prefix, PRIVYPURSE_URL=service.url)
     for said in (
         "ada\tanalyst\tenabled\n",
         "friends is ready, version 1\n",
@@ -93,15 +96,8 @@ def test_the_page_of_the_command_line(tmp_path: Path) -> None:
     assert (tmp_path / "ada.key").stat().st_mode & 0o77 == 0
     assert (tmp_path / "ledger.csv").read_text("utf-8").startswith("at,kind,account,")
     assert (tmp_path / "backup-of-today").is_dir()
-
-
-def test_the_page_of_statistics(tmp_path: Path) -> None:
-    [prefix] = blocks((ROOT / "docs/statistics.md").read_text("utf-8"), "sh")
-    people, *_ = blocks((ROOT / "docs/command_line.md").read_text("utf-8"), "sh")
-    with ServiceProcess(tmp_path / "data", **QUICK) as service:
-        printed = run(tmp_path, people + prefix, PRIVYPURSE_URL=service.url)
-    assert "steps is ready, version 1\n" in printed
-    answered = json.loads(printed[printed.index("{") :])
+    assert "steps is ready, version 1\n" in printed_next
+    answered = json.loads(printed_next[printed_next.index("{") :])
     assert answered["answer"]["noise_scale"] == pytest.approx(50)
 
 

@@ -73,7 +73,12 @@ def graphs() -> dict[str, Graph]:
 
 
 @pytest.fixture(
-    scope="module", params=["github", "enron", pytest.param("dblp", marks=pytest.mark.slow)]
+    scope="module",
+    params=[
+        "github",
+        pytest.param("enron", marks=pytest.mark.slow),
+        pytest.param("dblp", marks=pytest.mark.slow),
+    ],
 )
 def graph(session: Session, graphs: dict[str, Graph], request: pytest.FixtureRequest) -> Graph:
     name = request.param

@@ -68,8 +68,15 @@ def every(session: Session, dataset: str, relation: str, **fields: Any) -> dict[
     return answers
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [
+        ("adult", "add_remove"),
+        ("adult", "replace"),
+        pytest.param("sf_salaries", "add_remove", marks=pytest.mark.slow),
+        pytest.param("sf_salaries", "replace", marks=pytest.mark.slow),
+    ],
+)
 def test_tables(session: Session, name: str, relation: str) -> None:
     file = data_file(f"{name}.csv.gz")
     schema = json.loads(data_file(f"{name}.schema.json").read_text())
@@ -136,7 +143,7 @@ def described(attribute: dict[str, Any]) -> dict[str, Any]:
     "name",
     [
         "github",
-        "enron",
+        pytest.param("enron", marks=pytest.mark.slow),
         pytest.param("dblp", marks=pytest.mark.slow),
         pytest.param("gowalla", marks=pytest.mark.slow),
     ],

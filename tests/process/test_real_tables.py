@@ -40,11 +40,11 @@ def tables() -> dict[str, RealTable]:
     return {}
 
 
-#: Two tables stand for all; the others are among the slow tests.
+#: One table stands for all; the others are among the slow tests.
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=[] if name in ("adult", "nltcs") else [pytest.mark.slow])
+        pytest.param(name, marks=[] if name == "adult" else [pytest.mark.slow])
         for name in RELATIONS
     ],
 )

@@ -51,11 +51,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield Session.open(service)
 
 
-#: Two tables stand for all, in which numbers are binned and in which all is categorical.
+#: A table of binned numbers and of categories stands for all.
 @pytest.fixture(
     params=[
-        pytest.param(name, marks=[] if name in ("adult", "nltcs") else [pytest.mark.slow])
-        for name in TABLES
+        pytest.param(name, marks=[] if name == "adult" else [pytest.mark.slow]) for name in TABLES
     ]
 )
 def table(session: Session, request: pytest.FixtureRequest) -> str:

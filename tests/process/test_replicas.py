@@ -26,7 +26,7 @@ from sqlalchemy import make_url
 from app.demo.service import ServiceProcess, free_port
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
-from tests.process.session import QUERY, Session
+from tests.process.session import CERTIFICATES, QUERY, Session
 from tests.support.patience import REPLY, WAIT
 from tests.support.postgresql import postgresql_server
 
@@ -73,7 +73,9 @@ class Cluster:
         if key is not None:
             headers["Idempotency-Key"] = key
         url = self.address() + "/v1/queries"
-        return httpx.post(url, json=QUERY | changes, headers=headers, timeout=REPLY)
+        return httpx.post(
+            url, json=QUERY | changes, headers=headers, timeout=REPLY, verify=CERTIFICATES
+        )
 
     def spent(self, dataset: str) -> set[str]:
         """The ε that the analyst has spent, by each replica."""

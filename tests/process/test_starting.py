@@ -34,13 +34,14 @@ def started(folder: Path, line: str, **variables: str) -> None:
     ) as process:
         deadline = time.monotonic() + 120
         try:
-            while process.poll() is None:
-                try:
-                    if httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.1)
+            with httpx.Client() as client:
+                while process.poll() is None:
+                    try:
+                        if client.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
+                            break
+                    except httpx.TransportError:
+                        assert time.monotonic() < deadline
+                        time.sleep(0.1)
         finally:
             process.send_signal(signal.SIGTERM)
             said, _ = process.communicate(timeout=PATIENCE)

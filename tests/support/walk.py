@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -17,7 +17,7 @@ from tests.support.service import Service
 def every_get(
     people: Service,
     application: FastAPI,
-    users: Sequence[str],
+    users: Collection[str],
     values: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[str, Any]]:
     """Request and reply of all GET routes but the metrics, as each of the users.

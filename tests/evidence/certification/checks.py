@@ -76,13 +76,30 @@ def privacy_breach(
     differ by an order of the candidates or a common shift have the same laws and are judged once.
     """
     shrink = base**steps
-    cached = cache(lambda vector: tuple(law(vector, base)))
+
+    @cache
+    def cached(vector: tuple[int, ...]) -> tuple[Fraction, ...]:
+        shares = tuple(law(vector, base))
+        assert sum(shares) == 1
+        return shares
+
     for left, right in _distinct(scores, pairs):
         p, q = cached(left), cached(right)
-        assert sum(p) == 1
-        if any(a * shrink > b or b * shrink > a for a, b in zip(p, q, strict=True)):
+        if any(apart(a, b, shrink) for a, b in zip(p, q, strict=True)):
             return list(left), list(right)
     return None
+
+
+def apart(left: Fraction, right: Fraction, shrink: Fraction) -> bool:
+    """True if left · shrink > right or right · shrink > left.
+
+    In whole numbers: a product of fractions would search for common factors, which costs more than
+    all the rest of a certification.
+    """
+    a = left.numerator * right.denominator
+    b = right.numerator * left.denominator
+    smaller, larger = shrink.as_integer_ratio()
+    return a * smaller > b * larger or b * smaller > a * larger
 
 
 def _distinct(scores: Array, pairs: Array) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

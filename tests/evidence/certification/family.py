@@ -32,11 +32,13 @@ class Universe:
 class Family:
     """Universes of one kind; ``build(*size)`` returns one.
 
-    ``slow`` sizes run under that mark only. ``tiny`` ones have few enough candidates for the laws
-    of ordered answers.
+    ``larger`` and ``slow`` sizes run under the mark ``slow`` only; the former in every test of
+    ``sizes``, the latter where one universe costs little. ``tiny`` ones have few enough candidates
+    for the laws of ordered answers.
     """
 
     build: Callable[..., Universe]
     sizes: list[Size]
     slow: list[Size]
     tiny: list[Size]
+    larger: Sequence[Size] = ()

@@ -34,6 +34,7 @@ SIZES = [
     for relation in sorted(utility.relations)
     for sizes, m in (
         (FAMILIES[utility.candidates, relation].sizes, ()),
+        (FAMILIES[utility.candidates, relation].larger, (pytest.mark.slow,)),
         (FAMILIES[utility.candidates, relation].slow, (pytest.mark.slow,)),
     )
     for size in sizes

@@ -58,7 +58,7 @@ def universes(fast: dict[str, list[Size]]) -> list[ParameterSet]:
             marks=[] if size in fast[kind] else [pytest.mark.slow],
         )
         for (kind, relation), family in FAMILIES.items()
-        for size in [*family.sizes, *family.slow]
+        for size in [*family.sizes, *family.larger, *family.slow]
     ]
 
 

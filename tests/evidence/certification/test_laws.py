@@ -19,6 +19,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS, Draws, Selector
 from mechanisms.utilities import UTILITIES
 from tests.evidence.certification import checks
+from tests.evidence.certification.family import Size
 from tests.evidence.certification.universes import FAMILIES, tabulate_scores, universe_of
 
 P = [Fraction(1, 3), Fraction(9, 10)]
@@ -27,6 +28,16 @@ CERTIFIED = [
     for name, utility in UTILITIES.items()
     for relation in sorted(utility.relations)
 ]
+SIZES = [
+    pytest.param(name, relation, sizes, id=f"{name}-{relation}-{which}", marks=marks)
+    for name, relation in CERTIFIED
+    for family in [FAMILIES[UTILITIES[name].candidates, relation]]
+    for which, sizes, marks in (
+        ("small", family.sizes, ()),
+        ("larger", family.larger, (pytest.mark.slow,)),
+    )
+    if sizes
+]
 
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
 
@@ -34,15 +45,16 @@ every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SEL
 @pytest.mark.parametrize("score_bits", [0, 1, 2])
 @every_selector
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
-@pytest.mark.parametrize("name, relation", CERTIFIED)
+@pytest.mark.parametrize("name, relation, sizes", SIZES)
 def test_every_selection_is_private(
     name: str,
     relation: NeighbouringRelation,
+    sizes: Sequence[Size],
     sensitivity: Sensitivity,
     selector: Selector,
     score_bits: int,
 ) -> None:
-    for size in FAMILIES[UTILITIES[name].candidates, relation].sizes:
+    for size in sizes:
         direction = UTILITIES[name].direction
         scores = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
         pairs = universe_of(name, relation, size).pairs

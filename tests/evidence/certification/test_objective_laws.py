@@ -88,8 +88,9 @@ def ordered_law(readings: Measurements, selector: Selector, p: Fraction) -> list
 def rescored_breach(readings: Measurements, selector: Selector, p: Fraction, steps: int) -> bool:
     laws = ordered_law(readings, selector, p)
     assert all(sum(law) == 1 for law in laws)
+    shrink = p**steps
     return any(
-        left * p**steps > right or right * p**steps > left
+        checks.apart(left, right, shrink)
         for x, y in readings.universe.pairs
         for left, right in zip(laws[x], laws[y], strict=True)
     )

@@ -30,6 +30,7 @@ from mechanisms.trees.id3.law import (
 from mechanisms.trees.id3.split_rule import CRITERIA
 from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
+from tests.evidence.certification import checks
 from tests.evidence.certification.table_universes import table_universe
 from tests.evidence.certification.tables import ADD_REMOVE
 from tests.support.contexts import context
@@ -73,11 +74,11 @@ def laws(
 
 def breach(distributions: list[dict[Outcome, Fraction]], bound: Fraction) -> tuple[int, int] | None:
     """Neighbours with an outcome whose probabilities differ by more than 1 / bound."""
-    for x, y in UNIVERSE.pairs:
+    for x, y in UNIVERSE.pairs.tolist():
         for outcome, left in distributions[x].items():
             right = distributions[y][outcome]
-            if left * bound > right or right * bound > left:
-                return int(x), int(y)
+            if checks.apart(left, right, bound):
+                return x, y
     return None
 
 

@@ -44,7 +44,8 @@ def graph_universe(nodes: int, max_degree: int) -> Universe:
 FAMILIES: dict[tuple[str, NeighbouringRelation], Family] = {
     ("nodes", NeighbouringRelation.EDGE): Family(
         build=graph_universe,
-        sizes=[(nodes, bound) for nodes in range(1, 6) for bound in range(nodes)],
+        sizes=[*((nodes, bound) for nodes in range(1, 5) for bound in range(nodes)), (5, 2)],
+        larger=[(5, 0), (5, 1), (5, 3), (5, 4)],
         slow=[(6, 5)],
         tiny=[(2, 1), (3, 2), (4, 3)],
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from typing import Any
 
@@ -140,9 +140,13 @@ def ask(people: Service, name: str) -> Any:
 
 
 def everything_told(
-    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+    people: Service,
+    application: FastAPI,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Shown,
+    readers: Collection[str] = tuple(PEOPLE),
 ) -> Outputs:
-    """Every reply, page, metric and log line that a user or operator can read, by source."""
+    """Every reply, page, metric and log line that a reader or operator can read, by source."""
     outputs: Outputs = {}
     logs.configure()  # pytest gives a test another standard error than its fixtures
 
@@ -186,7 +190,7 @@ def everything_told(
         "slug": ["query-failed"],
         "path": ["nowhere"],
     }
-    for where, reply in every_get(people, application, [*PEOPLE], values):
+    for where, reply in every_get(people, application, readers, values):
         note(where, reply)
     note("/metrics", people.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}))
     logged = "".join(capsys.readouterr())
@@ -267,7 +271,8 @@ def test_a_seeded_leak_is_heard(
     seed: Callable[[Service, pytest.MonkeyPatch], None],
 ) -> None:
     seed(planted, monkeypatch)
-    outputs = everything_told(planted, application, monkeypatch, capsys)
+    # One reader is enough to hear these; the test of all readers is the one above.
+    outputs = everything_told(planted, application, monkeypatch, capsys, ["olga"])
     assert any(sung(text) for text in outputs.values())
 
 

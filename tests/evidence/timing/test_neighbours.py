@@ -153,13 +153,9 @@ def journal(people: Service) -> Outputs:
 def column(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
-    return (
-        "TIME"
-        if name.endswith(("_us", "_until"))
-        else masked(value)
-        if isinstance(value, str)
-        else value
-    )
+    if name.endswith(("_us", "_until")):
+        return "TIME"
+    return masked(value) if isinstance(value, str) else value
 
 
 def world(
