@@ -103,7 +103,8 @@ class AddRemoveBound(QuantileBound):
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
         widest = _widest_by_deletions(numbers, first, count, share, whole, horizon, beta)
-        if 2 * share != whole:
+        # Nothing is below the minimum, p = 0.
+        if 0 < share != whole - share:
             inserted = _widest_by_insertions(numbers, first, count, share, whole, horizon, beta)
             widest = max(widest, inserted)
         return max(1.0, beyond, widest)

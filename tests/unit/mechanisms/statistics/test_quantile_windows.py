@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from mechanisms.statistics.quantile_sensitivity import AddRemoveBound, SortedNumbers
 
-QUANTILES = st.sampled_from(["0.5", "0.25", "0.75", "0.1", "0.9", "0.37", "0.49", "0.51", "0.999"])
+QUANTILES = st.sampled_from(
+    ["0", "1", "0.5", "0.25", "0.75", "0.1", "0.9", "0.37", "0.49", "0.51", "0.999"]
+)
 
 
 def rank(p: Fraction, count: int) -> int:
