@@ -97,7 +97,7 @@ def _expect_named(connection: Connection, streams: Streams) -> Bad | None:
             for stream, seq, head in json.loads(row.first)["tips"]:
                 if not streams.expect(stream, seq, bytes.fromhex(head)):
                     return Bad("journal", _name(row.id, 1), "names a head that never was")
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return Bad("journal", _name(row.id, 1), "opens no stream")
     return None
 
