@@ -78,11 +78,11 @@ def test_old_lines_follow_those_of_the_journal(world: World) -> None:
         for id in (1, 2):
             old = {"id": id, "at_us": newest, "actor_id": world.admin.id, "action": f"old {id}"}
             run(insert(tables.audit).values(old | {"subject": "s", "detail": "{}"}))
-    shown, cursor = [], None
+    actions, cursor = [], None
     while True:
         page = page_of_lines(world.database, 1, cursor)
-        shown += [line.action for line in page.items]
+        actions += [line.action for line in page.items]
         cursor = page.next
         if cursor is None:
             break
-    assert shown == ["user.create", "user.bootstrap", "old 2", "old 1"]
+    assert actions == ["user.create", "user.bootstrap", "old 2", "old 1"]
