@@ -19,8 +19,9 @@ from storage.ledger.requests import Reservation
 
 #: The version of the canonical form that is written with every request. A default that changes its
 #: meaning needs a new number, and ``Query.in_form`` of its kind then states the older one. A new
-#: field with a default needs neither. In form 1 no field was ``auto``.
-FORM = 2
+#: field with a default needs neither. In form 1 no field was ``auto``; before form 3 no request had
+#: ``passes``, and Pareto scores took up to 64.
+FORM = 3
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: The path for sending queries; the hash of a request under an idempotency key contains it.

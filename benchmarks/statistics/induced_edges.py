@@ -42,6 +42,10 @@ class Neighbours(SmoothMaximum):
     def cap(self) -> int:
         return len(self.missing) - 1
 
+    @property
+    def reach(self) -> int:
+        return int(self.missing[-1])
+
     def at(self, distances: Integers) -> Integers:
         reached: Integers = np.searchsorted(self.missing, distances, side="right") - 1
         return reached.astype(np.int64)

@@ -20,14 +20,14 @@ from math import log2
 
 import numpy as np
 
+from mechanisms.kernels.context_widths import widest
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.rarest_class import RarestPairs
+from mechanisms.kernels.spans import FAR, PrefixSums, bisected
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.entropy_table import increments
 from mechanisms.utilities.utility import Grid
-
-#: The first and the largest number of values of δ that are computed at a time.
-_FIRST, _LARGEST = 1 << 6, 1 << 18
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class ContextSensitivity:
 
     ``levels`` are the pairs (m, β) of ``rarest_class`` for all candidates, ``sums`` is Φ[0 … N] of
     ``entropy_table``, and ``unit`` is log₂|Y| in whole steps for a target Y. ``rows`` is the public
-    bound N on records, and ``cap`` the most that one of them moves a utility.
+    bound N on records, ``cap`` the most that one of them moves a utility, and ``most_pairs`` the
+    public bound on the number of pairs.
     """
 
     levels: RarestPairs
@@ -45,30 +46,26 @@ class ContextSensitivity:
     replace: bool
     cap: int
     rows: int
+    most_pairs: int
 
     @property
     def limit(self) -> int:
         """The final value of δ."""
         return self.cap if self.replace else max(self.unit, self.cap - self.unit, 1)
 
+    @follows_records(
+        "pairs that never decide are dropped", lambda self, t: t.size * (self.most_pairs + 1) + 1
+    )
     def at(self, t: Integers) -> Integers:
         """δ at each of these distances, in their shape (distances,)."""
-        beta = self.levels.rarest[:, None]
-        taken = np.minimum(t, beta)
-        rest = beta - taken
-        others = self.levels.others[:, None] + (t if self.replace else t - taken)
-        end = np.minimum(others + rest, self.rows - 1)
-        widths = self._increment(end) - self._increment(rest) + 2 * t + 1
-        largest: Integers = np.clip(widths.max(axis=0), 1, self.cap)
+        _, others, rarest = self.levels
+        widths = widest(others, rarest, self.sums, t, self.rows, self.replace) + 2 * t + 1
+        largest: Integers = np.clip(widths, 1, self.cap)
         largest = np.where(t < self.rows, largest, self.cap)
         if self.replace:
             return largest
         moved: Integers = np.maximum(np.maximum(largest - self.unit, self.unit), 1)
         return moved
-
-    def _increment(self, x: Integers) -> Integers:
-        increment: Integers = self.sums[x + 1] - self.sums[x]
-        return increment
 
 
 def unit_steps(classes: int, grid: Grid) -> int:
@@ -79,6 +76,7 @@ def unit_steps(classes: int, grid: Grid) -> int:
     return round(log2(classes) * (1 << grid.bits))
 
 
+@follows_records("pairs that never decide are dropped", lambda largest: 64 * (largest.size + 20))
 def merged_purest(largest: Integers) -> RarestPairs:
     """The pairs (m, β) that determine δ, from the largest m of every β in ``purest_levels``."""
     rarest = np.flatnonzero(largest >= 0).astype(np.int64)
@@ -92,29 +90,16 @@ def largest_change(rows: int, grid: Grid) -> int:
 
 
 def dampened(utilities: Integers, delta: ContextSensitivity, score_bits: int) -> Integers:
-    """⌊2^score_bits · D⌋, where D is the signed number of steps δ(0), δ(1), … that cover |u|."""
+    """⌊2^score_bits · D⌋, where D is the signed number of steps δ(0), δ(1), … that cover |u|.
+
+    δ is computed at all distances below the public bound on records, and is constant from there on.
+    How many of them a score needs is private.
+    """
     goals = np.abs(utilities)
-    steps, rest = np.zeros_like(goals), np.zeros_like(goals)
-    width = np.full_like(goals, delta.limit)
-    uncovered = np.ones(goals.shape, dtype=bool)
-    passed, start, size = 0, 0, _FIRST
-    while uncovered.any():
-        widths = delta.at(np.arange(start, start + size, dtype=np.int64))
-        ends = passed + np.cumsum(widths)
-        # The first step whose end reaches the goal is the step in which the goal lies.
-        places = np.searchsorted(ends, goals, side="left")
-        here = uncovered & (places < size)
-        place = places[here]
-        steps[here], width[here] = start + place, widths[place]
-        rest[here] = goals[here] - (ends[place] - widths[place])
-        uncovered &= ~here
-        passed, start = int(ends[-1]), start + size
-        if widths[-1] == delta.limit:
-            remaining = goals[uncovered] - passed
-            whole = (remaining - 1) // delta.limit
-            steps[uncovered], rest[uncovered] = start + whole, remaining - whole * delta.limit
-            break
-        size = max(_FIRST, min(2 * size, _LARGEST // delta.levels.rarest.size))
+    widths = np.append(delta.at(np.arange(delta.rows)), delta.limit)
+    sums, start = PrefixSums.of(widths), np.zeros_like(goals)
+    steps = bisected(goals, lambda t: sums.between(start, t), FAR)
+    rest = goals - sums.between(start, steps)
     sign = np.sign(utilities)
     scores: Integers = sign * (steps << score_bits)
-    return scores + scaled_floor(sign * rest, width, score_bits)
+    return scores + scaled_floor(sign * rest, widths[np.minimum(steps, delta.rows)], score_bits)

@@ -10,7 +10,9 @@ noisy, including those in denominators; later steps read noisy values alone. One
 2m − 1 entropies of m attributes, each by its whole sensitivity.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
@@ -98,6 +100,15 @@ def mean_su(
     return {target: at_least_mean(scores, plan.options.threshold)}
 
 
+def most_pairs(plan: Plan, target: int, candidates: Sequence[Sequence[int]]) -> int:
+    """A public bound on the pairs (m, β) that decide δ of contexts of ``target``.
+
+    Each has a β of its own, at most N divided by the number of classes, and a level of its own.
+    """
+    levels = sum(prod(plan.levels[x] for x in context) for context in candidates)
+    return min(levels, plan.rows // plan.levels[target] + 1)
+
+
 class ContextSampler:
     """Draws contexts of several targets from the same private counts."""
 
@@ -169,6 +180,7 @@ class ContextSampler:
             replace=plan.replace,
             cap=largest_change(plan.rows, self.grid),
             rows=plan.rows,
+            most_pairs=most_pairs(plan, target, candidates),
         )
         return utilities + self._rows * unit, delta
 

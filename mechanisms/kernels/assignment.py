@@ -62,8 +62,8 @@ def _assign(
                 distance[cluster] += partial[value, cluster]
         nearest = 0
         for cluster in range(1, clusters):
-            if distance[cluster] < distance[nearest]:
-                nearest = cluster
+            # Not a branch: which cluster is nearer is private.
+            nearest += (cluster - nearest) * (distance[cluster] < distance[nearest])
         sizes[nearest] += 1
         for attribute in range(len(codes)):
             values[offsets[attribute] + np.int64(codes[attribute, row]), nearest] += 1

@@ -17,6 +17,8 @@ _PACKAGE = Path(__file__).parents[1]
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` at its first call; later processes load it from the cache."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
     kernel: Any = numba.njit(nogil=True, cache=True)(function)
     files = kernel._cache._cache_file
     files.save = partial(_save, files)

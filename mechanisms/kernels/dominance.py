@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import ascending
 from mechanisms.model.executor import Executor
+from mechanisms.model.following import follows_records
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -35,7 +37,7 @@ def dominators(values: Integers, executor: Executor) -> Places:
 
     ``values`` has shape (coordinates, n).
     """
-    orders = [np.argsort(row) for row in values]
+    orders = [ascending(row) for row in values]
     same = [
         _Rank(order, order, _below(row, order, row, order))
         for row, order in zip(values, orders, strict=True)
@@ -57,7 +59,7 @@ def interval_dominators(
         all coordinates, and the number with lower(r') > upper(r) in all.
     """
     pairs = list(zip(lower, upper, strict=True))
-    orders = executor.map(np.argsort, [row for pair in pairs for row in pair])
+    orders = executor.map(ascending, [row for pair in pairs for row in pair])
     may, must = [], []
     for (low, high), by_low, by_high in zip(pairs, orders[::2], orders[1::2], strict=True):
         may.append(_Rank(by_high, by_low, _below(high, by_high, low, by_low)))
@@ -124,6 +126,10 @@ def widen(
 
 
 @compiled
+@follows_records(
+    "the merge ends when either list does",
+    lambda by_point: 2 * len(by_point) + 2,
+)
 def _below(points: Integers, by_point: Integers, queries: Integers, by_query: Integers) -> Places:
     n = len(by_point)
     point_values, query_values = points[by_point], queries[by_query]
@@ -150,6 +156,10 @@ def _places(order: Integers) -> Places:
 
 
 @compiled
+@follows_records(
+    "positions in the tree of counts",
+    lambda by_point: len(by_point) * ((len(by_point) >> 6).bit_length() + 3),
+)
 def _sweep(
     by_point: Integers, by_query: Integers, below: Places, places: Places, floors: Places
 ) -> Places:
@@ -208,11 +218,12 @@ def _count_block(
     for q in range(first, last):
         for axis in range(len(orders)):
             floor = below[axis, q]
-            k = (floor + stride - 1) // stride
+            # The whole stride is read, so that the work does not depend on the position in it.
+            k = min(floor // stride + 1, suffixes.shape[1] - 1)
             above[:] = suffixes[axis, k]
-            for i in range(floor, min(k * stride, orders.shape[1])):
+            for i in range((k - 1) * stride, min(k * stride, orders.shape[1])):
                 point = orders[axis, i]
-                above[point >> 6] |= np.uint64(1) << np.uint64(point & 63)
+                above[point >> 6] |= np.uint64(i >= floor) << np.uint64(point & 63)
             if axis == 0:
                 all_above[:] = above
             else:

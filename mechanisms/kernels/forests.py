@@ -134,8 +134,8 @@ def _mark(codes: NDArray[Any], bits: Words) -> None:
 @compiled
 def _mark_up_to(ranks: NDArray[np.int64], bits: Words) -> None:
     for row in range(len(ranks)):
-        if ranks[row] > 0:
-            bits[ranks[row] - 1, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+        literal = max(ranks[row] - 1, 0)
+        bits[literal, row >> 6] |= np.uint64(ranks[row] > 0) << np.uint64(row & 63)
     for literal in range(len(bits) - 2, -1, -1):
         for word in range(bits.shape[1]):
             bits[literal, word] |= bits[literal + 1, word]

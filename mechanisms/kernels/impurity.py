@@ -14,6 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.long_division import LIMIT
+from mechanisms.kernels.radix import order_of
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 
@@ -90,6 +93,10 @@ def step(
 
 
 @compiled
+@follows_records(
+    "a candidate is done at the cap",
+    lambda curve: 4 * (len(curve.others) + len(curve.offsets)),
+)
 def steps(curve: Curve, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
     offsets, others, rarest, sums, bits, replace, cap, _ = curve
@@ -101,6 +108,12 @@ def steps(curve: Curve, t: int, candidates: Integers) -> Integers:
 
 
 @compiled
+@follows_records(
+    "up to the largest β, then runs of equal terms",
+    lambda curve: (
+        4 * (curve.horizon + 2) * (len(curve.others) + len(curve.offsets)) + (4 << curve.bits // 2)
+    ),
+)
 def shortfalls(curve: Curve) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate: a loop up to its largest β, then a closed
     form."""
@@ -138,7 +151,8 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    for r in np.argsort(-starts):
+    # No start reaches 2⁶², so their complements are keys in falling order of the starts.
+    for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
         if unit // (ends[r] + 1) > unit - cap:
@@ -194,8 +208,12 @@ def harmonic_sum(unit: int, first: int, last: int, cap: int) -> int:
 
 
 @compiled
+@follows_records(
+    "a walk ends at its goal",
+    lambda curve, goals: 4 * (curve.horizon + 2) * (len(curve.others) + len(goals)),
+)
 def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
-    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
+    """The result of ``SensitivityFunction.passed``: goal i on candidate i's steps, (3, goals).
 
     For a single candidate, all goals use its steps: in ``order`` they ascend, and each continues
     where the previous one stopped.

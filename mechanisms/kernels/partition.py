@@ -87,12 +87,11 @@ def _count(
     labels_count: int,
     sets: int,
 ) -> Counts:
-    counts = np.zeros((sets, nodes, levels, labels_count), np.int64)
+    # Rows of no node count too, under the number −1, which is the last: how many is private.
+    counts = np.zeros((sets, nodes + 1, levels, labels_count), np.int64)
     for row in range(len(codes)):
-        node = where[row]
-        if node >= 0:
-            counts[row & (sets - 1), node, codes[row], labels[row]] += 1
-    merged: Counts = counts.sum(axis=0)
+        counts[row & (sets - 1), where[row], codes[row], labels[row]] += 1
+    merged: Counts = counts.sum(axis=0)[:nodes]
     return merged
 
 
@@ -106,7 +105,10 @@ def _descend(
     numbers: Nodes,
     below: Nodes,
 ) -> None:
+    last = len(numbers) - 1
     for row in range(len(codes)):
-        node = where[row]
-        if node >= 0 and split[node] == column:
-            below[row] = numbers[first[node] + codes[row]]
+        node = max(where[row], 0)
+        inside = (where[row] >= 0) & (split[node] == column)
+        # Read for every row, because which rows are inside is private.
+        child = numbers[min(first[node] + codes[row], last)]
+        below[row] += inside * (child - below[row])

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import lexicographic
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 
@@ -34,6 +36,10 @@ class RarestPairs(NamedTuple):
     rarest: Integers
 
     @classmethod
+    @follows_records(
+        "levels that never decide are dropped",
+        lambda tables: 64 * (sum(map(len, tables)) + 20),
+    )
     def of(cls, tables: Sequence[Integers]) -> RarestPairs:
         """The pairs of each candidate from its level × class counts, with at least two classes."""
         which = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
@@ -43,6 +49,10 @@ class RarestPairs(NamedTuple):
         others = np.concatenate([one for one, _ in pairs])
         return cls._undominated(len(tables), which, others, np.concatenate([b for _, b in pairs]))
 
+    @follows_records(
+        "levels that never decide are dropped",
+        lambda self: 64 * (self.others.size + 20),
+    )
     def merged(self) -> RarestPairs:
         """The pairs of all candidates as those of one candidate, whose δ is the largest of all."""
         alone = np.zeros(self.others.size, dtype=np.int64)
@@ -57,7 +67,7 @@ class RarestPairs(NamedTuple):
         ``which`` is the candidate of each pair. Another pair suffices if its m is at least as large
         and its β at most as large.
         """
-        order = np.lexsort((rarest, -others, which))
+        order = lexicographic(rarest, -others, which)
         which, others, rarest = which[order], others[order], rarest[order]
         keep = new_minima(which, rarest)
         counts = np.bincount(which[keep], minlength=candidates)

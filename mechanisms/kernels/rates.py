@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 #: The last t of a run of equal δ(t) that never ends.
@@ -109,6 +110,10 @@ def last_equal(
 
 
 @compiled
+@follows_records(
+    "the steps of rates without misses have another form",
+    lambda rates, candidates: 2 * rates.hits.size + len(candidates) + 2,
+)
 def steps(rates: Rates, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
     hits, totals, members, replace, _, _ = rates
@@ -144,6 +149,10 @@ def missing(
 
 
 @compiled
+@follows_records(
+    "sums are taken by runs of equal steps",
+    lambda rates: 8 * (rates.horizon + 2) * rates.hits.size,
+)
 def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) -> Integers:
     """K = Σ_{t < T} (cap − δ(t)) of every candidate.
 
@@ -165,8 +174,12 @@ def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) 
 
 
 @compiled
+@follows_records(
+    "a walk ends at its goal",
+    lambda rates: 8 * (rates.horizon + 2) * rates.hits.size,
+)
 def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -> Integers:
-    """The result of ``WalkedSensitivity.passed``, int64 (3, goals): goal i on candidate i's steps.
+    """The result of ``SensitivityFunction.passed``: goal i on candidate i's steps, (3, goals).
 
     ``order`` lists the goals in ascending order. If ``largest_of`` names candidates, all goals use
     the largest of their δ, and each continues where the previous one stopped.

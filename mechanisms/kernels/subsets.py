@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import sort_below
 from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
+from mechanisms.model.following import follows_records
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
@@ -110,10 +112,15 @@ def _mix(
 
 
 @compiled
+@follows_records(
+    "each combination that occurs is visited once",
+    lambda codes, subsets: len(subsets) * (16 + subsets.shape[1]) * (codes.shape[1] + 2048),
+)
 def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, dense: int) -> Counts:
     rows = codes.shape[1]
     totals = np.zeros(len(subsets), np.int64)
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
+    spare = np.empty(rows, np.int64)
     counts = np.zeros(dense, np.int32)
     before = np.full(subsets.shape[1], -1, np.int64)
     for s in range(len(subsets)):
@@ -128,7 +135,7 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
         else:
-            mixed.sort()
+            sort_below(mixed, spare, cells)
             start = 0
             for row in range(1, rows + 1):
                 if row == rows or mixed[row] != mixed[start]:
@@ -139,6 +146,12 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
 
 
 @compiled
+@follows_records(
+    "each combination that occurs is visited once",
+    lambda codes, levels, target, subsets: (
+        len(subsets) * (16 + subsets.shape[1] + levels[target]) * (codes.shape[1] + 2048)
+    ),
+)
 def _purest_levels(
     codes: Codes, levels: Counts, target: int, subsets: Counts, dense: int
 ) -> Counts:
@@ -149,6 +162,7 @@ def _purest_levels(
     # A level without records has m = β = 0.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
+    spare = np.empty(rows, np.int64)
     counts = np.zeros(dense, np.int32)
     before = np.full(subsets.shape[1], -1, np.int64)
     for s in range(len(subsets)):
@@ -170,7 +184,7 @@ def _purest_levels(
                     beta = max(fewest, 1) - 1
                     largest[beta] = max(largest[beta], together - fewest)
         else:
-            mixed.sort()
+            sort_below(mixed, spare, cells * classes)
             start, seen, fewest, run = 0, 0, rows, 0
             for row in range(1, rows + 1):
                 if row == rows or mixed[row] != mixed[row - 1]:

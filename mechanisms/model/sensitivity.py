@@ -6,9 +6,8 @@ Its values are private, because they come from records; ``cap`` and ``horizon`` 
 Its values are whole steps of the grid of its utility, so the guarantee is free of rounding errors.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,48 +66,25 @@ class SensitivityFunction(Protocol):
         ...
 
     def largest(self, t: int) -> int:
-        """max over all candidates of δ(t): the flattened δ, which is admissible as well."""
+        """The flattened δ(t), which is admissible as well: max over all candidates.
+
+        In a weighted sum each member takes its own maximum, so that a step costs O(1).
+        """
         ...
 
     def shortfall(self) -> Integers:
         """K(r) = Σ_{t < T} (cap − δ(t, r)), shape (n,), exactly and without a loop up to T."""
         ...
 
-
-@runtime_checkable
-class WalkedSensitivity(SensitivityFunction, Protocol):
-    """A δ that adds up its own values in compiled code, for horizons of very many steps.
-
-    For each goal g ≥ 0 both methods return three rows. The first is the number of steps δ(0) + δ(1)
-    + … that are passed in full. The others are the rest inside the final step, with 0 < rest ≤
-    width unless g = 0, and the width of that step.
-    """
-
     def passed(self, goals: Integers) -> Integers:
-        """The three rows, int64 (3, n), for n goals: one per candidate, by that candidate's δ."""
+        """How far δ covers a goal g ≥ 0 for each candidate, int64 (3, n).
+
+        The first row is the number of steps δ(0) + δ(1) + … that are passed in full. The others
+        are the rest and the width of the final step. 0 < rest ≤ width unless g = 0, or all T
+        steps are passed: further steps of that width cover the rest.
+        """
         ...
 
     def passed_by_largest(self, goals: Integers) -> Integers:
-        """The three rows, int64 (3, n), for n goals, by the largest δ(t) of all candidates."""
+        """The same with one sequence for all: the flattened δ."""
         ...
-
-
-@dataclass(frozen=True)
-class ConstantSensitivity:
-    """A δ that always equals Δ, for ``count`` candidates: admissible for every utility.
-
-    Local dampening with it gives the scores of the global sensitivity.
-    """
-
-    cap: int
-    count: int
-    horizon: int = 1
-
-    def at(self, t: int, candidates: Integers) -> Integers:
-        return np.full(candidates.shape, self.cap, dtype=np.int64)
-
-    def largest(self, t: int) -> int:
-        return self.cap
-
-    def shortfall(self) -> Integers:
-        return np.zeros(self.count, dtype=np.int64)

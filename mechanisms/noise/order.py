@@ -7,6 +7,7 @@ about two for each of the k.
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import ascending
 from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import EXHAUSTED, ONE, below
@@ -26,7 +27,7 @@ def largest_in_order(values: Integers, k: int, source: WordSource) -> Integers:
     firm, ties = partition(values, threshold, above, tied)
     chosen = np.concatenate([above[:firm], shuffled(tied[:ties], k - firm, source)])
     chosen = shuffled(chosen, k, source)
-    ranked: Integers = chosen[np.argsort(-values[chosen], kind="stable")]
+    ranked: Integers = chosen[ascending(-values[chosen])]
     return ranked
 
 
@@ -93,6 +94,5 @@ def kth_largest(values: Integers, k: int) -> int:
         reached = 0
         for i in range(values.size):
             reached += values[i] >= threshold
-        if reached >= k:
-            largest = trial
+        largest |= np.uint64(reached >= k) << np.uint64(bit)
     return np.int64(largest ^ _SIGN)  # type: ignore[return-value]  # numba returns an int

@@ -98,13 +98,13 @@ def weighted_race(
         tail: True if every distance from n − 1 on, without end, has the last weight.
         widen: as in ``race``.
     """
-    gaps = np.flatnonzero(weights)
-    counts = weights[gaps]
+    gaps, occupied = np.arange(weights.size), weights > 0
+    counts = np.maximum(weights, 1)
     last = weights.size - 1
     moved = np.asarray(rate.a / rate.b * gaps, np.float64)
     size = np.asarray(np.log(counts), np.float64)
     shift, magnitude = moved - size, moved + size
-    if tail and gaps[-1] == last:
+    if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
         # 1 − e^−λ may err as much as a number of size one, so one is added to the magnitude.
@@ -112,12 +112,14 @@ def weighted_race(
     words = randomness.stream().words(gaps.size)
     low, high = np.empty(gaps.size), np.empty(gaps.size)
     arrivals(shift, magnitude, widen, words, low, high)
+    # An empty group takes its word, so that their number stays hidden, and never arrives.
+    low, high = np.where(occupied, low, np.inf), np.where(occupied, high, np.inf)
 
     def arrival(i: int) -> Arrival:
-        gap, ends = int(gaps[i]), (float(low[i]), float(high[i]))
-        return Arrival(i, gap, int(words[i]), 64, *ends, int(counts[i]), tail and gap == last)
+        ends = float(low[i]), float(high[i])
+        return Arrival(i, i, int(words[i]), 64, *ends, int(counts[i]), tail and i == last)
 
-    return int(gaps[_first(low, high, 1, arrival, rate, randomness)[0]])
+    return int(_first(low, high, 1, arrival, rate, randomness)[0])
 
 
 def _first(
@@ -129,7 +131,8 @@ def _first(
     randomness: Randomness,
 ) -> Integers:
     """The first k to arrive, in order; ``arrival`` describes those that need refinement."""
-    contenders = np.flatnonzero(low <= kth_smallest(high, k))
+    # The low end of whoever arrives is below infinity, even where the high end is not.
+    contenders = np.flatnonzero((low <= kth_smallest(high, k)) & (low < np.inf))
     order = contenders[np.argsort(low[contenders], kind="stable")]
     if separated(low[order], high[order], k):
         return order[:k].astype(np.int64)

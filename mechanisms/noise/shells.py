@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.kernels.radix import ascending
 from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE, ZERO
@@ -22,7 +23,7 @@ from mechanisms.noise.coins import ONE, ZERO
 #: Shells beyond this one are merged into it; a deeper one would save no word.
 DEEPEST = 255
 _FULL = ~ZERO
-_GROUP = 64
+GROUP = 64
 
 
 class Groups(NamedTuple):
@@ -36,14 +37,14 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, shells: Integers) -> Groups:
         """The groups of coins by their ``shells``, each in 0 … DEEPEST."""
-        coins = np.argsort(shells.astype(np.uint8), kind="stable").astype(np.int64)
+        coins = ascending(shells)
         sizes = np.bincount(shells, minlength=DEEPEST + 1)
-        pieces = -(-sizes // _GROUP)
+        pieces = -(-sizes // GROUP)
         shell = np.repeat(np.arange(DEEPEST + 1, dtype=np.int64), pieces)
         first = np.cumsum(sizes) - sizes
         within = np.arange(shell.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        start = first[shell] + _GROUP * within
-        size = np.minimum(_GROUP, first[shell] + sizes[shell] - start)
+        start = first[shell] + GROUP * within
+        size = np.minimum(GROUP, first[shell] + sizes[shell] - start)
         return cls(coins, start, size, shell)
 
 
@@ -82,7 +83,7 @@ def toss(
     """
     at = 0
     while group < shell.size:
-        remaining = _FULL if size[group] == _GROUP else (ONE << np.uint64(size[group])) - ONE
+        remaining = _FULL if size[group] == GROUP else (ONE << np.uint64(size[group])) - ONE
         first = at
         for _ in range(shell[group]):
             if at == words.size:

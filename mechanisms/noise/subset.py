@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.following import follows_records
 from mechanisms.model.randomness import Randomness, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.intervals import bounds
 from mechanisms.noise.order import kth_largest
 from mechanisms.noise.race import Floats
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.shells import DEEPEST, Groups, survivors
+from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 
 #: ln θ is a multiple of 2^−20, so that λ·gap + ln θ is rational.
 _THRESHOLD_BITS = 20
@@ -44,6 +45,19 @@ _WORD = 64
 _PATIENCE = 64 * math.log(2)
 
 
+def _most_work(scores: Integers, k: int) -> int:
+    """The public bound of ``subset``, on its lines and on its random words.
+
+    A round reads at most 255 words for each group and one for each coin, and blocks of words end
+    within two groups of the last.
+    """
+    groups = scores.size // GROUP + DEEPEST + 3
+    return (most_rounds(scores.size, k) + 1) * (scores.size + groups * (DEEPEST + 1))
+
+
+@follows_records(
+    "rounds until k coins show heads, and the words of each round", _most_work, words=_most_work
+)
 def subset(
     scores: Integers,
     k: int,

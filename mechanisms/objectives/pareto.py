@@ -16,8 +16,9 @@ from mechanisms.objectives.objective import Term, common_candidates, common_rela
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement, both_ways
 
-#: The horizon T. Dampening takes few steps on real graphs, but how many is private: T bounds them.
-HORIZON = 64
+#: The passes P unless a query names others, and the most it may name. P is the horizon T: every
+#: query takes exactly P passes over the candidates, because how many would suffice is private.
+PASSES, MOST_PASSES = 8, 64
 
 
 class Pareto:
@@ -25,6 +26,10 @@ class Pareto:
 
     δ is ``mechanisms.objectives.pareto_sensitivity``. Equal candidates and ties never dominate.
     Members may be weighted sums. Implements ``Objective``.
+
+    From T = ``passes`` on δ is Δ. So a dampened score deeper than P is clipped: it lies between −P
+    and −P − 1, in the order of what was left after P steps. The clip hides differences far below
+    the best, which scores 0. Each P gives another shifted score, admissible as well.
 
     Source: Differentially Private Multi-Objective Selection, Definitions 4.3 and 4.5.
     """
@@ -43,7 +48,7 @@ class Pareto:
         sensitivity=SensitivityFacts(
             cap="n - 1",
             function="max(A(t - 1) - C(t), A(t) - C(t - 1))",
-            horizon=str(HORIZON),
+            horizon=f"the passes of the query, {PASSES} by default",
             terms=(
                 "n: candidates; A(t), C(t): how many others may and must dominate when every "
                 "utility has moved by its own δ(0) + ... + δ(t); A(-1) = C(-1): how many do"
@@ -57,14 +62,19 @@ class Pareto:
     direction: Literal[1, -1] = -1
 
     def __init__(
-        self, terms: Sequence[Term], horizon: int = HORIZON, executor: Executor | None = None
+        self, terms: Sequence[Term], passes: int = PASSES, executor: Executor | None = None
     ) -> None:
         if len(terms) < 2 or any(term.weight is not None for term in terms):
             raise UnsupportedQuery(
                 "a Pareto score compares two utilities or more, without weights",
                 supported={"objective": "pareto", "utilities": 2},
             )
-        self._terms, self._horizon = tuple(terms), horizon
+        if not 1 <= passes <= MOST_PASSES:
+            raise UnsupportedQuery(
+                f"a Pareto score takes between 1 and {MOST_PASSES} passes",
+                supported={"passes": MOST_PASSES},
+            )
+        self._terms, self.passes = tuple(terms), passes
         self._members = [term.member for term in terms]
         if any(isinstance(member, Pareto) for member in self._members):
             raise UnsupportedQuery("a member of a Pareto score is a utility or a weighted sum")
@@ -74,7 +84,7 @@ class Pareto:
 
     def on(self, executor: Executor) -> Self:
         """The same objective, measured on this executor."""
-        return type(self)(self._terms, self._horizon, executor)
+        return type(self)(self._terms, self.passes, executor)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         self._grids(dataset, candidates, sensitivity)
@@ -85,7 +95,7 @@ class Pareto:
                 "squared, times that of the utilities, is bounded from three utilities on",
                 supported={"utilities": 2, "work": LARGEST_WORK},
             )
-        return _grid_of(count, self._horizon)
+        return _grid_of(count, self.passes)
 
     def measure(
         self,

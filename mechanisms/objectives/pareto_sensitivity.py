@@ -21,6 +21,7 @@ import numpy as np
 from mechanisms.kernels.dominance import Places, dominators, interval_dominators, widen
 from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
+from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.utility import Grid, Measurement
 
 #: Bytes of counts cached for the next draw; the counts of larger t are computed again.
@@ -30,7 +31,7 @@ Counts = tuple[Places, Places]
 
 
 @dataclass
-class ParetoSensitivity:
+class ParetoSensitivity(Stepwise):
     """δ of the candidates ``rest``, in their order; built by ``of`` and ``without``.
 
     Counts of one t need the sums of all earlier t, so rising order of t is the fastest.
@@ -91,7 +92,7 @@ class ParetoSensitivity:
         return smaller
 
     @property
-    def cap(self) -> int:
+    def cap(self) -> int:  # type: ignore[override]
         return max(self.rest.size - 1, 1)
 
     def at(self, t: int, candidates: Integers) -> Integers:
@@ -110,10 +111,7 @@ class ParetoSensitivity:
     def shortfall(self) -> Integers:
         short = np.zeros(self.rest.size, dtype=np.int64)
         for t in range(self.horizon):
-            missing = self.cap - self.at(t, self._everyone())
-            if not missing.any():
-                break
-            short += missing
+            short += self.cap - self.at(t, self._everyone())
         return short
 
     def _everyone(self) -> Integers:

@@ -7,12 +7,16 @@ which is at least as tight as capping the sum.
 Source: Differentially Private Multi-Objective Selection, Theorems 5.3 and 5.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
+from mechanisms.kernels.spans import weighted_sums
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers, SensitivityFunction
+from mechanisms.utilities.covering import ClosedForm, Stepwise
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
 
 
@@ -33,25 +37,38 @@ class WeightedMember:
 Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
+def _steps_of(self: "SumSensitivity") -> int:
+    """The lines of all steps up to the horizon, with a line or more per member."""
+    return (self.horizon + 2) * (4 + 2 * len(list(chain(*chain(*self.groups)))))
+
+
 @dataclass(frozen=True)
-class SumSensitivity:
+class SumSensitivity(Stepwise):
     """δ of ``count`` candidates; ``cap`` is the same combination of the members' caps."""
 
     groups: Groups
     cap: int
     horizon: int
     count: int
+    #: A gain may take as many steps as there are records, so not all are taken.
+    ends_early = True
 
-    def at(self, t: int, candidates: Integers) -> Integers:
-        if t >= self.horizon:
-            return np.full(candidates.shape, self.cap, dtype=np.int64)
-        steps = np.zeros(candidates.shape, dtype=np.int64)
-        for group in self.groups:
-            steps += _group_at(group, t, candidates)
-        return steps
+    def at(self, t: int | Integers, candidates: Integers) -> Integers:
+        steps = _combined(self.groups, lambda delta: delta.at(t, candidates))  # type: ignore[arg-type]
+        return np.where(np.less(t, self.horizon), steps, self.cap)
 
     def largest(self, t: int) -> int:
-        return int(self.at(t, np.arange(self.count)).max())
+        if t >= self.horizon:
+            return self.cap
+        return int(_combined(self.groups, lambda delta: np.array(delta.largest(t))))
+
+    @follows_records("passes end once every goal is covered", _steps_of)
+    def passed(self, goals: Integers) -> Integers:
+        return Stepwise.passed(self, goals)
+
+    @follows_records("passes end once every goal is covered", _steps_of)
+    def passed_by_largest(self, goals: Integers) -> Integers:
+        return Stepwise.passed_by_largest(self, goals)
 
     def shortfall(self) -> Integers:
         short = np.zeros(self.count, dtype=np.int64)
@@ -62,20 +79,31 @@ class SumSensitivity:
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:
-                short += self._missing(group)
+                everyone, cap = np.arange(self.count), group_cap(group)
+                for t in range(self.horizon):
+                    short += cap - _combined([group], lambda delta: delta.at(t, everyone))  # noqa: B023
         return short
 
-    def _missing(self, group: Sequence[Sequence[WeightedMember]]) -> Integers:
-        """The shortfall of a maximum. Its loop over t ends once every candidate is at the cap."""
-        short = np.zeros(self.count, dtype=np.int64)
-        cap, below_cap = group_cap(group), np.arange(self.count)
-        for t in range(self.horizon):
-            missing = cap - _group_at(group, t, below_cap)
-            short[below_cap] += missing
-            below_cap = below_cap[missing > 0]
-            if not below_cap.size:
-                break
-        return short
+
+@dataclass(frozen=True)
+class ClosedSum(ClosedForm, SumSensitivity):
+    """The same where sums of every member are closed and all members add up."""
+
+    at = SumSensitivity.at
+
+    def before(self, t: Integers) -> Integers:
+        return weighted_sums(
+            [
+                (member.factor, member.delta.before(t))
+                for (part,) in self.groups
+                for member in part
+                if isinstance(member.delta, ClosedForm)
+            ]
+        )
+
+    def widest(self, t: Integers) -> Integers:
+        steps = _combined(self.groups, lambda delta: delta.widest(t))  # type: ignore[attr-defined]
+        return np.where(t < self.horizon, steps, self.cap)
 
 
 def group_cap(group: Sequence[Sequence[WeightedMember]]) -> int:
@@ -83,32 +111,34 @@ def group_cap(group: Sequence[Sequence[WeightedMember]]) -> int:
     return max(sum(member.factor * member.cap for member in part) for part in group)
 
 
-def _group_at(group: Sequence[Sequence[WeightedMember]], t: int, candidates: Integers) -> Integers:
-    parts = [
-        sum(
-            (member.factor * member.delta.at(t, candidates) for member in part),
-            np.zeros(candidates.shape, dtype=np.int64),
-        )
-        for part in group
-    ]
-    steps: Integers = np.maximum.reduce(parts)
+def _combined(groups: Groups, of: Callable[[SensitivityFunction], Integers]) -> Integers:
+    """The sum over groups of the largest part, each a sum of factors times ``of`` a member's δ."""
+    nothing = np.zeros((), dtype=np.int64)
+    steps: Integers = nothing
+    for group in groups:
+        parts = [sum((m.factor * of(m.delta) for m in part), nothing) for part in group]
+        steps = steps + np.maximum.reduce(parts)
     return steps
 
 
 def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
-    """The same δ as one object if all members are single rates; otherwise ``sums`` itself.
+    """The same δ in the form that takes the fewest steps.
 
-    One object walks and sums its steps by runs. To compute δ(t) for one t at a time would be too
-    slow for a dampened score of a rate, which takes up to as many steps as there are records.
+    If all members are single rates, one object walks its steps by runs. To compute δ(t) for one t
+    at a time would be too slow for a dampened score of a rate, which takes up to as many steps as
+    there are records. If all members have closed sums and add up, so has the sum.
     """
     members = [
         (part, member) for group in sums.groups for part, inside in enumerate(group)
         for member in inside
     ]  # fmt: skip
     rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
+    added = all(len(group) == 1 for group in sums.groups)
     # One group: its parts exclude one another. Several groups: each has one part, and they add up.
-    exclusive_or_added = len(sums.groups) == 1 or all(len(group) == 1 for group in sums.groups)
+    exclusive_or_added = len(sums.groups) == 1 or added
     alone = all(len(part) == 1 for group in sums.groups for part in group)
+    if added and all(isinstance(member.delta, ClosedForm) for _, member in members):
+        return ClosedSum(sums.groups, sums.cap, sums.horizon, sums.count)
     if len(rates) < len(members) or not (exclusive_or_added and alone):
         return sums
     rows = [

@@ -55,7 +55,7 @@ _EXACT = "This ε resolves the order of the utilities themselves."
 _BY_DEGREE = "At a small ε, ranking by degree finds the nodes of high betweenness best."
 _OWN_STEPS = "Nodes of high degree move by less, and few other nodes reach their scores."
 _DOMINATED = "δ is large where many dominate, which tells candidates apart at a small ε."
-_UNDOMINATED = "Dampened scores put every undominated candidate first, from here on surely enough."
+_UNDOMINATED = "Dampened scores put every undominated candidate first; this ε suffices for them."
 
 RULES: tuple[Rule, ...] = (
     Rule("degree", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
     Rule("weighted_sum of values", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
     Rule("weighted_sum of trees", "any", 0, Sensitivity.FLATTENED, _RATE),
     Rule("pareto", "any", 0, Sensitivity.SHIFTED, _DOMINATED),
-    Rule("pareto", "any", 100 * NANO, Sensitivity.LOCAL, _UNDOMINATED),
+    Rule("pareto", "any", 10 * NANO, Sensitivity.LOCAL, _UNDOMINATED),
 )
 
 

@@ -16,12 +16,7 @@ import numpy as np
 
 from mechanisms.kernels.long_division import LIMIT, scaled_floor
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.sensitivity import (
-    Integers,
-    Sensitivity,
-    SensitivityFunction,
-    WalkedSensitivity,
-)
+from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
 from mechanisms.utilities.utility import Grid, Measurement
 
 Direction = Literal[1, -1]
@@ -74,50 +69,13 @@ def dampened_scores(utilities: Integers, delta: SensitivityFunction, score_bits:
     """The dampened score D: how many steps δ(0), δ(1), … cover |u|, with the sign of u.
 
     The last step counts in the proportion in which it is needed.
-
-    Each pass handles one step for the candidates that are not yet covered. From the horizon on
-    every step equals the cap, so one division gives the rest.
     """
-    rest = np.abs(utilities)
-    if isinstance(delta, WalkedSensitivity):
-        steps, rest, width = delta.passed(rest)
-        return _signed(utilities, steps, rest, width, score_bits)
-    steps = np.zeros(utilities.shape, dtype=np.int64)
-    width = np.full(utilities.shape, delta.cap, dtype=np.int64)
-    uncovered = np.flatnonzero(rest)
-    remaining = rest[uncovered]
-    for t in range(delta.horizon):
-        if not uncovered.size:
-            break
-        step = delta.at(t, uncovered)
-        covered = remaining <= step
-        if covered.any():
-            done = uncovered[covered]
-            steps[done], rest[done], width[done] = t, remaining[covered], step[covered]
-            more = ~covered
-            uncovered, remaining, step = uncovered[more], remaining[more], step[more]
-        remaining = remaining - step
-    steps[uncovered], rest[uncovered] = delta.horizon, remaining
-    return _signed(utilities, steps, rest, width, score_bits)
+    return _signed(utilities, delta.passed(np.abs(utilities)), score_bits)
 
 
 def flattened_scores(utilities: Integers, delta: SensitivityFunction, score_bits: int) -> Integers:
     """D with the largest δ(t) of all candidates: one sequence for all, so it keeps their order."""
-    rest = np.abs(utilities)
-    if isinstance(delta, WalkedSensitivity):
-        steps, rest, width = delta.passed_by_largest(rest)
-        return _signed(utilities, steps, rest, width, score_bits)
-    goal = int(rest.max(initial=0))
-    widths: list[int] = []
-    sums = [0]
-    while sums[-1] < goal and len(widths) < delta.horizon:
-        widths.append(delta.largest(len(widths)))
-        sums.append(sums[-1] + widths[-1])
-    covered = np.array(sums, dtype=np.int64)
-    # Steps passed in full: the last sum strictly below |u|, and all of them beyond the horizon.
-    steps = np.searchsorted(covered[1:], rest, side="left").astype(np.int64)
-    width = np.array([*widths, delta.cap], dtype=np.int64)[steps]
-    return _signed(utilities, steps, rest - covered[steps], width, score_bits)
+    return _signed(utilities, delta.passed_by_largest(np.abs(utilities)), score_bits)
 
 
 def shifted_scores(
@@ -129,10 +87,9 @@ def shifted_scores(
     return scaled_floor(utilities - direction * delta.shortfall(), delta.cap, score_bits)
 
 
-def _signed(
-    utilities: Integers, steps: Integers, rest: Integers, width: Integers, score_bits: int
-) -> Integers:
+def _signed(utilities: Integers, passed: Integers, score_bits: int) -> Integers:
     """sign(u) · (steps + rest / width) on the grid of scores, rounded down."""
+    steps, rest, width = passed
     sign = np.sign(utilities)
     dampened: Integers = sign * (steps << score_bits)
     return dampened + scaled_floor(sign * rest, width, score_bits)

@@ -64,7 +64,6 @@ def _too_fine(cap: int, epsilon_nano: int) -> bool:
     return 2 * (cap + 1) * NANO > epsilon_nano << _SCALE_BITS
 
 
-@lru_cache(maxsize=1024)
 def rate_at_most(rate: Fraction) -> Rate:
     """Round a noise rate > 0 down, by a factor of at most 1 + 2⁻²⁰; rates above 2⁹ become 2⁹.
 

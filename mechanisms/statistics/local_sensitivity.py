@@ -9,7 +9,7 @@ Source: Nissim, Raskhodnikova, Smith 2007, section 3.
 """
 
 from dataclasses import dataclass
-from math import exp
+from math import log
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import coarse
 
-_FIRST_BLOCK = 256
 #: The least S in grid steps. This public constant ends the search for S where U remains 0.
 LEAST = 2.0**-20
 
@@ -39,6 +38,11 @@ class DistanceBound(SmoothBound, Protocol):
         """The global sensitivity GS in grid steps, which bounds every U(s)."""
         ...
 
+    @property
+    def reach(self) -> int:
+        """A public distance: from it on U(s) = GS for every dataset of the description."""
+        ...
+
     def at(self, distances: Integers) -> Integers:
         """Return min(U(s), GS) for each distance 0 ≤ s < 2³¹, as int64; it never falls with s."""
         ...
@@ -48,13 +52,14 @@ class SmoothMaximum:
     """Computes ``DistanceBound.smooth`` from the methods ``at`` and ``cap`` of a subclass."""
 
     def smooth(self: DistanceBound, beta: float) -> float:
-        """Return max over s of e^{−βs}·U(s). No s beyond the searched ones can exceed it."""
-        best, start, size = LEAST, 0, _FIRST_BLOCK
-        while start == 0 or exp(-beta * start) * self.cap > best:
-            distances = np.arange(start, start + size, dtype=np.int64)
-            best = max(best, float((np.exp(-beta * distances) * self.at(distances)).max()))
-            start, size = start + size, 2 * size
-        return best
+        """Return max over s of e^{−βs}·U(s).
+
+        The search ends at a public distance. Beyond ``reach`` the terms fall, and beyond the other
+        end they are below ``LEAST``.
+        """
+        end = min(self.reach, int(log(max(self.cap / LEAST, 1.0)) / beta) + 1)
+        distances = np.arange(end + 1, dtype=np.int64)
+        return max(LEAST, float((np.exp(-beta * distances) * self.at(distances)).max()))
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,10 @@ class CoarseBound(SmoothMaximum):
     def cap(self) -> int:
         return coarse(self.fine.cap, self.exponent)
 
+    @property
+    def reach(self) -> int:
+        return self.fine.reach
+
     def at(self, distances: Integers) -> Integers:
         steps: Integers = -(-self.fine.at(distances) >> self.exponent)
         return steps
@@ -78,6 +87,7 @@ class ConstantBound:
     """A ``DistanceBound`` that equals the global sensitivity, so it is the same for all records."""
 
     cap: int
+    reach: int = 0
 
     def at(self, distances: Integers) -> Integers:
         return np.full(distances.shape, self.cap, dtype=np.int64)

@@ -148,7 +148,10 @@ def _number_holds(
 ) -> Truths:
     missing = codes == len(attribute.levels) - 1 if attribute.missing is not None else None
     if "in" in body:
-        met = np.isin(numbers, [float(v) for v in body["in"] if not isinstance(v, str)])
+        listed = np.sort([float(v) for v in body["in"] if not isinstance(v, str)])
+        # Infinity stands in for "above all of them", and no number is infinite.
+        listed = np.append(listed, np.inf)
+        met: Truths = listed[np.searchsorted(listed, numbers)] == numbers
     else:
         met = np.ones(len(numbers), dtype=np.bool_)
         if "from" in body:

@@ -7,6 +7,7 @@ Neighbours differ by one in k.
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from math import exp
 
 import numpy as np
@@ -83,7 +84,8 @@ class SmallestSum(Part):
         values = on_grid(np.array(_values(context.dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
-            sum(values[:cutoff].tolist()),
+            # The sums up to all cut-offs are public; only the look-up is private.
+            list(accumulate(values.tolist(), initial=0))[cutoff],
             local=CutOffBound(changes, cutoff),
             levels=CutOffLevels(changes, cutoff),
         )
@@ -114,17 +116,16 @@ def level_bound(
     bounds = sizes.astype(float).tolist()
     heap = [(-bound, place) for place, bound in enumerate(bounds)]
     heapify(heap)
-    goal = int(level[member])
-    while True:
+    # The bounds of all levels are public. To stop at the member's would tell which it is.
+    while heap:
         bound, place = heappop(heap)
-        if place == goal:
-            return float(-bound)
         if -bound < bounds[place]:
             continue
         for other in beside[place]:
             if -bound / growth > bounds[other]:
                 bounds[other] = -bound / growth
                 heappush(heap, (bound / growth, other))
+    return float(bounds[int(level[member])])
 
 
 def _values(dataset: Dataset) -> tuple[float, ...]:

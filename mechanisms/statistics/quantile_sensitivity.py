@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.model.following import follows_records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.tables import on_grid
 
@@ -107,6 +108,10 @@ def rank(share: int, whole: int, count: int) -> int:
 
 
 @compiled
+@follows_records(
+    "the shape of the search",
+    lambda left, right: (len(left) + len(right)) * (len(left).bit_length() + 2) + 2,
+)
 def _widest(left: Integers, right: Integers, beta: float) -> float:
     """Return max over a, b of (right[b] − left[a])·e^{−β(d − 1)}, where d ranks lie from a to b.
 
@@ -152,6 +157,10 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
 
 
 @compiled
+@follows_records(
+    "distances that cannot raise the maximum are skipped",
+    lambda horizon: 8 * (horizon + 2) ** 2 * (horizon + 4),
+)
 def _widest_of_pairs(
     numbers: Integers,
     first: int,

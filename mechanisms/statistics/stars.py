@@ -6,7 +6,9 @@ d̄, until it has the most neighbours, and the other v to the second node:
 
     LS(s) = max over pairs of C(d̄_i + u, k − 1) + C(d̄_j + v, k − 1).
 
-Only pairs that no other pair exceeds in both degrees matter. These few are prepared.
+Only pairs that no other pair exceeds in both degrees matter. These are prepared, and there are at
+most three. Let d₁ ≥ d₂ be the two largest degrees; their nodes have a pair of at least d₁ − 1 and
+d₂ − 1. Another pair must exceed it in one part, so its first part is d₁ or its second is d₂.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from math import comb
 
 import numpy as np
 
+from mechanisms.model.candidates import graph_domain
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -25,6 +28,8 @@ from mechanisms.statistics.statistic import Measurement, Part
 
 #: The largest m, the most further neighbours of a node, for which 2·C(m, 3) is far below 2⁶³.
 LARGEST_SHARED = 1 << 20
+#: The most pairs of degrees that can decide.
+MOST_PAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class StarBound(SmoothMaximum):
     @property
     def cap(self) -> int:
         return 2 * comb(self.most, self.leaves - 1)
+
+    @property
+    def reach(self) -> int:
+        # Both nodes of a pair are full by then.
+        return 2 * self.most
 
     def at(self, distances: Integers) -> Integers:
         best = np.zeros(distances.shape, dtype=np.int64)
@@ -83,11 +93,22 @@ class Stars(Part):
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph = context.graph
-        degrees = np.bincount(graph.columns["degree"])
-        value = sum(comb(d, self.k) * int(nodes) for d, nodes in enumerate(degrees) if nodes)
-        high, low = (tuple(graph.totals[f"degree_pairs_{end}"].tolist()) for end in ("high", "low"))
+        # One term per possible degree, whether a node has it or not.
+        most = graph_domain(context.dataset).max_degree
+        nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
+        value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))
+        high, low = (_padded(graph.totals[f"degree_pairs_{end}"]) for end in ("high", "low"))
         local = StarBound(high, low, self.k, _most(context.dataset))
         return Measurement(value >> plan.exponent, local=CoarseBound(local, plan.exponent))
+
+
+def _padded(degrees: Integers) -> tuple[int, ...]:
+    """The degrees in ``MOST_PAIRS`` places: how many pairs decide is private.
+
+    Two nodes without edges, in the places that remain, exceed no pair.
+    """
+    empty = np.zeros(MOST_PAIRS - degrees.size, np.int64)
+    return tuple(np.concatenate([degrees, empty]).tolist())
 
 
 def _most(dataset: Dataset) -> int:

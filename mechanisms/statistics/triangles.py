@@ -22,6 +22,7 @@ is added. The complete graph of five nodes without an edge has LS 15, where (5/2
 """
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 
@@ -46,6 +47,11 @@ class TriangleLevels(SmoothMaximum):
 
     shared: int
     cap: int
+
+    @property
+    def reach(self) -> int:
+        # U grows by one with every second change at least.
+        return 2 * self.cap
 
     def at(self, distances: Integers) -> Integers:
         return np.minimum(self.shared + distances, self.cap)
@@ -107,6 +113,12 @@ class TwoTriangleBound(SmoothMaximum):
     supports: TriangleBound
     cap: int
 
+    @property
+    def reach(self) -> int:
+        # Two changes after all pairs share m neighbours, so do all adjacent pairs as far as they
+        # can, and by then the sum of steps is beyond the cap.
+        return self.supports.reach + 2
+
     def at(self, distances: Integers) -> Integers:
         by_steps = self.flip + 4 * self._sums(distances)
         pairs = self.supports.at(distances)
@@ -137,6 +149,11 @@ class TwoTriangleLevels(SmoothMaximum):
 
     harvest: int
     cap: int
+
+    @property
+    def reach(self) -> int:
+        # (5/2)·r·(r − 1) reaches the cap before r exceeds its root by one.
+        return isqrt(self.cap) + 1
 
     def at(self, distances: Integers) -> Integers:
         reached = np.minimum(self.harvest + distances, 1 << 30)

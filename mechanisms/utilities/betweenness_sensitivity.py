@@ -15,7 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
+from mechanisms.kernels.spans import FAR, PrefixSums
 from mechanisms.model.sensitivity import Integers
+from mechanisms.utilities.covering import ClosedForm
 
 
 def quarters(k: Integers, bits: int) -> Integers:
@@ -24,7 +26,7 @@ def quarters(k: Integers, bits: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class DegreeForm:
+class DegreeForm(ClosedForm):
     """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree d alone."""
 
     degree: Integers
@@ -36,34 +38,34 @@ class DegreeForm:
     def of(cls, degree: Integers, max_degree: int, bits: int) -> DegreeForm:
         k = np.arange(max(max_degree, 1), dtype=np.int64)
         steps = np.maximum(np.maximum(quarters(k, bits), k << bits), 1)
-        return cls(degree, steps, max(max_degree, 1))
+        return cls(degree.astype(np.int64), steps, max(max_degree, 1))
 
     @property
-    def cap(self) -> int:
+    def cap(self) -> int:  # type: ignore[override]
         return int(self.steps[-1])
 
-    def at(self, t: int, candidates: Integers) -> Integers:
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self.degree.size
+
+    @cached_property
+    def _sums(self) -> PrefixSums:
+        return PrefixSums.of(self.steps)
+
+    def before(self, t: Integers) -> Integers:
+        return self._sums.between(self.degree, self.degree + t)
+
+    def at(self, t: int | Integers, candidates: Integers) -> Integers:
         steps: Integers = self.steps[np.minimum(self.degree[candidates] + t, self.steps.size - 1)]
         return steps
 
-    def largest(self, t: int) -> int:
-        return int(self.steps[min(self._hub + t, self.steps.size - 1)])
-
-    @cached_property
-    def _hub(self) -> int:
-        return int(self.degree.max())
-
-    def shortfall(self) -> Integers:
-        # Σ_{k ≥ d} (Δ − g(k)) for every degree d: the shortfall of a node is the entry of its
-        # degree.
-        missing = np.zeros(self.steps.size + 1, dtype=np.int64)
-        missing[:-1] = np.cumsum((self.cap - self.steps)[::-1])[::-1]
-        short: Integers = missing[np.minimum(self.degree, self.steps.size)]
-        return short
+    def widest(self, t: Integers) -> Integers:
+        steps: Integers = self.steps[np.minimum(self.degree.max() + t, self.steps.size - 1)]
+        return steps
 
 
 @dataclass(frozen=True)
-class CoDegreeForm:
+class CoDegreeForm(ClosedForm):
     """δ(t) = max(min(d + t, D − 1), m(m − 1)/4), m = min(κ + t, D − 1): at most the degree form.
 
     d is the degree, D its public bound, and κ the most neighbours that are shared with any other
@@ -82,40 +84,45 @@ class CoDegreeForm:
     @classmethod
     def of(cls, degree: Integers, co_degree: Integers, max_degree: int, bits: int) -> CoDegreeForm:
         cap = DegreeForm.of(degree, max_degree, bits).cap
+        degree, co_degree = degree.astype(np.int64), co_degree.astype(np.int64)
         return cls(degree, co_degree, max_degree, bits, cap, max(max_degree, 1))
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self.degree.size
 
     @property
     def _top(self) -> int:
         return max(self.max_degree - 1, 0)
 
-    def _steps(self, degree: Integers, co_degree: Integers, t: int) -> Integers:
-        linear = np.minimum(degree + t, self._top) << self.bits
-        quadratic = quarters(np.minimum(co_degree + t, self._top), self.bits)
+    def at(self, t: int | Integers, candidates: Integers) -> Integers:
+        return self._steps(self.degree[candidates] + t, self.co_degree[candidates] + t)
+
+    def widest(self, t: Integers) -> Integers:
+        # One part grows with d and the other with κ, so their maxima may be taken separately.
+        return self._steps(self.degree.max() + t, self.co_degree.max() + t)
+
+    def _steps(self, degree: Integers, co_degree: Integers) -> Integers:
+        linear = np.minimum(degree, self._top) << self.bits
+        quadratic = quarters(np.minimum(co_degree, self._top), self.bits)
         steps: Integers = np.maximum(np.maximum(linear, quadratic), 1)
         return steps
 
-    def at(self, t: int, candidates: Integers) -> Integers:
-        return self._steps(self.degree[candidates], self.co_degree[candidates], t)
-
-    def largest(self, t: int) -> int:
-        # One part grows with d and the other with κ, so their maxima may be taken separately.
-        return int(self._steps(*self._hubs, t)[0])
+    def before(self, t: Integers) -> Integers:
+        """δ(t) is its linear part before t*, then its quadratic one: two differences of sums."""
+        (linear, quadratic), turn = self._sums, np.minimum(t, self._turn)
+        early = linear.between(self.degree, self.degree + turn)
+        late = quadratic.between(self.co_degree + turn, self.co_degree + t)
+        sums: Integers = np.minimum(early + late, FAR)
+        return sums
 
     @cached_property
-    def _hubs(self) -> tuple[Integers, Integers]:
-        return self.degree.max(keepdims=True), self.co_degree.max(keepdims=True)
+    def _sums(self) -> tuple[PrefixSums, PrefixSums]:
+        k = np.arange(self._top + 1, dtype=np.int64)
+        linear, quadratic = np.maximum(k << self.bits, 1), np.maximum(quarters(k, self.bits), 1)
+        return PrefixSums.of(linear), PrefixSums.of(quadratic)
 
-    def shortfall(self) -> Integers:
-        """Differences of prefix sums: δ(t) is its linear part before t*, then its quadratic one."""
-        k = np.minimum(np.arange(2 * self.horizon + 1, dtype=np.int64), self._top)
-        linear = _before(self.cap - np.maximum(k << self.bits, 1))
-        quadratic = _before(self.cap - np.maximum(quarters(k, self.bits), 1))
-        turn = self._turn()
-        early = linear[self.degree + turn] - linear[self.degree]
-        late = quadratic[self.co_degree + self.horizon] - quadratic[self.co_degree + turn]
-        short: Integers = early + late
-        return short
-
+    @cached_property
     def _turn(self) -> Integers:
         """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1), by bisection.
 
@@ -131,9 +138,3 @@ class CoDegreeForm:
             high = np.where(ahead, middle, high)
             low = np.where(ahead, low, np.minimum(middle + 1, high))
         return high
-
-
-def _before(values: Integers) -> Integers:
-    """Sums of all earlier values: entry k is Σ_{j < k}."""
-    sums: Integers = np.cumsum(values) - values
-    return sums

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.kernels.spans import PrefixSums
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import (
@@ -21,6 +22,7 @@ from mechanisms.model.facts import (
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.utilities.covering import ClosedForm
 from mechanisms.utilities.edge_influence import edge_influence
 from mechanisms.utilities.graphs import DEGREES, node_column
 from mechanisms.utilities.utility import (
@@ -121,7 +123,7 @@ class EgocentricDensity:
 
 
 @dataclass(frozen=True)
-class DensitySensitivity:
+class DensitySensitivity(ClosedForm):
     """δ(t) = ⌈2^{g+1} / max(d − t, 2)⌉ in steps of 2^−g, for a node of degree d.
 
     For d = t = 0 it is one step, because one edge makes no pair of neighbours. The bound is
@@ -137,26 +139,33 @@ class DensitySensitivity:
     @classmethod
     def of(cls, degree: Integers, dataset: Dataset, grid: Grid) -> DensitySensitivity:
         fewer = np.maximum(np.arange(graph_domain(dataset).max_degree + 1, dtype=np.int64), 2)
-        return cls(degree, -(-(2 << grid.bits) // fewer), grid.cap, grid.horizon)
+        steps = -(-(2 << grid.bits) // fewer)
+        return cls(degree.astype(np.int64), steps, grid.cap, grid.horizon)
 
-    def at(self, t: int, candidates: Integers) -> Integers:
-        degree = self.degree[candidates]
-        steps: Integers = self.steps[np.maximum(degree - t, 2)]
-        return steps if t else np.where(degree == 0, 1, steps)
-
-    def largest(self, t: int) -> int:
-        # δ falls with the degree, except for isolated nodes before the first change.
-        lowest = self._lowest[min(t, 1)]
-        return 1 if lowest is None else int(self.steps[max(lowest - t, 2)])
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self.degree.size
 
     @cached_property
-    def _lowest(self) -> tuple[int | None, int]:
-        """The lowest degree among nodes with an edge (None without one), and among all."""
-        connected = self.degree[self.degree > 0]
-        return (int(connected.min()) if connected.size else None), int(self.degree.min())
+    def _sums(self) -> PrefixSums:
+        """Sums of the steps by falling d − t, from the largest degree on."""
+        return PrefixSums.of(self.steps[::-1])
 
-    def shortfall(self) -> Integers:
-        missing = np.cumsum(self.cap - self.steps)
-        # Entries of degrees below 2 equal the cap, so their shortfall is 0.
-        short: Integers = missing[self.degree] + (self.degree == 0) * (self.cap - 1)
-        return short
+    def before(self, t: Integers) -> Integers:
+        start = self.steps.size - 1 - self.degree
+        # Before the first change an isolated node has a step of one in place of the cap.
+        missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
+        sums: Integers = self._sums.between(start, start + t) - missing
+        return sums
+
+    def at(self, t: int | Integers, candidates: Integers) -> Integers:
+        degree = self.degree[candidates]
+        steps = self.steps[np.maximum(degree - t, 2)]
+        return np.where((degree == 0) & np.equal(t, 0), 1, steps)
+
+    def widest(self, t: Integers) -> Integers:
+        # δ falls with the degree, except for isolated nodes before the first change.
+        lowest, top = int(self.degree.min()), self.steps.size - 1
+        connected = int(np.where(self.degree > 0, self.degree, top).min())
+        first = self.steps[max(connected, 2)] if self.degree.any() else 1
+        return np.where(t == 0, first, self.steps[np.maximum(lowest - t, 2)])

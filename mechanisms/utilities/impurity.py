@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from mechanisms.kernels import impurity
+from mechanisms.kernels.radix import ascending
 from mechanisms.kernels.rarest_class import RarestPairs
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.sensitivity import Integers, Sensitivity
@@ -30,7 +31,7 @@ class ImpuritySensitivity(impurity.Curve):
     It is admissible: c grows with m and falls with β, the two counts of a pair. One record moves
     either count by at most one, and a replacement both.
 
-    Implements ``WalkedSensitivity``.
+    Implements ``SensitivityFunction``.
     """
 
     def at(self, t: int, candidates: Integers) -> Integers:
@@ -48,7 +49,7 @@ class ImpuritySensitivity(impurity.Curve):
         return impurity.shortfalls(self)
 
     def passed(self, goals: Integers) -> Integers:
-        return impurity.walk(self, goals, np.argsort(goals, kind="stable"))
+        return impurity.walk(self, goals, ascending(goals))
 
     def passed_by_largest(self, goals: Integers) -> Integers:
         return self._merged.passed(goals)

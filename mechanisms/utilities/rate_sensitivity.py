@@ -16,11 +16,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.kernels import rates
+from mechanisms.kernels.radix import ascending, classes, lexicographic
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.facts import SensitivityFacts
+from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
 RATE_FACTS = {
@@ -44,7 +45,7 @@ RATE_FACTS = {
 
 
 class RateSensitivity(rates.Rates):
-    """δ of ``kernels.rates`` as an object. Implements ``WalkedSensitivity``."""
+    """δ of ``kernels.rates`` as an object. Implements ``SensitivityFunction``."""
 
     @classmethod
     def of_one(
@@ -65,7 +66,7 @@ class RateSensitivity(rates.Rates):
 
     def shortfall(self) -> Integers:
         turns = np.zeros_like(self._kinds) if self.replace else self._fewer.max(axis=0)
-        order = np.lexsort((-turns, self._kinds))
+        order = lexicographic(-turns, self._kinds)
         return rates.shortfalls(self, self._kinds, turns, order)
 
     def passed(self, goals: Integers) -> Integers:
@@ -74,9 +75,11 @@ class RateSensitivity(rates.Rates):
     def passed_by_largest(self, goals: Integers) -> Integers:
         return self._walk(goals, self._decisive)
 
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _walk(self, goals: Integers, largest_of: Integers) -> Integers:
-        order = np.argsort(goals, kind="stable")
-        return rates.walk(self, goals, order, largest_of)
+        return rates.walk(self, goals, ascending(goals), largest_of)
 
     @cached_property
     def _fewer(self) -> Integers:
@@ -84,14 +87,18 @@ class RateSensitivity(rates.Rates):
         return fewer
 
     @cached_property
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _kinds(self) -> Integers:
         """Equal numbers for candidates with equal totals whose same members have s = 0."""
-        never: NDArray[np.bool_] = self._fewer == 0
-        facts = self.totals if self.replace else np.concatenate([self.totals, never])
-        kinds: Integers = np.unique(facts, axis=1, return_inverse=True)[1].reshape(-1)
-        return kinds
+        never = (self._fewer == 0).astype(np.int64)
+        return classes(*self.totals, *(never[:0] if self.replace else never))[0]
 
     @cached_property
+    @follows_records(
+        "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
+    )
     def _decisive(self) -> Integers:
         """A small set of candidates that contains the largest δ(t) at every t.
 
@@ -99,15 +106,9 @@ class RateSensitivity(rates.Rates):
         equal. Under replace hits do not matter.
         """
         if self.replace:
-            return _firsts(self._kinds)
+            return classes(self._kinds)[1]
         chosen = []
         for fewer in self._fewer:
-            order = np.lexsort((fewer, self._kinds))
-            chosen.append(order[_firsts(self._kinds[order])])
-        return np.unique(np.concatenate(chosen))
-
-
-def _firsts(kinds: Integers) -> Integers:
-    """The first index of each kind."""
-    firsts: Integers = np.unique(kinds, return_index=True)[1]
-    return firsts
+            order = lexicographic(fewer, self._kinds)
+            chosen.append(order[classes(self._kinds[order])[1]])
+        return np.concatenate(chosen)

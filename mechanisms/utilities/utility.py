@@ -16,12 +16,8 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.facts import ByRelation, JointByRelation
 from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records
-from mechanisms.model.sensitivity import (
-    ConstantSensitivity,
-    Integers,
-    Sensitivity,
-    SensitivityFunction,
-)
+from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.utilities.covering import ConstantSensitivity
 
 
 @dataclass(frozen=True)

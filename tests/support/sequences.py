@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms.model.sensitivity import Integers
+from mechanisms.model.sensitivity import Integers, SensitivityFunction
+from mechanisms.utilities.covering import Stepwise
 
 
 @dataclass(frozen=True)
-class Sequences:
+class Sequences(Stepwise):
     """One row δ(0), …, δ(T − 1) per candidate; from T on δ is the cap for every candidate."""
 
     rows: Sequence[Sequence[int]]
     cap: int
 
     @property
-    def horizon(self) -> int:
+    def horizon(self) -> int:  # type: ignore[override]
         return len(self.rows[0])
 
     def at(self, t: int, candidates: Integers) -> Integers:
@@ -60,3 +61,14 @@ def flattened(
 
 def shifted(utility: int, row: Sequence[int], cap: int, bits: int, direction: int) -> int:
     return ratio(utility - direction * sum(cap - step for step in row), cap, bits)
+
+
+def passed_one_by_one(delta: SensitivityFunction, goals: Integers) -> list[tuple[int, int, int]]:
+    """``delta.passed`` by definition: a loop over t for every goal, in unbounded integers."""
+    rows = []
+    for candidate, goal in enumerate(goals.tolist()):
+        one, t = np.array([candidate]), 0
+        while t < delta.horizon and goal > (step := int(delta.at(t, one)[0])):
+            t, goal = t + 1, goal - step
+        rows.append((t, goal, delta.cap if t == delta.horizon else int(delta.at(t, one)[0])))
+    return rows

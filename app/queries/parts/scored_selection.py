@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -24,9 +25,11 @@ from app.queries.parts.utilities import (
     phrase_of,
 )
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import Objective
+from mechanisms.objectives.pareto import MOST_PASSES, PASSES
 from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
 from mechanisms.selection import JOINT_SELECTORS, LAPLACE, SELECTORS, SUBSET, Choice
 from mechanisms.selection.automatic import Request, intervals, resolved, selected_instead
@@ -47,6 +50,9 @@ FIRST_DEFAULTS: Mapping[str, str] = {
     "selector": "permute_and_flip",
     "draws": "peeled",
 }
+
+#: λ = 3: the clip of scores at the passes changes an answer with probability e^−3 at most.
+_UNSEEN = 3.0
 
 
 class Drawing(NamedTuple):
@@ -69,14 +75,27 @@ class ScoredSelection(Query):
     sensitivity: Literal["auto", "global", "local", "flattened", "shifted"] = "auto"
     selector: Literal["auto", "permute_and_flip", "exponential", "subset", "laplace"] = "auto"
 
+    passes: int = Field(
+        default=PASSES,
+        ge=1,
+        le=MOST_PASSES,
+        description=(
+            "For `pareto`: the passes over the candidates. Candidates that score more than this "
+            "below the best count almost alike. Each pass takes time."
+        ),
+    )
+
     def drawing(self) -> Drawing:
         return Drawing()
 
     def in_form(self, form: int) -> Self:
-        if form > 1:
-            return self
-        names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
-        changed = {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
+        changed: dict[str, Any] = {}
+        if form < 3 and self.passes == PASSES:
+            # Before ``passes`` was a field, a Pareto score took up to the most.
+            changed["passes"] = MOST_PASSES
+        if form < 2:
+            names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
+            changed |= {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
         return self.model_copy(update=changed)
 
     def names_nodes(self) -> bool:
@@ -101,6 +120,11 @@ class ScoredSelection(Query):
         for start, below in self._intervals():
             # The choice is the same from ``start`` on, up to the next interval.
             choice = self._choice(dataset, PrivacyLoss(start))
+            if self._clipped(choice) and error >= self.passes:
+                raise UnsupportedQuery(
+                    "scores further below the best than the passes are clipped",
+                    supported={SCORE_TARGET: self.passes},
+                )
             public = self._plan(dataset, choice)
             needed = _loss_for(choice, public, k, error)
             reached = PrivacyLoss(max(needed.epsilon_nano, start))
@@ -145,7 +169,7 @@ class ScoredSelection(Query):
         return {"selected": labels[0]}
 
     def _objective(self) -> Objective:
-        return objective_of(self.objective, self.utilities)
+        return objective_of(self.objective, self.utilities, self.passes)
 
     def _ranking(self) -> str:
         """The ranking by which the rule of ``auto`` finds its row."""
@@ -270,7 +294,30 @@ class ScoredSelection(Query):
             if choice.selector == "laplace":
                 width = LAPLACE.error(share, influence, CONFIDENCE) * float(unit)
                 accuracy["value_error"] = significant(width)
-        return accuracy
+        return accuracy | self._clip(public.count, error) if self._clipped(choice) else accuracy
+
+    def _clipped(self, choice: Choice) -> bool:
+        dampened = choice.sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED)
+        return self.objective == "pareto" and dampened
+
+    def _clip(self, count: int, error: float) -> dict[str, Any]:
+        """Returns what the clip of dampened Pareto scores at ``passes`` means for the accuracy."""
+        k, passes = self.drawing().k, self.passes
+        spare = passes - k + 1
+        # At this ε, at most one answer in 20 is another than without the clip.
+        least = 2 * k * (math.log(count * k) + _UNSEEN) / spare if spare > 0 else None
+        clip: dict[str, Any] = {
+            "passes": passes,
+            "epsilon_least": None if least is None else significant(least),
+        }
+        if error >= passes:
+            clip[SCORE_TARGET] = None
+            clip["explanation"] = (
+                f"Candidates that score more than {passes} below the best count alike (`passes`), "
+                "and this loss does not keep the selected ones above that. From `epsilon_least` on "
+                "this changes at most one answer in 20; more passes lower it and take longer."
+            )
+        return clip
 
 
 def _loss_for(choice: Choice, public: Plan, k: int, error: float) -> PrivacyLoss:

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from app.contract.models import Body
 from app.queries.parts.sentences import listing, words
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.objectives import OBJECTIVES, Objective, Term
+from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term
 from mechanisms.utilities import UTILITIES
 
 ObjectiveName = Literal["single", "weighted_sum", "pareto"]
@@ -60,14 +60,20 @@ Member = Annotated[
 ]
 
 
-def objective_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> Objective:
-    """Returns the objective. Raises: UnsupportedQuery if the members do not fit it."""
+def objective_of(
+    name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm], passes: int
+) -> Objective:
+    """Returns the objective; ``passes`` is for Pareto scores.
+
+    Raises: UnsupportedQuery if the members do not fit it.
+    """
     if name != "pareto" and any(isinstance(member, SumTerm) for member in members):
         raise UnsupportedQuery(
             "a weighted sum can be a member of a Pareto score only",
             supported={"objective": "pareto"},
         )
-    return OBJECTIVES[name]([member.term() for member in members])
+    terms = [member.term() for member in members]
+    return Pareto(terms, passes) if name == "pareto" else OBJECTIVES[name](terms)
 
 
 def phrase_of(name: ObjectiveName, members: Sequence[UtilityTerm | SumTerm]) -> str:

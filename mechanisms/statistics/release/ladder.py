@@ -2,8 +2,9 @@
 
 Rung 0 is the value alone. Rung s ≥ 1 is the next U(s − 1) integers on either side; U(s) bounds
 the local sensitivity at distance s. An answer on rung s is drawn with probability ∝ e^{−εs/2}. This
-is ε-DP, because one change moves an answer by at most one rung. Every rung counts until U reaches
-the global sensitivity; one tail stands for all further rungs. To omit them would cost a δ.
+is ε-DP, because one change moves an answer by at most one rung. Every rung counts up to a public
+one where U is the global sensitivity; one tail stands for all further rungs. To omit them costs a
+δ.
 """
 
 from math import exp, expm1, log
@@ -68,23 +69,16 @@ def ladder_rate(loss: PrivacyLoss) -> Rate:
 
 
 def rungs(local: DistanceBound) -> Integers:
-    """Return the private widths U(0), …, U(M) of rungs 1, …, M + 1 on either side of the value.
+    """Return the private widths U(0), …, U(R) of rungs 1, …, R + 1 on either side of the value.
 
-    U(M) is the first to equal the global sensitivity, which is the width of all further rungs.
+    R is the public reach of the bound. U(R) is the global sensitivity, the width of all further
+    rungs.
     """
-    blocks, start, size = [], 0, 256
-    while True:
-        widths = local.at(np.arange(start, start + size, dtype=np.int64))
-        full = np.flatnonzero(widths >= local.cap)
-        if full.size:
-            blocks.append(widths[: full[0] + 1])
-            return np.concatenate(blocks)
-        blocks.append(widths)
-        start, size = start + size, 2 * size
+    return local.at(np.arange(local.reach + 1, dtype=np.int64))
 
 
 def weights(widths: Integers) -> Integers:
-    """Return the number of integers on rungs 0, …, M and, as the last, on each further rung."""
+    """Return the number of integers on rungs 0, …, R + 1 and, as the last, on each further rung."""
     return np.concatenate(([1], 2 * widths))
 
 
@@ -96,7 +90,7 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     # The race returns the first rung of the tail for all its rungs, so a geometric number is added.
     further = single_noise(add_geometric, rate, randomness) if rung == widths.size else 0
     width = int(widths[rung - 1])
-    inner = widths[: rung - 1]
+    inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
     place = uniform(2 * width, randomness.stream())
     side, step = divmod(place, width)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective, Pareto, Term, WeightedSum
-from mechanisms.objectives.pareto import HORIZON
+from mechanisms.objectives.pareto import PASSES
 from mechanisms.selection.dampening import score_bound, scores
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Grid, Measurement
@@ -41,7 +41,9 @@ class Measurements:
         steps = range(self.grid.horizon + 2)
         rows = np.stack([measured.delta.at(t, everyone) for t in steps])
         largest = np.array([measured.delta.largest(t) for t in steps])
-        assert (rows.max(axis=1) == largest).all()
+        # A sum adds the largest of every member, so its flattened δ may be larger.
+        assert (rows.max(axis=1) <= largest).all()
+        assert isinstance(self.objective, WeightedSum) or (rows.max(axis=1) == largest).all()
         if self.sensitivity is Sensitivity.FLATTENED:
             return np.broadcast_to(largest[:, None], rows.shape)
         return rows
@@ -97,11 +99,11 @@ def weighted(*terms: tuple[Objective, int | str]) -> WeightedSum:
     return WeightedSum([Term(member, Decimal(weight)) for member, weight in terms])
 
 
-def pareto(*members: Objective, horizon: int = HORIZON) -> Pareto:
-    return Pareto([Term(member) for member in members], horizon)
+def pareto(*members: Objective, passes: int = PASSES) -> Pareto:
+    return Pareto([Term(member) for member in members], passes)
 
 
-def objectives_of(candidates: str, horizon: int = HORIZON) -> dict[str, Objective]:
+def objectives_of(candidates: str, passes: int = PASSES) -> dict[str, Objective]:
     """Sums and Pareto scores of the registered utilities of one kind of candidates."""
     first, *others = [u for u in UTILITIES.values() if u.candidates == candidates]
     second = others[0] if others else weighted((first, -1))
@@ -110,9 +112,9 @@ def objectives_of(candidates: str, horizon: int = HORIZON) -> dict[str, Objectiv
         "weighted_sum": weighted((first, 1), *others_weighted),
         "negative": weighted((first, "-0.7"), *((other, "1.9") for other in others[:1])),
         "steep": weighted((first, 1), *((other, 100) for other in others[:1])),
-        "pareto": pareto(first, second, horizon=horizon),
+        "pareto": pareto(first, second, passes=passes),
         "pareto of a sum": pareto(
-            weighted((first, 1), *((u, 2) for u in others[:1])), second, horizon=horizon
+            weighted((first, 1), *((u, 2) for u in others[:1])), second, passes=passes
         ),
-        "pareto of all": pareto(first, second, *others[1:], weighted((first, -1)), horizon=horizon),
+        "pareto of all": pareto(first, second, *others[1:], weighted((first, -1)), passes=passes),
     }

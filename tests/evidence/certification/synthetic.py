@@ -19,6 +19,7 @@ from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.utilities.covering import ClosedForm
 from mechanisms.utilities.utility import Grid, Measurement, both_ways
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.family import Universe
@@ -48,26 +49,32 @@ class Number:
 
 
 @dataclass(frozen=True)
-class TabulatedDelta:
+class TabulatedDelta(ClosedForm):
     """δ(0), …, δ(T − 1), shape (T, n); the cap from T on."""
 
     rows: Array
     cap: int
 
     @property
-    def horizon(self) -> int:
+    def horizon(self) -> int:  # type: ignore[override]
         return len(self.rows)
 
-    def at(self, t: int, candidates: Integers) -> Integers:
-        row = self.rows[t] if t < self.horizon else np.full(self.rows.shape[1], self.cap)
-        return row[candidates]
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self.rows.shape[1]
 
-    def largest(self, t: int) -> int:
-        return int(self.at(t, np.arange(self.rows.shape[1])).max())
+    def before(self, t: Integers) -> Integers:
+        sums = np.concatenate([np.zeros_like(self.rows[:1]), np.cumsum(self.rows, axis=0)])
+        listed = np.minimum(t, self.horizon)
+        return sums[listed, np.arange(self.count)] + (t - listed) * self.cap
 
-    def shortfall(self) -> Integers:
-        missing: Integers = (self.cap - self.rows).sum(axis=0)
-        return missing
+    def at(self, t: int | Integers, candidates: Integers) -> Integers:
+        row = self.rows[np.minimum(t, self.horizon - 1), candidates]
+        return np.where(np.less(t, self.horizon), row, self.cap)
+
+    def widest(self, t: Integers) -> Integers:
+        row = self.rows.max(axis=1)[np.minimum(t, self.horizon - 1)]
+        return np.where(t < self.horizon, row, self.cap)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from mechanisms.model.domains import NeighbouringRelation
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.dampening import dampened_scores, global_scores, score_bound
 from mechanisms.utilities import UTILITIES
+from mechanisms.utilities.covering import ConstantSensitivity
 from tests.evidence.certification import checks
 from tests.evidence.certification.universes import (
     DEFINITIONS,

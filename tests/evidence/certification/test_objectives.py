@@ -15,7 +15,7 @@ import pytest
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
-from mechanisms.objectives.pareto import HORIZON
+from mechanisms.objectives.pareto import MOST_PASSES
 from mechanisms.utilities import UTILITIES
 from tests.evidence.certification import synthetic
 from tests.evidence.certification.family import Size, Universe
@@ -54,8 +54,8 @@ SYNTHETIC = {
     "of a sum": (3, lambda m: pareto(weighted((m[0], 2), (m[1], -3)), m[2])),
     "of two sums": (2, lambda m: pareto(weighted((m[0], 1), (m[1], 1)), weighted((m[0], -1)))),
     "of one twice": (1, lambda m: pareto(m[0], m[0])),
-    "T = 1": (2, lambda m: Pareto([Term(u) for u in m], horizon=1)),
-    "T = 3": (2, lambda m: Pareto([Term(u) for u in m], horizon=3)),
+    "P = 1": (2, lambda m: Pareto([Term(u) for u in m], passes=1)),
+    "P = 3": (2, lambda m: Pareto([Term(u) for u in m], passes=3)),
 }
 
 
@@ -186,8 +186,8 @@ def test_registered_utilities_together(
     kind: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
 ) -> None:
     universe = FAMILIES[kind, relation].build(*size)
-    for horizon in (4, HORIZON) if len(universe.members) < 20 else (4,):
-        for objective in objectives_of(kind, horizon).values():
+    for passes in (4, MOST_PASSES) if len(universe.members) < 20 else (4,):
+        for objective in objectives_of(kind, passes).values():
             certify(measurements(objective, universe, sensitivity))
 
 

@@ -7,7 +7,6 @@ and queries that fail. Answers name public candidates, so no canary is one by ch
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Callable, Collection
@@ -20,14 +19,12 @@ from pydantic import SecretStr
 
 from app.config.settings import Settings
 from app.contract.queries import QuoteOut
-from app.dashboard.pages import Page
 from app.engine import answering
-from app.http.openapi import routes_of
 from app.queries.selection.body import Selection
 from app.telemetry import logs
 from app.usecases.services import Services
-from tests.support.browser import Browser
 from tests.support.service import Service
+from tests.support.walk import every_get
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 TOKEN = "let me see"
@@ -193,22 +190,8 @@ def everything_told(
         "slug": ["query-failed"],
         "path": ["nowhere"],
     }
-    browsers = {who: Browser(people, people.keys[who]) for who in PEOPLE}
-    for route in routes_of(application):
-        if "GET" not in (route.methods or ()) or route.path == "/metrics":
-            continue
-        names = [*route.param_convertors]
-        for chosen in itertools.product(*(values[name] for name in names)):
-            path = route.path.replace("{path:path}", "{path}").format(
-                **dict(zip(names, chosen, strict=True))
-            )
-            for who in readers:
-                for query in ("", *variants(route)):
-                    where = f"GET {path}{query} {who}"
-                    if isinstance(route, Page):
-                        note(where, browsers[who].client.get(path + query))
-                    else:
-                        note(where, people(who, "GET", path + query))
+    for where, reply in every_get(people, application, readers, values):
+        note(where, reply)
     note("/metrics", people.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}))
     logged = "".join(capsys.readouterr())
     outputs |= {f"log {number}": line for number, line in enumerate(logged.splitlines())}
@@ -222,12 +205,6 @@ def failing(*_: Any, **__: Any) -> Any:
 def services_of(people: Service) -> Services:
     services: Services = people.client.app.state.services  # type: ignore[attr-defined]
     return services
-
-
-def variants(route: Any) -> list[str]:
-    formats = [f"?format={name}" for name, _ in getattr(route.formats, "media_types", ())]
-    by = ["?by=day", "?by=kind", "?by=mechanism"] if route.path.endswith("/history") else []
-    return formats + by
 
 
 def fail_in_a_query(patch: pytest.MonkeyPatch) -> None:

@@ -75,8 +75,25 @@ def test_a_request_is_compared_with_the_defaults_of_its_form() -> None:
     assert short.equals(1, full.canonical)
     assert not short.equals(2, full.canonical)
     assert short.equals(2, short.canonical)
-    for unknown in (0, 3):
+    for unknown in (0, requests.FORM + 1):
         assert not short.equals(unknown, short.canonical)
+
+
+def test_a_request_from_before_passes_took_the_most() -> None:
+    query: dict[str, Any] = {"kind": "top_k", "k": 2, "objective": "pareto"}
+    query["utilities"] = [{"name": "degree"}, {"name": "egocentric_density"}]
+    body = {"dataset": "d", "epsilon": "1", "query": query}
+    absent, most, eight = (
+        read({**body, "query": {**query, **passes}})
+        for passes in ({}, {"passes": 64}, {"passes": 8})
+    )
+    stored = json.loads(absent.canonical)
+    del stored["query"]["passes"]
+    for form in (1, 2):
+        assert absent.equals(form, json.dumps(stored).encode())
+        assert most.equals(form, json.dumps(stored).encode())
+    assert absent.equals(3, eight.canonical)
+    assert not most.equals(3, absent.canonical)
 
 
 def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:

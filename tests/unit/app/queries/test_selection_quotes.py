@@ -118,3 +118,25 @@ def test_answers_keep_what_the_quote_says(
 def drawn(query: Selection, loss: PrivacyLoss, randomness: SeededRandomness) -> int:
     release = query.compute(QueryContext(RECORDS, DATASET, loss, randomness, Inline()))
     return int(release.answer["selected"])
+
+
+def test_a_quote_says_where_the_passes_of_a_pareto_score_clip_it(graph: Service) -> None:
+    """Below the clip candidates count alike, so no bound beyond it is promised."""
+    query = {"kind": "top_k", "k": 2, "utilities": PAIR, "objective": "pareto", "passes": 5}
+    for sensitivity in ("local", "flattened"):
+        clipped = {**query, "sensitivity": sensitivity}
+        small = quote(graph, epsilon="0.5", query=clipped)["accuracy"]
+        assert (small["passes"], small["score_below_best"]) == (5, None)
+        assert "5 below the best count alike" in small["explanation"]
+        assert small["epsilon_least"] == pytest.approx(4 * (log(5 * 2) + 3) / 4, rel=1e-3)
+        large = quote(graph, epsilon="50", query=clipped)["accuracy"]
+        assert large["score_below_best"] < 5
+        # With fewer passes than draws no ε suffices.
+        few = quote(graph, epsilon="50", query={**clipped, "passes": 1})["accuracy"]
+        assert few["epsilon_least"] is None
+        body = {"dataset": "triangle", "query": clipped, "target": {"score_below_best": 5}}
+        assert graph("ana", "POST", "/v1/quotes", json=body).status_code == 422
+    for sensitivity in ("global", "shifted"):
+        plain = quote(graph, epsilon="0.5", query={**query, "sensitivity": sensitivity})
+        assert plain["accuracy"]["score_below_best"] > 5
+        assert "passes" not in plain["accuracy"]

@@ -84,6 +84,7 @@ def sensitivity(counts: np.ndarray, rows: int, replace: bool) -> tuple[ContextSe
         replace,
         largest_change(rows, grid),
         rows,
+        most_pairs=len(counts),
     )
     return delta, grid.bits
 
@@ -111,7 +112,7 @@ def test_full_tables_gain_by_dampening() -> None:
     sums = entropy_sums(6000, grid.bits)
     q = np.array([int(sums[t].sum() - sums[t.sum(axis=1)].sum()) for t in (a, b)])
     cap, unit = largest_change(6000, grid), unit_steps(3, grid)
-    delta = ContextSensitivity(RarestPairs.of([a, b]).merged(), sums, unit, True, cap, 6000)
+    delta = ContextSensitivity(RarestPairs.of([a, b]).merged(), sums, unit, True, cap, 6000, 6)
     local = dampened(q + 6000 * unit, delta, 20) / 2**20
     exact = q / cap
     for scores, expected in ((exact, 0.784), (local, 0.99997)):

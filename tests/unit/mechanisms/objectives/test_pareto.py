@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
-from mechanisms.model.sensitivity import ConstantSensitivity, Integers, Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import OBJECTIVES, Pareto, Term, WeightedSum, pareto_sensitivity
 from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
 from mechanisms.selection.dampening import dampened_scores, scores
 from mechanisms.utilities import UTILITIES
+from mechanisms.utilities.covering import ConstantSensitivity
 from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.sequences import Sequences
@@ -156,7 +157,7 @@ WHEEL = graph_of(7, [(0, v) for v in range(1, 7)] + [(1, 2), (3, 4), (5, 6)])
 def test_the_objective_measures_every_member_on_its_own_grid(sensitivity: Sensitivity) -> None:
     dataset, objective = dataset_of(7, 6), OBJECTIVES["pareto"](NODES)
     grid = objective.grid(dataset, AllNodes(), sensitivity)
-    assert grid == Grid(bits=0, cap=6, horizon=64, largest=6)
+    assert grid == Grid(bits=0, cap=6, horizon=8, largest=6)
     assert objective.direction == -1
     result = objective.measure(records_of(WHEEL), dataset, AllNodes(), sensitivity, grid)
     # The hub has the highest degree, the others all have degree 2 and density 1.

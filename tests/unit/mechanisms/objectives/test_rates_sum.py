@@ -14,11 +14,12 @@ from mechanisms.kernels.forests import Confusion
 from mechanisms.kernels.rates import last_of_run, step
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.model.records import PrefixRecords
-from mechanisms.model.sensitivity import Integers, Sensitivity, WalkedSensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import Term, WeightedSum
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember
 from mechanisms.selection.dampening import dampened_scores, flattened_scores
 from mechanisms.trees.evolutionary.fitness import RATES
+from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
 from mechanisms.utilities.rates import CountedTrees
 from mechanisms.utilities.utility import Measurement
@@ -50,13 +51,18 @@ def measured(
     )
 
 
-class Stepping:
+class Stepping(Stepwise):
     """The same δ, computed step by step as a plain sum."""
 
     def __init__(self, sums: SumSensitivity) -> None:
         self.cap, self.horizon = sums.cap, sums.horizon
-        self.at, self.largest = sums.at, sums.largest
-        self._count = sums.count
+        self.sums, self._count = sums, sums.count
+
+    def at(self, t: int, candidates: Integers) -> Integers:
+        return self.sums.at(t, candidates)
+
+    def largest(self, t: int) -> int:
+        return int(self.at(t, np.arange(self._count)).max())
 
     def shortfall(self) -> Integers:
         everyone = np.arange(self._count)
@@ -64,7 +70,7 @@ class Stepping:
         return missing
 
 
-class Plain:
+class Plain(Stepwise):
     """One rate, without the walk by runs."""
 
     def __init__(self, rate: RateSensitivity, member: int) -> None:
@@ -80,7 +86,7 @@ class Plain:
         ]
 
     def at(self, t: int, candidates: Integers) -> Integers:
-        return np.array(self._values[t], dtype=np.int64)[candidates]
+        return np.array(self._values[min(t, self.horizon - 1)], dtype=np.int64)[candidates]
 
     def largest(self, t: int) -> int:
         return max(self._values[t])
@@ -112,7 +118,6 @@ def test_scores_are_those_of_single_steps(
     result = measured(relation, rows, counts, weights)
     fast = result.delta
     assert isinstance(fast, RateSensitivity)
-    assert isinstance(fast, WalkedSensitivity)
     slow = stepping(fast)
     for dampen in (dampened_scores, flattened_scores):
         assert (dampen(result.utilities, fast, 20) == dampen(result.utilities, slow, 20)).all()

@@ -111,6 +111,10 @@ def test_candidates_that_are_scored_anew_are_drawn_one_after_another() -> None:
     request = replace(AUTO, ranking="pareto", k=3, rescore=True)
     chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse("1"))
     assert chosen == Choice(Sensitivity.SHIFTED, "permute_and_flip", "peeled")
+    # From 10 for each draw on, dampened scores are better with 8 passes and with 64.
+    for epsilon, sensitivity in (("29.9", Sensitivity.SHIFTED), ("30", Sensitivity.LOCAL)):
+        chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse(epsilon))
+        assert chosen.sensitivity is sensitivity
 
 
 def test_intervals_cover_every_epsilon_once() -> None:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels.long_division import LIMIT
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.dampening import (
     dampened_scores,
     flattened_scores,
@@ -19,6 +19,7 @@ from mechanisms.selection.dampening import (
     scores,
     shifted_scores,
 )
+from mechanisms.utilities.covering import ConstantSensitivity
 from mechanisms.utilities.utility import Grid, Measurement
 from tests.support import sequences
 from tests.support.sequences import Sequences

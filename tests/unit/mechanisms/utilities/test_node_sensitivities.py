@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.model.candidates import AllNodes
-from mechanisms.model.sensitivity import ConstantSensitivity, Sensitivity, SensitivityFunction
+from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
+from mechanisms.utilities.covering import ConstantSensitivity
 from mechanisms.utilities.degree import Degree
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
 from mechanisms.utilities.egocentric_density import DensitySensitivity, EgocentricDensity
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
+from tests.support.sequences import passed_one_by_one
 
 
 @st.composite
@@ -44,6 +46,13 @@ def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
     assert all(value == delta.cap for row in expected for value in row[delta.horizon :])
     direct = [sum(delta.cap - value for value in row[: delta.horizon]) for row in expected]
     assert delta.shortfall().tolist() == direct
+    ends = [[sum(row[:t]) for t in range(delta.horizon + 3)] for row in expected]
+    for t in range(delta.horizon + 1):
+        # At the ends of steps, just beyond them, and at the ends of another candidate's.
+        for near in (0, 1):
+            for goals in ([row[t] + near for row in ends], [ends[0][t] + near] * len(ends)):
+                passed = delta.passed(np.array(goals)).T.tolist()
+                assert passed == [list(row) for row in passed_one_by_one(delta, np.array(goals))]
 
 
 @settings(deadline=None)

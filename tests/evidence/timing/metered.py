@@ -1,0 +1,188 @@
+"""Meters queries on datasets of one description and prints what differs, as JSON.
+
+Run by ``test_meter`` in a process of its own: ``python -m tests.evidence.timing.metered [--all]``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from tests.evidence.timing import plain  # noqa: F401 - first: kernels become plain Python
+
+# isort: split
+from accounting.privacy_loss import PrivacyLoss
+from app.queries import QUERY, QUERY_KINDS, QueryContext
+from app.queries.parts.candidates import utilities_of
+from app.queries.parts.dataset_examples import candidates_of
+from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    PrefixDomain,
+    TableDomain,
+)
+from mechanisms.model.executor import Inline
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
+from mechanisms.model.sensitivity import Sensitivity
+from tests.evidence.certification.graphs import all_graphs, dataset_of, edges_of
+from tests.evidence.timing.meter import Meter
+from tests.evidence.timing.transcript import fixed
+
+#: Kinds whose work follows their own releases, which ``transcript`` fixes. At the small loss noise
+#: alone decides the releases that it leaves, hence the words, which are the same for all datasets.
+ADAPTIVE = ("tree", "distance", "clustering")
+#: Two losses: with a large one noise hardly matters, with a small one it decides.
+LARGE, SMALL = 10**9, 10**4
+NODES = 6
+GRAPHS = {
+    "empty": [],
+    "matching": [(0, 1), (2, 3), (4, 5)],
+    "matching and an edge": [(0, 1), (2, 3), (4, 5), (0, 2)],
+    "star": [(0, v) for v in range(1, NODES)],
+    "path": [(v, v + 1) for v in range(NODES - 1)],
+    "complete": list(combinations(range(NODES), 2)),
+}
+#: Rows of (A, C, number): pure, balanced, and one record away from either.
+TABLES: dict[str, list[tuple[int, int, int]]] = {
+    "pure": [(i % 3, 0, 0) for i in range(8)],
+    "one off": [(i % 3, int(i == 0), int(i == 0)) for i in range(8)],
+    "balanced": [(i % 2, i // 2 % 2, i % 4) for i in range(8)],
+    "split": [(i % 2, i % 2, 3 * (i % 2)) for i in range(8)],
+    "last": [(2, 1, 3)] * 8,
+}
+CUTOFFS = (0, 1, 3, 6)
+
+
+def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]]:
+    """Names, descriptions and records; under add/remove with equally many rows."""
+    names = GRAPHS if every else ("matching", "matching and an edge", "star")
+    graphs = {name: prepared(NODES, GRAPHS[name]) for name in names}
+    yield "graph", dataset_of(NODES, NODES - 1), graphs
+    if every:
+        listed = {str(graph): prepared(4, edges_of(graph)) for graph in all_graphs(4, 3)}
+        yield "every graph of four nodes", dataset_of(4, 3), listed
+    names = TABLES if every else ("pure", "one off", "balanced")
+    tables = {name: table_of(TABLES[name]) for name in names}
+    for relation, bounds in (
+        (NeighbouringRelation.REPLACE, {"rows": 8}),
+        (NeighbouringRelation.ADD_REMOVE, {"max_rows": 9}),
+    ):
+        domain = TableDomain(
+            (
+                CategoricalAttribute("A", ("0", "1", "2")),
+                CategoricalAttribute("C", ("0", "1")),
+                NumericAttribute("number", 0.0, 4.0, (0.0, 2.0, 4.0)),
+            ),
+            class_attribute="C",
+            **bounds,
+        )
+        yield f"table, {relation}", Dataset("table", relation, domain), tables
+    values = PrefixDomain((1.0, 1.0, 2.0, 3.0, 5.0, 8.0))
+    cutoffs: dict[str, Records] = {str(k): PrefixRecords(k) for k in CUTOFFS}
+    yield "prefix", Dataset("prefix", NeighbouringRelation.PREFIX, values), cutoffs
+
+
+def prepared(nodes: int, edges: list[tuple[int, int]]) -> GraphRecords:
+    """A graph with all its prepared columns and totals."""
+    ends = np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy()
+    indptr, indices = compressed_rows(*ends, nodes)
+    columns = prepare_graph(indptr, indices, Inline())
+    totals = prepare_totals(indptr, indices, columns["co_degree"], Inline())
+    return GraphRecords(indptr, indices, columns, totals)
+
+
+def table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
+    a, c, number = np.array(rows).T
+    codes = {"A": a, "C": c, "number": number // 2}
+    column = number.astype(np.float64)
+    return TableRecords(
+        {name: codes[name].astype(np.uint8) for name in codes},
+        {"number": column},
+        {"number": np.sort(column)},
+    )
+
+
+def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Every option of the adaptive kinds, and contexts that are drawn before any table."""
+    for kind in ADAPTIVE:
+        yield from QUERY_KINDS[kind].examples.every(dataset)
+    if isinstance(dataset.domain, TableDomain):
+        for context, sensitivity in product(
+            ("max_relevance", "max_dependency"), ("global", "local")
+        ):
+            drawn = {"context": context, "context_size": 1, "sensitivity": sensitivity}
+            names = ["A", "C", "number"]
+            yield {"kind": "distance", "target": "A", "attributes": names, **drawn}
+
+
+def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
+    """Every utility, objective, sensitivity and statistic; with ``every`` all examples too."""
+    yield from QUERY_KINDS["statistic"].examples.every(dataset)
+    if every:
+        yield from QUERY_KINDS["selection"].examples.every(dataset)
+        yield from QUERY_KINDS["top_k"].examples.every(dataset)
+    for kind_of, candidates in candidates_of(dataset).items():
+        names = [one.name for one in utilities_of(kind_of, dataset.neighbouring)]
+        members = [{"name": name} for name in names]
+        for sensitivity in Sensitivity:
+            common = {"candidates": candidates, "sensitivity": sensitivity.value}
+            for member in members:
+                yield {"kind": "selection", "utilities": [member], **common}
+            if len(members) > 1:
+                several = {"kind": "top_k", "k": 2, "utilities": members[:3], **common}
+                yield {**several, "objective": "weighted_sum"}
+                yield {**several, "objective": "pareto", "passes": 2, "rescore": True}
+
+
+def metered(body: Mapping[str, Any], dataset: Dataset, records: Records, nano: int) -> Meter:
+    query, meter = QUERY.validate_json(json.dumps(body)), Meter()
+    loss = PrivacyLoss(nano, query.delta_atto())
+    with fixed():
+        meter.run(
+            lambda words, parts: query.compute(QueryContext(records, dataset, loss, words, parts)),
+            seed=1,
+        )
+    return meter
+
+
+def findings(every: bool) -> dict[str, Any]:
+    """What differs by query, what ran beyond its bound, and which declarations were reached."""
+    differ: dict[str, list[str]] = {}
+    beyond: set[str] = set()
+    declared: set[str] = set()
+    queries = 0
+    for family, dataset, records in families(every):
+        chosen = [(body, (LARGE, SMALL)[: 1 + every]) for body in bodies(dataset, every)]
+        chosen += [(body, (SMALL,)) for body in adaptive_bodies(dataset)]
+        for body, losses in chosen:
+            for nano in losses:
+                first: Meter | None = None
+                # Tables of public facts are built before, not by the query that needs them first.
+                metered(body, dataset, next(iter(records.values())), nano)
+                for one in records.values():
+                    meter = metered(body, dataset, one, nano)
+                    first, queries = first or meter, queries + 1
+                    beyond |= set(meter.beyond)
+                    declared |= meter.declared
+                    if places := first.differs(meter):
+                        differ.setdefault(f"{family}: {json.dumps(body)}", places[:4])
+    return {
+        "queries": queries,
+        "differ": differ,
+        "beyond": sorted(beyond),
+        "declared": sorted(declared),
+    }
+
+
+if __name__ == "__main__":
+    np.seterr(all="ignore")
+    print(json.dumps(findings("--all" in sys.argv[1:])))
