@@ -64,7 +64,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of ``axes``, counted over ``rows`` rows; with ``where``, over those that meet it."""
+    """The cells of ``axes``, counted over ``rows`` rows, or over those that meet ``where``."""
 
     axes: tuple[Axis, ...]
     rows: int

@@ -214,8 +214,8 @@ class VarianceOf(Aggregate):
 class QuantilesOf(Aggregate):
     """Quantiles of a numeric attribute, from released counts between public edges.
 
-    ``shares`` are the shares of numbers below, each in (0, 1). Rows outside of ``edges`` and missing
-    cells do not count. Without ``edges`` they are those of the attribute.
+    ``shares`` are the shares of numbers below, each in (0, 1). Rows outside of ``edges`` and
+    missing cells do not count. Without ``edges`` they are those of the attribute.
     """
 
     attribute: str

@@ -2,9 +2,9 @@
 
 Post-processing: it reads released numbers and public variances alone, so it costs no loss.
 
-The cells x of least Σ(x − y)²/v + Σ_B Σ(margin_B(x) − t_B)²/v_B have a closed form. Functions on the
-cells are a sum of orthogonal effects, one per set A of axes: those that depend on these axes and
-average to 0 along each of them. A margin over the axes B multiplies the effects within B by the
+The cells x of least Σ(x − y)²/v + Σ_B Σ(margin_B(x) − t_B)²/v_B have a closed form. A function on
+the cells is a sum of orthogonal effects, one per set A of axes: each depends on its axes alone and
+averages to 0 along each of them. A margin over the axes B multiplies the effects within B by the
 number m_B of cells of one margin cell, and drops the others. So with the right-hand side
 r = y/v + Σ_B lift(t_B)/v_B, where lift copies a margin's number to each of its cells, the effect A
 of the solution is the effect A of r divided by 1/v + Σ_{B ⊇ A} m_B/v_B.

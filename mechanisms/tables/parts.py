@@ -1,9 +1,9 @@
 """What a table measures: whole numbers per cell, each a sum over the rows of the cell.
 
 A row adds one whole number, within public bounds, to one cell. So adding or removing a row moves
-one number of the part by at most ``cap``. Replacing a row moves two, or one by both changes: it
-takes ``cap`` from one cell and adds ``cap`` to another at most. Together that is 2·``cap`` in the L1
-norm for every division into cells, with a condition or without.
+one number of the part by at most ``cap``. Replacing a row takes at most ``cap`` from one cell and
+adds at most ``cap`` to another or to the same. Together that is 2·``cap`` in the L1 norm for every
+division into cells, with a condition or without.
 """
 
 from abc import ABC, abstractmethod

@@ -40,8 +40,8 @@ class Measurement:
     def what(self) -> str:
         """The name of the measurement in prices and answers."""
         if self.margin is None:
-            return f"{self.part.what} of every cell"
-        return f"{self.part.what} of {over(self.margin)}"
+            return f"{self.part.what}, every cell"
+        return f"{self.part.what}, {over(self.margin)}"
 
 
 @dataclass(frozen=True)
@@ -133,4 +133,4 @@ class TablePlan:
 
 def over(margin: Margin) -> str:
     """A margin in words."""
-    return f"the totals by {' and '.join(margin)}" if margin else "the grand total"
+    return f"totals by {' and '.join(margin)}" if margin else "grand total"

@@ -11,6 +11,6 @@ KIND = Kind(
     form=TableForm(Table, order=55, datasets=("table",)),
     examples=EXAMPLES,
     mechanism=aggregates_of,
-    arguments=("by", "aggregates"),
+    arguments=("by",),
     draw=draw,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.queries.parts.examples import Example, Examples, TypicalQuestion
+from app.queries.parts.examples import Example, Examples
 from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
 
 BY_SEX: dict[str, Any] = {
@@ -100,9 +100,4 @@ EXAMPLES = Examples(
         "table": Example("Counts and mean ages by sex and income", BY_SEX),
         "table of groups": Example("Groups of values, other bins, measured totals", CHAPTERS),
     },
-    typical=(
-        TypicalQuestion(
-            "table", "table of counts", {"kind": "table"}, "cells", "{} cells for one charge"
-        ),
-    ),
 )
