@@ -53,21 +53,13 @@ class Sheet:
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``: the attributes as index, columns (aggregate, value | low | high).
 
-        Raises: ImportError if pandas is not installed.
+        Raises: ImportError if pandas or pyarrow is not installed.
         """
-        import pandas
-
-        index = (
-            pandas.MultiIndex.from_product(list(self.by.values()), names=list(self.by))
-            if self.by
-            else None
-        )
-        data = {
-            (name, part): list(numbers)
-            for name, column in self.columns.items()
-            for part, numbers in column.items()
-        }
-        return pandas.DataFrame(data, index=index)
+        frame = self.to_arrow().to_pandas()
+        if self.by:
+            frame = frame.set_index(list(self.by))
+        frame.columns = frame.columns.str.rsplit(".", n=1, expand=True)
+        return frame
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table``: the attributes, then ``count.value``, ``count.low`` and so on.

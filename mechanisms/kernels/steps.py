@@ -32,6 +32,6 @@ def floored_squares(
 def _clipped(scaled: Floats, origin: int, cap: int) -> Integers:
     steps = np.empty(len(scaled), np.int64)
     for row in range(len(scaled)):
-        value = np.int64(np.floor(scaled[row])) - origin
+        value = int(np.floor(scaled[row])) - origin
         steps[row] = min(max(value, -cap), cap)
     return steps

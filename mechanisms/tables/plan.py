@@ -123,8 +123,8 @@ class TablePlan:
 
     def merged(self, margin: Margin) -> int:
         """The number of cells that one number of a margin sums."""
-        kept = set(self.axes(margin))
-        return prod(size for axis, size in enumerate(self.shape) if axis not in kept)
+        axes = self.axes(margin)
+        return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
 
     def _noise(self, loss: PrivacyLoss, grid: Grid) -> Noise:
         changes = 2 if self.replaces else 1

@@ -1,9 +1,6 @@
 """The answer of a ``table`` query as JSON columns."""
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from mechanisms.tables.aggregates import Numbers
 from mechanisms.tables.columns import CONFIDENCE, Column, Columns, TableColumns
@@ -47,9 +44,7 @@ def numbers(column: Column) -> dict[str, list[Any]]:
     return {name: plain(values) for name, values in lists.items()}
 
 
-def plain(values: Numbers) -> Sequence[Any]:
-    """Returns the numbers as JSON values: whole ones stay whole."""
-    if np.issubdtype(values.dtype, np.integer):
-        return values.tolist()
-    # −0.0 is written as 0.
-    return (values + 0.0).tolist()
+def plain(values: Numbers) -> list[Any]:
+    """Returns the numbers as JSON values: whole ones stay whole, and −0.0 is written as 0."""
+    result: list[Any] = (values + 0).tolist()
+    return result
