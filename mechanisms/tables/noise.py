@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from accounting.rho import LaplaceNoise as LaplaceRho
+from accounting.rho import RhoBound
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
@@ -34,6 +36,12 @@ class Noise(Protocol):
     @property
     def variance(self) -> float:
         """The variance of one noise, in squares of steps."""
+
+    def rho_bound(self, total: int, largest: int) -> RhoBound:
+        """The ρ of this noise on numbers that one change moves by at most ``total`` in all.
+
+        It moves each of them by at most ``largest``.
+        """
 
     def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
         """``values`` with noise, shape (n,); |value| < 2⁶² by public bounds."""
@@ -64,6 +72,9 @@ class LaplaceNoise:
     @property
     def variance(self) -> float:
         return variance(self.rate)
+
+    def rho_bound(self, total: int, largest: int) -> RhoBound:
+        return LaplaceRho(self.rate.exponent(), total, largest)
 
     def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
         return discrete_laplace(values, self.rate, randomness, executor)

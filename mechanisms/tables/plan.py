@@ -12,6 +12,7 @@ from math import prod
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import RhoBound
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import table_domain
@@ -108,7 +109,10 @@ class TablePlan:
 
     def steps(self) -> tuple[Step, ...]:
         """The steps that spend the loss; they add up to it exactly."""
-        return tuple(Step(f"Laplace noise: {one.what}", one.loss) for one in self.measurements)
+        return tuple(
+            Step(f"Laplace noise: {one.what}", one.loss, bound=self._rho_bound(one))
+            for one in self.measurements
+        )
 
     def margins(self) -> Iterator[Margin]:
         """The margins of the answer: all proper subsets of the axes, or none."""
@@ -126,9 +130,19 @@ class TablePlan:
         axes = self.axes(margin)
         return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
 
+    def _rho_bound(self, one: Measurement) -> RhoBound:
+        total = self._changes * one.grid.cap
+        # A replaced row may move one sum by both changes, but no count by more than one.
+        largest = total if one.grid.cap > 1 else 1
+        return one.noise.rho_bound(total, largest)
+
     def _noise(self, loss: PrivacyLoss, grid: Grid) -> Noise:
-        changes = 2 if self.replaces else 1
-        return LaplaceNoise(rate_at_most(loss.epsilon() / (changes * grid.cap)))
+        return LaplaceNoise(rate_at_most(loss.epsilon() / (self._changes * grid.cap)))
+
+    @property
+    def _changes(self) -> int:
+        """How many rows one change of the records takes from the cells or adds to them."""
+        return 2 if self.replaces else 1
 
 
 def over(margin: Margin) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.condition_words import phrase
@@ -94,8 +95,6 @@ class Table(Query):
 
     @model_validator(mode="after")
     def _well_formed(self) -> Table:
-        if self.consistent and not isinstance(self.totals, MeasuredBody):
-            raise ValueError("consistent needs measured totals")
         self.request  # noqa: B018 - raises for parts that do not fit together
         return self
 
@@ -115,14 +114,15 @@ class Table(Query):
             shares=tuple(one.part_of_loss() for one in self.aggregates),
             where={"all": []} if self.where is None else self.where,
             totals=totals,
-            consistent=is_measured if self.consistent is None else self.consistent,
+            consistent=is_measured and self.consistent is not False,
             non_negative=self.non_negative,
         )
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
         plan = TablePlan(self.request, dataset, share)
-        return Price((*plan.steps(), *conversion), lambda: accuracy_of(plan))
+        steps = for_group(plan.steps(), dataset.records_per_person)
+        return Price((*steps, *conversion), lambda: accuracy_of(plan))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, ERROR)

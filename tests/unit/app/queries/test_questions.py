@@ -166,12 +166,12 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "where": {"attribute": "income", "in": [">50K"]},
         },
         "What are the number of records, the mean of age and the 0.1 and 0.5 quantiles of age in "
-        "adult (version 3), by sex and age, where income is >50K?",
+        "adult version 3, by sex and age, where income is >50K?",
     ),
     (
         ADULT,
         {"kind": "table"},
-        "What is the number of records in adult (version 3)?",
+        "What is the number of records in adult version 3?",
     ),
     (
         GITHUB,

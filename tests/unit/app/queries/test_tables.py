@@ -91,7 +91,6 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
     ({"where": {"attribute": "town"}}, "where"),
     ({"totals": {"measured": [], "share": "0.5"}}, "totals"),
     ({"totals": {"measured": [[]], "share": "1"}}, "totals"),
-    ({"consistent": True}, ""),
     ({"by": ["town", "town"]}, ""),
 ]
 
