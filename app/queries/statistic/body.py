@@ -36,10 +36,10 @@ else:
 #: The fields that each statistic adds to a query. All are required, except ``where``.
 FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "count": ("where",),
-    "sum": ("attribute",),
-    "mean": ("attribute",),
-    "median": ("attribute",),
-    "quantile": ("attribute", "quantile"),
+    "sum": ("attribute", "where"),
+    "mean": ("attribute", "where"),
+    "median": ("attribute", "where"),
+    "quantile": ("attribute", "quantile", "where"),
     "stars": ("k",),
 }
 #: All fields that only some statistics use.
@@ -77,6 +77,7 @@ class StatisticQuery(Query):
     where: dict[str, Any] | None = Field(
         default=None,
         description=(
+            "Only the rows of a table that meet a condition, for every statistic of tables: "
             "{attribute, in: […]}, {attribute, from, to} (from ≤ value < to), {all: […]}, "
             "{any: […]} or {not: …}; at most 8 deep and 1,000 values"
         ),

@@ -9,16 +9,16 @@ from app.queries.parts.sentences import words
 
 def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
     """Returns the question. ``fields`` are those of the statistic, ``place`` names the dataset."""
+    where = f" where {phrase(fields['where'])}" if "where" in fields else ""
     match statistic:
         case "count":
-            where = f" where {phrase(fields['where'])}" if "where" in fields else ""
             return f"How many records of {place} are there{where}?"
         case "sum" | "mean" | "median":
             of = fields["attribute"]
-            return f"What is the {statistic} of {of} over the records of {place}?"
+            return f"What is the {statistic} of {of} over the records of {place}{where}?"
         case "quantile":
             of, share = fields["attribute"], fields["quantile"]
-            return f"What is the {share:g} quantile of {of} over the records of {place}?"
+            return f"What is the {share:g} quantile of {of} over the records of {place}{where}?"
         case "smallest_sum":
             return f"What is the sum of the public values of {place} that apply?"
         case "two_triangles":

@@ -174,6 +174,16 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
         "What is the number of records in adult version 3?",
     ),
     (
+        ADULT,
+        {
+            "kind": "statistic",
+            "statistic": "median",
+            "attribute": "age",
+            "where": {"attribute": "sex", "in": ["Female"]},
+        },
+        "What is the median of age over the records of adult version 3 where sex is Female?",
+    ),
+    (
         GITHUB,
         {"kind": "statistic", "statistic": "triangles"},
         "How many triangles does github version 3 have?",
