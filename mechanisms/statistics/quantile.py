@@ -4,7 +4,6 @@ p is an exact decimal, because in doubles ⌈0.07·100⌉ would be 8. The quanti
 the upper bound. The ranks for the exponential mechanism are whole numbers as well.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -20,13 +19,19 @@ from mechanisms.statistics.predicate import Condition, fits
 from mechanisms.statistics.quantile_sensitivity import (
     AddRemoveBound,
     ConditionalReplaceBound,
-    QuantileBound,
     ReplaceBound,
     SortedNumbers,
     rank,
 )
 from mechanisms.statistics.statistic import Measurement, Part
-from mechanisms.statistics.tables import bounds, number_grid, numeric, replaces, rows_where
+from mechanisms.statistics.tables import (
+    bounds,
+    number_bounds,
+    number_grid,
+    numeric,
+    replaces,
+    rows_where,
+)
 
 #: The most decimal places of a quantile p, so that p is a fraction of small numbers.
 PLACES = 6
@@ -73,7 +78,7 @@ class Quantile(Part):
         low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
-        kind: type[QuantileBound] = AddRemoveBound
+        kind: type[AddRemoveBound | ReplaceBound] = AddRemoveBound
         if replaces(dataset):
             kind = ReplaceBound if self.where is None else ConditionalReplaceBound
         return Measurement(
@@ -95,11 +100,8 @@ class Quantile(Part):
         ordered.sort()
         return ordered[: int(met_rows.sum())]
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
-        """The released value, moved inside the public bounds."""
-        (value,) = released
-        attribute = numeric(dataset, self.attribute)
-        return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
+    def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
+        return number_bounds(dataset, self.attribute)
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the public candidates lower + i·(upper − lower) / G for i = 0 … G, ascending.

@@ -18,8 +18,9 @@ from mechanisms.statistics.statistic import Measurement, Part, Statistic
 from mechanisms.statistics.tables import (
     bounds,
     grid_sum,
+    most_rows,
+    number_bounds,
     number_grid,
-    numeric,
     public_rows,
     replaces,
     rows_where,
@@ -68,6 +69,10 @@ class Sum(Part):
         met = rows_where(self.where, context)
         return Measurement(grid_sum(numbers, plan.exponent, origin, context.executor, met))
 
+    def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """Each number is rounded down by less than a step."""
+        return most_rows(dataset) * plan.step
+
 
 @dataclass(frozen=True)
 class CentredSum(Sum):
@@ -115,12 +120,18 @@ class Mean(Statistic):
         public_rows(dataset)
         return (centred,)
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
-        attribute = numeric(dataset, self.attribute)
-        lower, upper = Fraction(attribute.lower), Fraction(attribute.upper)
+    def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
+        lower, upper = self.limits(dataset)
         rows = released[1] if self.counts(dataset) else Fraction(public_rows(dataset))
-        mean = (lower + upper) / 2 + released[0] / max(rows, Fraction(1))
-        return min(max(mean, lower), upper)
+        return (lower + upper) / 2 + released[0] / max(rows, Fraction(1))
+
+    def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
+        return number_bounds(dataset, self.attribute)
+
+    def origin(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """The public number that the sum on this grid subtracts from the number of each row."""
+        low, high = bounds(dataset, self.attribute, plan.exponent)
+        return CentredSum(self.attribute).origin(low, high) * plan.step
 
     def factor(self, dataset: Dataset) -> Fraction:
         if self.counts(dataset):

@@ -36,6 +36,18 @@ def public_rows(dataset: Dataset) -> int:
     return rows
 
 
+def most_rows(dataset: Dataset) -> int:
+    """The public bound on the number of rows."""
+    domain = table_domain(dataset)
+    return domain.rows or domain.max_rows or 0
+
+
+def number_bounds(dataset: Dataset, name: str) -> tuple[Fraction, Fraction]:
+    """The public bounds of an attribute's numbers, exactly."""
+    attribute = numeric(dataset, name)
+    return Fraction(attribute.lower), Fraction(attribute.upper)
+
+
 def numeric(dataset: Dataset, name: str) -> NumericAttribute:
     """The numeric attribute with this name. Raises: UnsupportedQuery for any other."""
     attribute = attribute_named(dataset, name)
