@@ -22,19 +22,19 @@ session = crash.session
 
 
 class Terminal(io.StringIO):
-    """A terminal that calls ``shown`` at its first line."""
+    """A terminal that calls ``at_first`` with its first line."""
 
-    def __init__(self, shown: Callable[[], None]) -> None:
+    def __init__(self, at_first: Callable[[], None]) -> None:
         super().__init__()
-        self._shown: Callable[[], None] | None = shown
+        self._at_first: Callable[[], None] | None = at_first
 
     def isatty(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        if self._shown and "[" in text:
-            self._shown()
-            self._shown = None
+        if self._at_first and "[" in text:
+            self._at_first()
+            self._at_first = None
         return super().write(text)
 
 
