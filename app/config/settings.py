@@ -113,6 +113,8 @@ class Settings(BaseSettings):
 
     query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
     """Memory for all queries that run at the same time; a query beyond it waits for others."""
+    table_cells: int = Field(default=100_000, ge=1, le=10_000_000)
+    """The most cells of one table; the bins of its quantiles divide each of them further."""
 
     upload_limit: int = Field(default=1024 * MEGABYTE, ge=1)
     """The most bytes of one upload as it arrives, before decompression."""

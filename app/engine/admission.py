@@ -18,8 +18,13 @@ from app.queries.parts.cost import Cost
 from app.queries.parts.query import Query
 
 
-def check_cost(query: Query, cost: Cost, memory: int) -> None:
-    """Raises: TooCostly if the query could never fit into ``memory`` bytes, a public fact."""
+def check_cost(query: Query, cost: Cost, memory: int, cells: int) -> None:
+    """Raises: TooCostly if the query could never fit into ``memory`` bytes, a public fact.
+
+    Likewise for a table of more than ``cells`` cells.
+    """
+    if cost.cells > cells:
+        raise TooCostly(f"{cost.cells} cells", f"{cells} cells", query.lowerable())
     if cost.bytes > memory:
         raise TooCostly(f"{cost.bytes} bytes of memory", f"{memory} bytes", query.lowerable())
 

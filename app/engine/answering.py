@@ -109,6 +109,7 @@ class Answering:
         in_flight: InFlight,
         places: Places,
         memory: int,
+        cells: int,
         limit: float,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
@@ -116,7 +117,7 @@ class Answering:
         self._execution, self._randomness, self._interval = execution, randomness, interval
         self._lease, self._database = lease, database
         self._in_flight, self._places = in_flight, places
-        self._memory, self._limit = memory, limit
+        self._memory, self._cells, self._limit = memory, cells, limit
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
@@ -149,7 +150,7 @@ class Answering:
         if looked_up.public is None:
             raise NoRecords(looked_up.name)  # no node list was uploaded yet
         priced = request.priced(looked_up.public)
-        check_cost(request.query, priced.cost, self._memory)
+        check_cost(request.query, priced.cost, self._memory, self._cells)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 

@@ -53,13 +53,14 @@ class Opener:
         self._closing.set()
         self._repeated.close()
 
-    def publish(self, dataset_id: int) -> None:
+    def publish(self, dataset_id: int, version: int) -> None:
         """Open the version that this process has just prepared, checked and published.
 
-        Queries may read it at once: the instant of the publication is public already.
+        Queries may read it at once: the instant of the publication is public already. The bytes of
+        other versions of the dataset were not checked, so the next search opens those.
         """
         for row in self._datasets.needed_versions(dataset_id):
-            if not self._is_listed(row):
+            if row.version == version and not self._is_listed(row):
                 self._try(row, visible_from=time.monotonic, checked=True)
 
     def is_ready(self) -> bool:

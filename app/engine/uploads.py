@@ -184,7 +184,7 @@ class Uploads:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
             # The version is published, so a failure to open it here is no failure of the upload.
-            await run_in_threadpool(self._opener.publish, upload.dataset.id)
+            await run_in_threadpool(self._opener.publish, upload.dataset.id, version)
             await run_in_threadpool(self.tidy, upload.dataset.name)
             return version
         except Exception as error:

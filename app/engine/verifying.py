@@ -17,6 +17,8 @@ import structlog
 from storage.assurance.heads import HeadsLog
 from storage.assurance.verification import Verification, verify, verify_new
 from storage.database.database import Database
+from storage.database.failures import is_unavailable
+from storage.errors import StorageError
 
 log = structlog.get_logger("privypurse.verification")
 
@@ -58,7 +60,7 @@ class Verifier:
 
     @property
     def latest(self) -> Verification | None:
-        """The outcome of the last run; None before the first one."""
+        """The outcome of the last run; None before the first one, and after one that failed."""
         return self._latest
 
     def request(self) -> "Future[None]":
@@ -80,12 +82,19 @@ class Verifier:
             try:
                 self._verify(requested)
             except Exception as error:
-                log.error("the verification failed", error=type(error).__qualname__)
+                self._fail(error)
             for future in waiting:
                 future.set_result(None)
         with self._lock:
             for future in self._waiting:
                 future.cancel()
+
+    def _fail(self, error: Exception) -> None:
+        """Log a run without an outcome. Unless it can be repeated, no earlier outcome counts."""
+        log.error("the verification failed", error=type(error).__qualname__)
+        if not (isinstance(error, StorageError | OSError) or is_unavailable(error)):
+            # Whoever changed a row may have caused this, so the ledger is not shown as valid.
+            self._latest = None
 
     def _verify(self, requested: bool) -> None:
         """Verify once. Only what nobody requested is written to the files of heads."""

@@ -1,7 +1,7 @@
 """Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Body as BodyParameter
 from fastapi import Header, Request
@@ -33,6 +33,7 @@ from app.http.dependencies import (
 from app.http.route import router
 from app.queries import FORMATS, QUERY_KINDS, FormatName, example_reply
 from app.usecases import queries
+from app.usecases.answer_files import FORMS, answer_file
 from app.usecases.queries import QueryRequest
 from storage import errors as storage
 
@@ -52,6 +53,12 @@ Prefer = Annotated[str | None, Header(description=_PREFER)]
 AnswerFormat = Annotated[
     FormatName,
     QueryParameter(description="How an answer is written; all but `json` are for trees."),
+]
+
+
+FileFormat = Annotated[
+    Literal["json", "csv", "arrow", "parquet"],
+    QueryParameter(description="How the answer is written."),
 ]
 
 
@@ -161,6 +168,36 @@ async def look_up(
     if format == "json":
         return Response(view.body(), media_type="application/json")
     return Response(view.written_as(format), media_type=FORMATS[format].media_type)
+
+
+@api.get(
+    "/v1/queries/{query_id}/answer",
+    dependencies=[
+        allow("analyst"),
+        formats(**{name: form.media_type for name, form in FORMS.items()}),
+    ],
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The stored answer",
+            "content": {
+                form.media_type.partition(";")[0]: {
+                    "schema": {} if name == "json" else {"type": "string", "format": "binary"}
+                }
+                for name, form in FORMS.items()
+            },
+        },
+        **problems(storage.NotFound, storage.StillRunning),
+    },
+)
+async def answer_as_file(
+    query_id: str, caller: CurrentCaller, services: ServicesDep, format: FileFormat = "json"
+) -> Response:
+    """Download the answer of an own query for data frames, as CSV, Arrow or Parquet; free."""
+    content = await answer_file(services, caller, query_id, format)
+    name = f'attachment; filename="{query_id}.{format}"'
+    headers = {} if format == "json" else {"Content-Disposition": name}
+    return Response(content, headers=headers, media_type=FORMS[format].media_type)
 
 
 @api.delete(

@@ -84,6 +84,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
             places=Places(places, settings.release_interval, settings.query_memory),
             memory=settings.query_memory,
+            cells=settings.table_cells,
             limit=settings.query_limit,
         )
         openid = settings.openid()

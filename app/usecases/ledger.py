@@ -70,7 +70,7 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
     """The outcome of a run that begins now, or of the last one if this takes over ``wait`` seconds.
 
     A caller sees the numbers of their own accounts; contradictions concern everybody.
-    Raises: Busy if no run has ended yet in this process.
+    Raises: Busy if no run has ended yet in this process, or the last one failed.
     """
     require(caller, "analyst", "owner", "auditor")
     run = asyncio.wrap_future(services.verifier.request())
@@ -82,7 +82,7 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
 
 
 def latest(services: Services, caller: Caller) -> VerificationOut | None:
-    """The outcome of the last run in this process; None before the first one."""
+    """The outcome of the last run in this process; None before the first one or after a failure."""
     require(caller, "analyst", "owner", "auditor")
     outcome = services.verifier.latest
     if outcome is None:

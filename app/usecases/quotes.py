@@ -37,7 +37,8 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
-    check_cost(request.query, request.query.cost(public), services.settings.query_memory)
+    limits = services.settings.query_memory, services.settings.table_cells
+    check_cost(request.query, request.query.cost(public), *limits)
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],

@@ -1,7 +1,7 @@
 """The client of a PrivyPurse service: one call, one answer, one charge.
 
 Start with ``PrivyPurse(url, key)``. The functions ``selection``, ``top_k``, ``tree``, ``distance``,
-``clustering`` and ``statistic`` make queries that can be quoted before they are paid.
+``clustering``, ``statistic`` and ``table`` make queries that can be quoted before they are paid.
 """
 
 from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, User, Verification
@@ -11,7 +11,7 @@ from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
-from privypurse.kinds import Query, clustering, distance, selection, statistic, top_k, tree
+from privypurse.kinds import Query, clustering, distance, selection, statistic, table, top_k, tree
 from privypurse.problems import (
     AlreadyExists,
     BelowSpent,
@@ -42,6 +42,7 @@ from privypurse.problems import (
     UploadRunning,
 )
 from privypurse.quotes import Quote
+from privypurse.tables import Sheet, Table
 from privypurse.trees import Tree, Trees
 from privypurse.uploads import RecordsRefused
 from privypurse.version import __version__
@@ -83,7 +84,9 @@ __all__ = [
     "RateLimited",
     "RecordsRefused",
     "Selection",
+    "Sheet",
     "StillRunning",
+    "Table",
     "TooCostly",
     "TooLarge",
     "TooLate",
@@ -103,6 +106,7 @@ __all__ = [
     "distance",
     "selection",
     "statistic",
+    "table",
     "top_k",
     "tree",
 ]

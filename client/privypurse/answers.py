@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -75,11 +75,28 @@ class Selection(Answer):
 
 @dataclass(frozen=True)
 class Interval:
-    """A released number with the interval that holds with probability ``confidence``."""
+    """A released number and the interval of the true number, by the law of the noise.
+
+    ``raw``: the number before an adjustment such as clamping; the interval is of ``raw``.
+    """
 
     value: float
     low: float
     high: float
+    raw: float | None = None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Self:
+        return cls(body["value"], body["low"], body["high"], body.get("raw"))
+
+    @classmethod
+    def each(cls, columns: Mapping[str, Any]) -> list[Self]:
+        """Several numbers, from the lists ``value``, ``low`` and ``high``."""
+        ends = zip(columns["value"], columns["low"], columns["high"], strict=True)
+        return [cls(*one) for one in ends]
+
+    def __str__(self) -> str:
+        return f"{self.low:.6g} … {self.high:.6g}"
 
 
 @dataclass(frozen=True)
@@ -102,8 +119,7 @@ class TopK(Answer):
         numbers = answer.get("values")
         values = None
         if numbers is not None:
-            ends = zip(numbers["value"], numbers["low"], numbers["high"], strict=True)
-            values = [Interval(*each) for each in ends]
+            values = Interval.each(numbers)
         return cls(
             **cls.common(reply),
             selected=list(answer["selected"]),
@@ -126,28 +142,54 @@ class TopK(Answer):
             rows = table([place, "selected"], enumerate(self.selected, 1))
         else:
             pairs = zip(self.selected, self.values, strict=True)
-            cells = [[one, v.value, f"{v.low:g} … {v.high:g}"] for one, v in pairs]
+            cells = [[one, v.value, v] for one, v in pairs]
             rows = table(["selected", "value", f"interval ({self.confidence:.0%})"], cells)
         return rows + self._charge_line()
 
 
 @dataclass(frozen=True)
 class Value(Answer):
-    """One number; ``noise_scale`` is the scale of its noise, or None if that is not public."""
+    """One number.
+
+    ``low`` and ``high`` are the ends of the shortest interval that contains the true number with at
+    least the probability ``confidence``. They and ``noise_scale`` are None where the size of the
+    noise is private. ``raw``: the number before it was moved inside its bounds, if it was.
+    ``parts``: the released sum and count of a mean.
+    """
 
     value: float
     noise_scale: float | None
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    raw: float | None = None
+    parts: Mapping[str, Interval] = field(default_factory=dict)
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
         del columns
         answer = reply["answer"]
-        scale = answer.get("noise_scale")
-        return cls(**cls.common(reply), value=answer["value"], noise_scale=scale)
+        optional = ("noise_scale", "low", "high", "confidence", "raw")
+        parts = {name: Interval.of(part) for name, part in answer.get("parts", {}).items()}
+        fields = {name: answer.get(name) for name in optional}
+        return cls(**cls.common(reply), value=answer["value"], parts=parts, **fields)
 
     def __float__(self) -> float:
         return float(self.value)
 
+    @property
+    def explanation(self) -> str | None:
+        """The interval as a sentence, or why there is none."""
+        if self.low is None or self.high is None:
+            explanation: str | None = self.reply["answer"].get("explanation")
+            return explanation
+        return (
+            f"The true number lies between {self.low:.6g} and {self.high:.6g} with a probability "
+            f"of at least {self.confidence:.0%}."
+        )
+
     def _repr_html_(self) -> str:
         scale = "" if self.noise_scale is None else f"{self.noise_scale:g}"
-        return table(["value", "noise scale"], [[f"{self.value:g}", scale]]) + self._charge_line()
+        number = table(["value", "noise scale"], [[f"{self.value:g}", scale]])
+        words = "" if self.explanation is None else paragraph(self.explanation)
+        return number + words + self._charge_line()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self, overload
 
-from privypurse.answers import Answer
+from privypurse.answers import Answer, Interval
 from privypurse.arrays import Matrix, matrix
 from privypurse.levels import Column, Columns, Row, rows_of, value_of
 from privypurse.notebook import table
@@ -27,10 +27,16 @@ class AttributeEncoding:
 
 @dataclass(frozen=True)
 class Clusters(Answer):
-    """Cluster centres: ``centres`` has shape (clusters, coordinates), ordered as ``encoding``."""
+    """Cluster centres: ``centres`` has shape (clusters, coordinates), ordered as ``encoding``.
+
+    ``sizes``: how many records were nearest to each centre before its last move, each with the
+    interval that holds with probability ``confidence``; None from a service before 0.2.
+    """
 
     centres: Matrix
     encoding: list[AttributeEncoding]
+    sizes: list[Interval] | None = None
+    confidence: float | None = None
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
@@ -39,7 +45,14 @@ class Clusters(Answer):
             AttributeEncoding(columns[one["name"]], one["values"], one["vectors"])
             for one in answer["encoding"]["attributes"]
         ]
-        return cls(**cls.common(reply), centres=matrix(answer["centres"]), encoding=encoding)
+        sizes = None if "sizes" not in answer else Interval.each(answer["sizes"])
+        return cls(
+            **cls.common(reply),
+            centres=matrix(answer["centres"]),
+            encoding=encoding,
+            sizes=sizes,
+            confidence=answer.get("confidence"),
+        )
 
     def point(self, row: Row) -> list[float]:
         """The coordinates of one record."""
@@ -77,6 +90,9 @@ class Clusters(Answer):
     def _repr_html_(self) -> str:
         names = [one.column.name for one in self.encoding]
         rows = [[index, *typical.values()] for index, typical in enumerate(self.typical())]
+        if self.sizes is not None:
+            names += ["size", f"interval ({self.confidence:.0%})"]
+            rows = [[*row, one.value, one] for row, one in zip(rows, self.sizes, strict=True)]
         return table(["cluster", *names], rows) + self._charge_line()
 
 

@@ -14,6 +14,8 @@ from privypurse.answers import Answer
 from privypurse.levels import Columns, Row, rows_of, value_of
 
 Node = Mapping[str, Any]
+#: A released count: an object with its interval.
+Count = Mapping[str, float] | int
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def probabilities(leaf: Node) -> dict[str, float]:
     """The probability of each class at a leaf, computed from its noisy counts."""
     if "counts" not in leaf:
         raise ValueError("the tree was released without counts")
-    counts = {label: max(count, 0) for label, count in leaf["counts"].items()}
+    counts = {label: max(_value(count), 0) for label, count in leaf["counts"].items()}
     total = sum(counts.values())
     return {label: count / total if total else 1 / len(counts) for label, count in counts.items()}
 
@@ -143,8 +145,19 @@ def _leaves(node: Node) -> int:
 def _label(leaf: Node) -> str:
     if "counts" not in leaf:
         return str(leaf["label"])
-    counts = ", ".join(f"{name} {count}" for name, count in leaf["counts"].items())
+    counts = ", ".join(f"{name} {_interval(count)}" for name, count in leaf["counts"].items())
     return f"{leaf['label']}  ({counts})"
+
+
+def _value(count: Count) -> float:
+    """The count itself; a service before 0.2 sends plain numbers."""
+    return count["value"] if isinstance(count, Mapping) else count
+
+
+def _interval(count: Count) -> str:
+    if not isinstance(count, Mapping) or "low" not in count:
+        return f"{_value(count)}"
+    return f"{count['value']} [{count['low']}, {count['high']}]"
 
 
 def _lines(node: Node, indent: str) -> list[str]:

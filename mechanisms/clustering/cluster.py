@@ -6,10 +6,9 @@ import numpy as np
 
 from mechanisms.clustering.encoding import Encoding, learned, one_hot
 from mechanisms.clustering.initial import drawn_centres
-from mechanisms.clustering.lloyd import lloyd
+from mechanisms.clustering.lloyd import Centres, lloyd
 from mechanisms.clustering.plan import ClusteringPlan
 from mechanisms.distances.learn import learn
-from mechanisms.distances.metric import Floats
 from mechanisms.model.context import QueryContext
 
 
@@ -18,7 +17,7 @@ class Clustering:
     """The released result: centres (clusters, axes) and the encoding of their axes."""
 
     encoding: Encoding
-    centres: Floats
+    centres: Centres
 
 
 def cluster(context: QueryContext, plan: ClusteringPlan) -> Clustering:

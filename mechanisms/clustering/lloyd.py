@@ -19,9 +19,10 @@ from mechanisms.distances.metric import Floats
 from mechanisms.kernels.assignment import cluster_counts
 from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Executor
+from mechanisms.model.number import CONFIDENCE
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.rate import Rate
 
 
@@ -44,10 +45,23 @@ class Rates:
         )
 
 
+@dataclass(frozen=True)
+class Centres:
+    """Centres (clusters, axes), and the noisy sizes (clusters,) of their clusters.
+
+    A size counts the records that were nearest to the centre before its last move. ``error``: the
+    least number that the noise of one size exceeds with probability at most 1 − ``CONFIDENCE``.
+    """
+
+    points: Floats
+    sizes: Integers
+    error: int
+
+
 def lloyd(
     context: QueryContext, encoding: Encoding, centres: Floats, iterations: int, moves: int
-) -> Floats:
-    """The centres after these iterations, float64 (clusters, axes), inside the box.
+) -> Centres:
+    """The centres after these iterations, float64 (clusters, axes), inside the box; and the sizes.
 
     Args:
         centres: public initial centres, (clusters, axes).
@@ -64,7 +78,7 @@ def lloyd(
         counts = discrete_laplace(sizes, rates.counts, randomness, executor)
         noisy = discrete_laplace(sums.ravel(), rates.sums, randomness, executor)
         centres = moved(counts, noisy.reshape(sums.shape), encoding)
-    return centres
+    return Centres(centres, counts, likely_error(rates.counts, CONFIDENCE))
 
 
 def exact_sums(

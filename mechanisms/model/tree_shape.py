@@ -87,7 +87,7 @@ def check_node(node: Any) -> None:
     if "label" in fields:
         _text(node["label"], "a label")
         counts = node.get("counts", {})
-        if not isinstance(counts, Mapping) or not all(map(_is_number, counts.values())):
+        if not isinstance(counts, Mapping) or not all(map(_is_count, counts.values())):
             raise ValueError('"counts" is an object with one number per class')
         return
     _text(node["attribute"], "an attribute")
@@ -103,6 +103,13 @@ def check_node(node: Any) -> None:
         # A larger integer has no double that a row's value could be compared with.
         if not _is_number(threshold) or not -LARGEST <= threshold <= LARGEST:
             raise ValueError("a threshold is a finite number")
+
+
+def _is_count(value: Any) -> bool:
+    """True for a number, and for a released one: an object with its value and its interval."""
+    if isinstance(value, Mapping):
+        return "value" in value and all(map(_is_number, value.values()))
+    return _is_number(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,7 +1,9 @@
 """Discrete Laplace noise for vectors of whole numbers: P(d) = (1 − p) / (1 + p) · p^|d|."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -53,15 +55,22 @@ def add_discrete_laplace(
     return values.size, first
 
 
-def simultaneous_error(rate: Rate, cells: int, confidence: float) -> int:
-    """The least m at which all ``cells`` noises together are within ±m, by the union bound.
+@lru_cache(maxsize=4096)
+def likely_error(rate: Rate, confidence: float, cells: int = 1) -> int:
+    """The least m at which all ``cells`` independent noises lie within ±m with this probability.
 
-    A cell may be chosen by its noisy value: the bound holds for all, hence for it. The chance that
-    one noise exceeds m is 2·p^{m + 1}/(1 + p). For information; floats decide no guarantee here.
+    Released value ± m is the shortest interval that contains the true number with at least this
+    probability, because the law is symmetric and falls away from 0. With several cells it holds for
+    all together, hence also for a cell that is chosen by its noisy value. The chance that one noise
+    exceeds m is 2·p^{m + 1}/(1 + p). It is compared with 60 digits, so m is exact.
     """
-    per_step = rate.a / rate.b
-    miss = (1 - confidence) / cells
-    return max(0, math.ceil(math.log(2 / ((1 + math.exp(-per_step)) * miss)) / per_step) - 1)
+    with localcontext() as digits:
+        digits.prec = 60
+        exponent = Decimal(rate.a) / Decimal(rate.b)
+        every = Decimal(repr(confidence))
+        miss = 1 - (every.ln() / cells).exp() if cells > 1 else 1 - every
+        steps = (2 / ((1 + (-exponent).exp()) * miss)).ln() / exponent
+        return max(0, math.ceil(steps) - 1)
 
 
 def discrete_laplace_probability(noise: int, p: Fraction) -> Fraction:

@@ -12,7 +12,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace, simultaneous_error
+from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 
@@ -70,7 +70,7 @@ class NoisyVector:
 
     def error(self, loss: PrivacyLoss, influence: JointInfluence, confidence: float) -> int:
         """The steps within which all noisy scores together are of the true ones."""
-        return simultaneous_error(self.rate(loss, influence), influence.count, confidence)
+        return likely_error(self.rate(loss, influence), confidence, influence.count)
 
     def accuracy(
         self, loss: PrivacyLoss, k: int, influence: JointInfluence, confidence: float

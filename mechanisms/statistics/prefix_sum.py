@@ -79,6 +79,10 @@ class SmallestSum(Part):
         ends = on_grid(np.array([values[0], values[-1]]), exponent)
         return Plan(exponent, int(np.abs(ends).max()))
 
+    def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """Each value is rounded down by less than a step."""
+        return len(_values(dataset)) * plan.step if plan.cap else Fraction(0)
+
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         cutoff = records_of(PrefixRecords, context.records).cutoff
         values = on_grid(np.array(_values(context.dataset)), plan.exponent)

@@ -4,7 +4,6 @@ p is an exact decimal, because in doubles ⌈0.07·100⌉ would be 8. The quanti
 the upper bound. The ranks for the exponential mechanism are whole numbers as well.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -16,14 +15,23 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.predicate import Condition, fits
 from mechanisms.statistics.quantile_sensitivity import (
     AddRemoveBound,
+    ConditionalReplaceBound,
     ReplaceBound,
     SortedNumbers,
     rank,
 )
 from mechanisms.statistics.statistic import Measurement, Part
-from mechanisms.statistics.tables import bounds, number_grid, numeric, replaces
+from mechanisms.statistics.tables import (
+    bounds,
+    number_bounds,
+    number_grid,
+    numeric,
+    replaces,
+    rows_where,
+)
 
 #: The most decimal places of a quantile p, so that p is a fraction of small numbers.
 PLACES = 6
@@ -31,7 +39,8 @@ PLACES = 6
 #: bounds are whole numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
-_BLOCK = 1 << 16
+#: The numbers of cells and of rows that one step of the work takes.
+_BLOCK, _ROWS = 1 << 16, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,11 +52,15 @@ class Quantile(Part):
 
     name = "quantile"
     title = "Quantile"
-    description = "The smallest number that a given share of the rows do not exceed."
+    description = (
+        "The smallest number that a given share of the rows do not exceed: of those that meet a "
+        "condition, or of all."
+    )
     source = "Nissim, Raskhodnikova, Smith 2007, section 3.1; Smith 2011"
 
     attribute: str
     quantile: Fraction
+    where: Condition | None = None
     what = "quantile"
 
     def __post_init__(self) -> None:
@@ -56,24 +69,39 @@ class Quantile(Part):
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
+        if self.where is not None:
+            fits(self.where, dataset)
         return Plan(exponent, high - low)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        numbers, dataset = context.table.ordered[self.attribute], context.dataset
+        numbers, dataset = self._ordered(context), context.dataset
         low, high = bounds(dataset, self.attribute, plan.exponent)
         ordered = SortedNumbers(numbers, plan.exponent, low, high)
         place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
-        kind = ReplaceBound if replaces(dataset) else AddRemoveBound
+        kind: type[AddRemoveBound | ReplaceBound] = AddRemoveBound
+        if replaces(dataset):
+            kind = ReplaceBound if self.where is None else ConditionalReplaceBound
         return Measurement(
             int(ordered.window(place, place + 1)[0]),
             local=kind(ordered, self.quantile, high - low),
         )
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
-        """The released value, moved inside the public bounds."""
-        (value,) = released
-        attribute = numeric(dataset, self.attribute)
-        return min(max(value, Fraction(attribute.lower)), Fraction(attribute.upper))
+    def _ordered(self, context: QueryContext) -> NDArray[np.float64]:
+        """Return the private numbers of the rows that meet the condition, in ascending order."""
+        if self.where is None:
+            return context.table.ordered[self.attribute]
+        numbers, met = context.table.values[self.attribute], rows_where(self.where, context)
+        met_rows = np.empty(len(numbers), np.bool_)
+        for start in range(0, len(numbers), _ROWS):
+            rows = slice(start, min(start + _ROWS, len(numbers)))
+            met_rows[rows] = met(rows)
+        # All rows are sorted, the others to the end, so the work follows from the number of rows.
+        ordered = np.where(met_rows, numbers, np.inf)
+        ordered.sort()
+        return ordered[: int(met_rows.sum())]
+
+    def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
+        return number_bounds(dataset, self.attribute)
 
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the public candidates lower + i·(upper − lower) / G for i = 0 … G, ascending.
@@ -99,24 +127,50 @@ class Quantile(Part):
         """Return the private score −max(0, b·L − a·n, a·n − b·R) of each cell, for p = a/b, n rows.
 
         L numbers lie below the cell and R in it or below, so the score is 0 where p·n is a rank of
-        the cell. A number that occurs several times covers its whole cell.
+        the cell. A number that occurs several times covers its whole cell. Only rows that meet the
+        condition count: one replacement adds or removes one of them, or replaces it.
         """
-        numbers = context.table.ordered[self.attribute]
         share, whole = self.quantile.numerator, self.quantile.denominator
-        goal = share * len(numbers)
-        scores = np.empty(len(cells), dtype=np.int64)
+        below = self._below(context, cells)
+        # R of a cell is L of the next cell.
+        ranks = whole * below - share * int(below[-1])
+        scores: Integers = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
+        return scores
+
+    def _below(self, context: QueryContext, cells: NDArray[np.float64]) -> Integers:
+        """Return how many numbers lie below each cell, and last how many there are; private."""
+        below = np.empty(len(cells) + 1, dtype=np.int64)
+        if self.where is not None:
+            below[0], below[1:] = 0, np.cumsum(self._in_cells(context, cells))
+            return below
+        numbers = context.table.ordered[self.attribute]
 
         def part(start: int) -> None:
-            block = slice(start, min(start + _BLOCK, len(cells)))
-            # One more cell is searched, because R of a cell is L of the next cell.
-            below = np.searchsorted(numbers, cells[start : start + _BLOCK + 1], side="left")
-            if block.stop == len(cells):
-                below = np.append(below, len(numbers))
-            ranks = whole * below.astype(np.int64) - goal
-            scores[block] = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
+            stop = min(start + _BLOCK, len(cells))
+            below[start:stop] = np.searchsorted(numbers, cells[start:stop], side="left")
 
         context.executor.map(part, range(0, len(cells), _BLOCK))
-        return scores
+        below[-1] = len(numbers)
+        return below
+
+    def _in_cells(self, context: QueryContext, cells: NDArray[np.float64]) -> Integers:
+        """Return how many rows that meet the condition have their number in each cell; private.
+
+        Each row is searched and counted, in one more cell if it does not meet the condition. So
+        the work follows from the numbers of rows and cells.
+        """
+        numbers, met = context.table.values[self.attribute], rows_where(self.where, context)
+
+        def part(start: int) -> Integers:
+            rows = slice(start, min(start + _ROWS, len(numbers)))
+            places = np.searchsorted(cells, numbers[rows], side="right") - 1
+            places = np.where(met(rows), places, len(cells))
+            return np.bincount(places, minlength=len(cells) + 1).astype(np.int64)
+
+        counts = np.zeros(len(cells) + 1, np.int64)
+        for block in context.executor.map(part, range(0, len(numbers), _ROWS)):
+            counts += block
+        return counts[:-1]
 
 
 @dataclass(frozen=True)
@@ -125,7 +179,10 @@ class Median(Quantile):
 
     name = "median"
     title = "Median"
-    description = "The smallest number that half of the rows do not exceed."
+    description = (
+        "The smallest number that half of the rows do not exceed: of those that meet a condition, "
+        "or of all."
+    )
 
     quantile: Fraction = Fraction(1, 2)
     what = "median"

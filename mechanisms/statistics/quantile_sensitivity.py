@@ -110,6 +110,19 @@ class AddRemoveBound(QuantileBound):
         return max(1.0, beyond, widest)
 
 
+class ConditionalReplaceBound(AddRemoveBound):
+    """The smooth bound under replace for the rows that meet a condition.
+
+    A replacement removes a row from them and adds one, or does one of both, or neither. It makes
+    at most two add/remove steps. Let T be the add/remove bound for the smoothness β/2. Then T
+    changes by at most e^β between neighbours. The quantile moves by at most T(x) in the first step
+    and by at most e^{β/2}·T(x) in the second, so S = (1 + e^{β/2})·T. Implements ``SmoothBound``.
+    """
+
+    def smooth(self, beta: float) -> float:
+        return (1 + exp(beta / 2)) * super().smooth(beta / 2)
+
+
 @compiled
 def rank(share: int, whole: int, count: int) -> int:
     """Return max(1, ⌈p·n⌉), the rank of the quantile p = share / whole among n = ``count`` rows."""

@@ -45,8 +45,21 @@ class Statistic(ABC):
         """The parts, released at equal shares. Raises: UnsupportedQuery if the dataset has none."""
 
     @abstractmethod
+    def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
+        """The value before it is moved inside public bounds, from released parts alone."""
+
     def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
         """The value, computed from released parts and public facts alone."""
+        return self.inside(dataset, self.raw(dataset, released))
+
+    def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction] | None:
+        """The public bounds into which an answer is moved; None if there are none."""
+        return None
+
+    def inside(self, dataset: Dataset, value: Fraction) -> Fraction:
+        """The number inside the limits that is closest to ``value``."""
+        limits = self.limits(dataset)
+        return value if limits is None else min(max(value, limits[0]), limits[1])
 
     def factor(self, dataset: Dataset) -> Fraction:
         """The public factor by which the only part is multiplied to give the answer."""
@@ -73,10 +86,17 @@ class Part(Statistic):
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         """Return the private number, from prepared records that satisfy the domain."""
 
+    def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """The most by which the number exceeds what is measured, because that is rounded down.
+
+        By default the number is whole and rounded down once, to steps of at least 1.
+        """
+        return plan.step - 1
+
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
         self.plan(dataset, NANO)
         return (self,)
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
+    def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
         (value,) = released
         return value

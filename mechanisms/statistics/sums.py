@@ -13,14 +13,17 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.grid import Plan
+from mechanisms.statistics.predicate import Condition, fits
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 from mechanisms.statistics.tables import (
     bounds,
     grid_sum,
+    most_rows,
+    number_bounds,
     number_grid,
-    numeric,
     public_rows,
     replaces,
+    rows_where,
 )
 
 
@@ -29,15 +32,21 @@ class Sum(Part):
     """A sum, whose global sensitivity is the width of the bounds under replace.
 
     Under add/remove it is the larger absolute bound. The local sensitivity is the same almost
-    everywhere, so data-dependent noise gains nothing.
+    everywhere, so data-dependent noise gains nothing. A row that does not meet the condition adds
+    nothing, as if it had the number 0. With a condition a replacement therefore moves the sum by up
+    to the larger of the width and of both absolute bounds: 20 for bounds of 10 and 20.
     """
 
     name = "sum"
     title = "Sum"
-    description = "The sum of a numeric attribute; a missing cell counts as the middle."
+    description = (
+        "The sum of a numeric attribute over the rows that meet a condition; without one, over all "
+        "rows. A missing cell counts as the middle."
+    )
     source = "Dwork, McSherry, Nissim, Smith 2006"
 
     attribute: str
+    where: Condition | None = None
     what = "sum"
 
     def origin(self, low: int, high: int) -> int:
@@ -46,23 +55,31 @@ class Sum(Part):
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         exponent, low, high = number_grid(dataset, self.attribute, epsilon_nano)
+        if self.where is not None:
+            fits(self.where, dataset)
         origin = self.origin(low, high)
-        cap = high - low if replaces(dataset) else max(abs(low - origin), abs(high - origin))
-        return Plan(exponent, cap)
+        alone = max(abs(low - origin), abs(high - origin))
+        if not replaces(dataset):
+            return Plan(exponent, alone)
+        return Plan(exponent, high - low if self.where is None else max(high - low, alone))
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         numbers = context.table.values[self.attribute]
         origin = self.origin(*bounds(context.dataset, self.attribute, plan.exponent))
-        return Measurement(
-            grid_sum(numbers, plan.exponent, context.executor) - origin * len(numbers)
-        )
+        met = rows_where(self.where, context)
+        return Measurement(grid_sum(numbers, plan.exponent, origin, context.executor, met))
+
+    def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """Each number is rounded down by less than a step."""
+        return most_rows(dataset) * plan.step
 
 
 @dataclass(frozen=True)
 class CentredSum(Sum):
-    """The sum of x − middle of the bounds, over the numbers x of all rows.
+    """The sum of x − middle of the bounds, over the numbers x of the rows.
 
-    Its global sensitivity is the width of the bounds under replace, half of it under add/remove.
+    Its global sensitivity is the width of the bounds under replace, half of it under add/remove,
+    with a condition or without.
     """
 
     what = "sum around the middle of the bounds"
@@ -75,31 +92,48 @@ class CentredSum(Sum):
 class Mean(Statistic):
     """A noisy sum divided by the number of rows, which is private too under add/remove.
 
-    Then sum and count are released at half of the loss each. The mean of no rows is the middle of
-    the bounds.
+    Then sum and count are released at half of the loss each; so they are with a condition, because
+    the number of rows that meet it is private under both relations. The mean of no rows is the
+    middle of the bounds.
     """
 
     name = "mean"
     title = "Mean"
-    description = "The mean of a numeric attribute, inside its bounds."
+    description = (
+        "The mean of a numeric attribute over the rows that meet a condition, or over all rows; "
+        "inside its bounds."
+    )
     source = "Dwork, McSherry, Nissim, Smith 2006, for sum and count"
 
     attribute: str
+    where: Condition | None = None
+
+    def counts(self, dataset: Dataset) -> bool:
+        """True if the number of rows is private, so that its count is a part."""
+        return self.where is not None or not replaces(dataset)
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        centred = CentredSum(self.attribute)
+        centred = CentredSum(self.attribute, self.where)
         centred.plan(dataset, NANO)
-        if not replaces(dataset):
-            return centred, Count()
+        if self.counts(dataset):
+            return centred, Count() if self.where is None else Count(self.where)
         public_rows(dataset)
         return (centred,)
 
-    def answer(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
-        attribute = numeric(dataset, self.attribute)
-        lower, upper = Fraction(attribute.lower), Fraction(attribute.upper)
-        rows = Fraction(public_rows(dataset)) if replaces(dataset) else released[1]
-        mean = (lower + upper) / 2 + released[0] / max(rows, Fraction(1))
-        return min(max(mean, lower), upper)
+    def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
+        lower, upper = self.limits(dataset)
+        rows = released[1] if self.counts(dataset) else Fraction(public_rows(dataset))
+        return (lower + upper) / 2 + released[0] / max(rows, Fraction(1))
+
+    def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
+        return number_bounds(dataset, self.attribute)
+
+    def origin(self, dataset: Dataset, plan: Plan) -> Fraction:
+        """The public number that the sum on this grid subtracts from the number of each row."""
+        low, high = bounds(dataset, self.attribute, plan.exponent)
+        return CentredSum(self.attribute).origin(low, high) * plan.step
 
     def factor(self, dataset: Dataset) -> Fraction:
-        return 1 / Fraction(max(public_rows(dataset), 1)) if replaces(dataset) else Fraction(1)
+        if self.counts(dataset):
+            return Fraction(1)
+        return 1 / Fraction(max(public_rows(dataset), 1))

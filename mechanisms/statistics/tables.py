@@ -1,19 +1,25 @@
 """What all statistics of tables read: an attribute, its public bounds, its numbers on a grid."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import real_exponent
+from mechanisms.statistics.predicate import Condition, Truths, holds
 
 _BLOCK = 1 << 20
+
+#: Returns which rows of a slice meet a condition; 1 for all rows.
+Rows = Callable[[slice], Truths | int]
 
 
 def replaces(dataset: Dataset) -> bool:
@@ -30,6 +36,18 @@ def public_rows(dataset: Dataset) -> int:
     return rows
 
 
+def most_rows(dataset: Dataset) -> int:
+    """The public bound on the number of rows."""
+    domain = table_domain(dataset)
+    return domain.rows or domain.max_rows or 0
+
+
+def number_bounds(dataset: Dataset, name: str) -> tuple[Fraction, Fraction]:
+    """The public bounds of an attribute's numbers, exactly."""
+    attribute = numeric(dataset, name)
+    return Fraction(attribute.lower), Fraction(attribute.upper)
+
+
 def numeric(dataset: Dataset, name: str) -> NumericAttribute:
     """The numeric attribute with this name. Raises: UnsupportedQuery for any other."""
     attribute = attribute_named(dataset, name)
@@ -41,6 +59,19 @@ def numeric(dataset: Dataset, name: str) -> NumericAttribute:
             "this statistic is of numbers", supported={"attributes": names or "none is numeric"}
         )
     return attribute
+
+
+def every_row(_: slice) -> int:
+    """The condition that all rows meet; no row is read."""
+    return 1
+
+
+def rows_where(where: Condition | None, context: QueryContext) -> Rows:
+    """The private rows that meet a condition, which fits the dataset; all rows without one."""
+    if where is None:
+        return every_row
+    table, dataset = context.table, context.dataset
+    return lambda rows: holds(where, table, dataset, rows)
 
 
 def number_grid(dataset: Dataset, name: str, epsilon_nano: int) -> tuple[int, int, int]:
@@ -64,11 +95,19 @@ def on_grid(numbers: NDArray[Any], exponent: int) -> Integers:
     return steps
 
 
-def grid_sum(numbers: NDArray[Any], exponent: int, executor: Executor) -> int:
-    """Σ ⌊x / 2^exponent⌋, a whole number of any size."""
+def grid_sum(
+    numbers: NDArray[Any], exponent: int, origin: int, executor: Executor, met: Rows = every_row
+) -> int:
+    """Σ (⌊x / 2^exponent⌋ − origin) over the rows that meet a condition, a whole number.
+
+    Every row is read and added, as 0 if it does not meet the condition. So the work is a function
+    of the number of rows.
+    """
 
     def part(start: int) -> int:
-        # At most 2²⁰ numbers of at most 2⁴⁰ steps each.
-        return int(on_grid(numbers[start : start + _BLOCK], exponent).sum())
+        rows = slice(start, min(start + _BLOCK, len(numbers)))
+        # At most 2²⁰ numbers of at most 2⁴¹ steps each.
+        steps = on_grid(numbers[rows], exponent) - origin
+        return int((steps * met(rows)).sum())
 
     return sum(executor.map(part, range(0, len(numbers), _BLOCK)))

@@ -86,11 +86,13 @@ def verify(
             of the verification or its duration could reveal an answer before that instant.
     """
     with snapshot(database) as connection:
+        if bad := _check_file(connection):
+            # Its rows may be unreadable, so no account is named.
+            return Verification((), read_now(connection), True, bad)
         at_us, chains = _begin(connection)
         read, facts = Streams(), Facts()
         bad = (
-            _check_file(connection)
-            or check_chains(connection, chains, heads)
+            check_chains(connection, chains, heads)
             or check_streams(connection, read, streams or {}, {}, facts.note)
             or check_queries(connection, chains, at_us if released_only else None)
             or check_facts(connection, facts)

@@ -1,26 +1,36 @@
-"""The part of a verification that reads prepared arrays, and compares them with their digests.
+"""The part of a verification that reads files: prepared arrays and node lists, by their digests.
 
 The manifest of a version lists a salted digest of each of its files, and the row of the version
-has the digest of the manifest, which a fact of the journal states.
+has the digest of the manifest, which a fact of the journal states. The digest of a node list is in
+the fact of its registration.
 """
 
+import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Connection, Select, select
 
 from storage.assurance.verify_chains import Bad
+from storage.catalogue.dataset_states import digest_of_labels
+from storage.catalogue.versions import needed_versions
 from storage.database.database import Database
-from storage.database.tables import dataset_version
-from storage.files.manifest import DamagedFolder, check_files, is_without_digests
+from storage.database.tables import journal
+from storage.files.manifest import DamagedFolder, check_files
+from storage.journal.facts import FIRST_CHANGE, FactKind
 from storage.records.data_folder import Files
 
-_v = dataset_version.c
-_VERSIONS: Select[Any] = (
-    select(_v.dataset_id, _v.version, _v.manifest_digest)
-    .where(_v.removed_us.is_(None))
-    .order_by(_v.dataset_id, _v.version)
+_j = journal.c
+#: The facts of datasets in the order of their writing; node lists are named once per dataset.
+_DATASETS: Select[Any] = (
+    select(_j.subject, _j.fact)
+    .where(
+        _j.kind >= FIRST_CHANGE, _j.kind.in_((int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET)))
+    )
+    .order_by(_j.at_us, _j.stream, _j.seq)
 )
 
 
@@ -39,24 +49,22 @@ class ArraysVerified:
 
 
 def verify_arrays(database: Database, files: Files) -> ArraysVerified:
-    """Compare every array in the data folder with its digest; services may run meanwhile."""
+    """Compare the arrays that queries may read, and node lists; services may run meanwhile."""
     began, compared, unknown, size = time.monotonic(), 0, 0, 0
-    bad = None
     with database.read() as connection:
-        versions = connection.execute(_VERSIONS).all()
-    for dataset_id, version, digest in versions:
-        folder = files.version_folder(dataset_id, version)
-        try:
-            if is_without_digests(folder):
-                unknown += 1
-                continue
-            actual, reason = check_files(folder), "has another manifest than the journal states"
-        except (OSError, DamagedFolder) as error:
-            actual, reason = b"", f"its prepared arrays cannot be used: {error}"
-        if digest not in (None, actual) or not actual:
+        versions, nodes = needed_versions(connection), _stated_nodes(connection)
+    bad = _check_nodes(files, nodes)
+    for row in versions if bad is None else ():
+        if row.manifest_digest is None:
+            unknown += 1
+            continue
+        folder = files.version_folder(row.id, row.version)
+        if reason := _contradiction(folder, row.manifest_digest):
             # A service may have removed the version meanwhile.
-            if _exists(database, dataset_id, version):
-                bad = Bad("dataset_version", f"dataset {dataset_id}, version {version}", reason)
+            with database.read() as connection:
+                needed = {(one.id, one.version) for one in needed_versions(connection, row.id)}
+            if (row.id, row.version) in needed:
+                bad = Bad("dataset_version", f"dataset {row.id}, version {row.version}", reason)
                 break
             continue
         compared += 1
@@ -64,7 +72,32 @@ def verify_arrays(database: Database, files: Files) -> ArraysVerified:
     return ArraysVerified(compared, unknown, size, time.monotonic() - began, bad)
 
 
-def _exists(database: Database, dataset_id: int, version: int) -> bool:
-    this = _VERSIONS.where(_v.dataset_id == dataset_id, _v.version == version)
-    with database.read() as connection:
-        return connection.execute(this).first() is not None
+def _contradiction(folder: Path, digest: bytes) -> str | None:
+    """What is wrong with the arrays of a version, in words, or None."""
+    try:
+        same = check_files(folder) == digest
+    except (OSError, DamagedFolder) as error:
+        return f"its prepared arrays cannot be used: {error}"
+    return None if same else "has another manifest than the journal states"
+
+
+def _stated_nodes(connection: Connection) -> Mapping[int, str]:
+    """The digest of the node list of each dataset whose facts state one, in hexadecimal."""
+    digests = {}
+    for subject, text in connection.execute(_DATASETS):
+        nodes = json.loads(text)["state"].get("nodes")
+        if nodes is not None:
+            digests[int.from_bytes(subject, "big", signed=True)] = nodes
+    return digests
+
+
+def _check_nodes(files: Files, digests: Mapping[int, str]) -> Bad | None:
+    """The first dataset with another node list than its facts state, or None."""
+    for id, digest in digests.items():
+        try:
+            same = digest_of_labels(files.labels(id)).hex() == digest
+        except (OSError, DamagedFolder, ValueError) as error:
+            return Bad("dataset", f"dataset {id}", f"its node list cannot be used: {error}")
+        if not same:
+            return Bad("dataset", f"dataset {id}", "has another node list than the journal states")
+    return None

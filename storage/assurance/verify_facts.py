@@ -73,7 +73,7 @@ class Facts:
             if kind == _ADOPTED:
                 return self._adopt(stream, subject, values)
             if kind == _TAKEN_OVER:
-                self.takeovers[subject].append((values["attempt"], at_us))
+                self.takeovers[subject].append((_whole(values["attempt"]), at_us))
             elif kind in _USERS:
                 self._change("users", subject, subject, values)
             elif kind in _USER_KEYS:
@@ -84,7 +84,7 @@ class Facts:
             elif kind == _VERSION:
                 number = number_subject(values["state"]["version"])
                 self._change("dataset_version", subject, subject + number, values)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return "cannot be read"
         return None
 
@@ -97,12 +97,24 @@ class Facts:
         return None
 
     def _change(self, table: str, subject: bytes, key: bytes, values: Any) -> None:
-        revision, state = values["revision"], values["state"]
+        revision, state = _whole(values["revision"]), dict(values["state"])
         owner = "dataset" if table == "dataset_version" else table
         if revision or table != "dataset_version":
             self.revisions[owner, subject].append(revision)
         if revision >= self.states.get((table, key), (-1, None))[0]:
             self.states[table, key] = revision, state
+
+
+def _whole(value: Any) -> int:
+    """A whole number of a fact. Raises: ValueError for a forged value of another type."""
+    if type(value) is not int:
+        raise ValueError
+    return value
+
+
+def _follow(numbers: list[int], first: int, last: int) -> bool:
+    """True if the numbers are those from ``first`` to ``last``, which a tamperer may have set."""
+    return len(numbers) == last - first + 1 and numbers == list(range(first, last + 1))
 
 
 def check_facts(connection: Connection, facts: Facts) -> Bad | None:
@@ -128,7 +140,7 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
             continue
         numbers = sorted(facts.revisions[table, key])
         # Revision 0 is a row that the migration adopted.
-        if numbers != list(range(numbers[0], revision + 1)) or numbers[0] not in (0, 1):
+        if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):
         return _gone(connection, facts)
@@ -188,7 +200,7 @@ def _check_takeovers(connection: Connection, facts: Facts) -> Bad | None:
     rows = {bytes(row.id): row for row in connection.execute(later)}
     for id in sorted(facts.takeovers.keys() | rows.keys()):
         taken, row = sorted(facts.takeovers.get(id, ())), rows.get(id)
-        if row is not None and [attempt for attempt, _ in taken] != list(range(2, row.attempt + 1)):
+        if row is not None and not _follow([attempt for attempt, _ in taken], 2, row.attempt):
             return Bad("query", f"query {UUID(bytes=id)}", "has other attempts than its facts")
         if row is None:
             attempts = select(_q.attempt, _q.attempt_us).where(_q.id == UUID(bytes=id))
@@ -199,7 +211,7 @@ def _check_takeovers(connection: Connection, facts: Facts) -> Bad | None:
 
 
 def _check_orphans(connection: Connection) -> Bad | None:
-    """A fact about a query that does not exist, and a query that no fact has accepted."""
+    """A fact about a query that does not exist."""
     id = uuid_bytes(_q.id)
     about = _j.kind.in_((_ACCEPTED, _TAKEN_OVER, _ENDED))
     queries = select(_q.id).where(id == _j.subject)

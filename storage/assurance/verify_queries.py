@@ -198,6 +198,8 @@ class _Checker:
             return _release(row)
         if row.s_attempt is None and row.ended_fact is None:
             return "is settled without its ending"
+        if None in (row.answer, row.settled_us, row.release_us):
+            return "is settled without its answer or its instants"
         if row.release_us > row.settled_us + LATEST_US:
             return "is to be released too late to be true"
         if self._now_us is not None and row.release_us > self._now_us:

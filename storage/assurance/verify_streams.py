@@ -17,6 +17,7 @@ from storage.database.snapshot import streamed
 from storage.database.tables import journal, journal_stream
 from storage.journal.facts import FactKind, number_subject
 from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
+from storage.journal.streams import FIRST_FACT
 
 _j, _s = journal.c, journal_stream.c
 _FACTS: Select[Any] = select(
@@ -89,17 +90,15 @@ def check_streams(
 
 def _expect_named(connection: Connection, streams: Streams) -> Bad | None:
     """Expect the heads that the first fact of each stream names."""
-    # By the primary key: there are few streams and many facts.
-    first = select(_j.stream, _j.fact).join_from(
-        journal_stream, journal, (_j.stream == _s.id) & (_j.seq == 1)
-    )
-    for row in connection.execute(first):
+    for row in connection.execute(select(_s.id, FIRST_FACT)):
+        if row.first is None:
+            return Bad("journal_stream", f"stream {row.id}", "has no first fact")
         try:
-            for stream, seq, head in json.loads(row.fact)["tips"]:
+            for stream, seq, head in json.loads(row.first)["tips"]:
                 if not streams.expect(stream, seq, bytes.fromhex(head)):
-                    return Bad("journal", _name(row.stream, 1), "names a head that never was")
-        except (ValueError, KeyError, TypeError):
-            return Bad("journal", _name(row.stream, 1), "opens no stream")
+                    return Bad("journal", _name(row.id, 1), "names a head that never was")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return Bad("journal", _name(row.id, 1), "opens no stream")
     return None
 
 
@@ -127,8 +126,6 @@ def _check_stream(
             return Bad("journal", _name(id, seq), "opens another stream, or at another time")
         if reason := note(id, seq, at_us, kind, actor, subject, text):
             return Bad("journal", _name(id, seq), reason)
-    if last == 0:
-        return Bad("journal_stream", f"stream {id}", "has no facts")
     if (stream.seq, stream.head) != (last, head):
         return Bad("journal_stream", f"stream {id}", "is not where its facts end")
     streams.heads[id] = last, head

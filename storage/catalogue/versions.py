@@ -13,12 +13,13 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    exists,
     func,
     insert,
+    literal_column,
     or_,
     select,
     text,
+    tuple_,
     update,
 )
 
@@ -40,9 +41,13 @@ WITHDRAWN = {"title": "the records were withdrawn while they were being prepared
 INTERRUPTED = {"title": "the preparation was interrupted; send the records again"}
 
 _u, _d, _v, _q = upload.c, dataset.c, dataset_version.c, query.c
-_RUNS = _q.state == int(QueryState.RUNNING)
+#: The versions that running queries name. The state is a literal, so that the index of running
+#: queries is used and no ended query is read.
+_NAMED = select(_q.dataset_id, _q.dataset_version).where(
+    _q.state == literal_column(str(int(QueryState.RUNNING)))
+)
 #: True for a version that a running query names.
-IS_IN_USE = exists().where(_q.dataset_id == _v.dataset_id, _q.dataset_version == _v.version, _RUNS)
+IS_IN_USE = tuple_(_v.dataset_id, _v.version).in_(_NAMED)
 _PREPARING = text("state = 0")  # as in the partial unique index: one running upload per dataset
 
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Row, Select, and_, literal, null, select, union_all
+from sqlalchemy import BigInteger, Row, Select, literal, null, select, union_all
 
 from storage.database.database import Database
 from storage.database.pages import Page
@@ -37,30 +37,31 @@ class AuditRow:
 
 
 _a, _j = audit.c, journal.c
-_LINES = union_all(
-    select(
-        _j.at_us,
-        _j.stream,
-        _j.seq,
-        _j.actor,
-        null().label("action"),
-        null().label("subject"),
-        _j.fact.label("text"),
-    ).where(_j.kind >= FIRST_CHANGE, _j.kind < FIRST_UNTOLD),
-    select(
-        _a.at_us,
-        literal(0, BigInteger),
-        _a.id,
-        _a.actor_id,
-        _a.action,
-        _a.subject,
-        _a.detail,
-    ).where(_a.action.not_in(UNTOLD)),
-).subquery("line")
-_l = _LINES.c
-_NAMED: Select[Any] = select(*_l, users.c.name).select_from(
-    _LINES.outerjoin(users, users.c.id == _l.actor)
-)
+_FACTS = select(
+    *(_j.at_us, _j.stream, _j.seq, _j.actor),
+    null().label("action"),
+    null().label("subject"),
+    _j.fact.label("text"),
+).where(_j.kind >= FIRST_CHANGE, _j.kind < FIRST_UNTOLD)
+_OLD = select(
+    *(_a.at_us, literal(0, BigInteger), _a.id, _a.actor_id, _a.action, _a.subject, _a.detail)
+).where(_a.action.not_in(UNTOLD))
+
+
+def _lines(at_us: int | None, rows: int) -> Select[Any]:
+    """The newest ``rows`` lines not after the moment ``at_us``, None for all, with their actors."""
+    facts, old = _FACTS, _OLD
+    if at_us is not None:
+        facts, old = facts.where(_j.at_us <= at_us), old.where(_a.at_us <= at_us)
+    # Each table alone is read by its index, and only as far as its lines may be on the page.
+    newest = (
+        facts.order_by(_j.at_us.desc(), _j.stream.desc(), _j.seq.desc()).limit(rows).subquery(),
+        old.order_by(_a.at_us.desc(), _a.id.desc()).limit(rows).subquery(),
+    )
+    line = union_all(*map(select, newest)).subquery("line")
+    named = line.outerjoin(users, users.c.id == line.c.actor)
+    order = (line.c.at_us.desc(), line.c.stream.desc(), line.c.seq.desc())
+    return select(*line.c, users.c.name).select_from(named).order_by(*order).limit(rows)
 
 
 def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> Page[AuditRow]:
@@ -69,13 +70,9 @@ def page_of_lines(database: Database, limit: int, cursor: str | None = None) -> 
     A cursor holds the moment of the last line, and how many lines of that moment were shown. Its
     place in a stream would tell how many queries were answered since.
     """
-    statement, at_us, skip = _NAMED, None, 0
-    if cursor is not None:
-        at_us, skip = _decoded(cursor)
-        statement = statement.where(and_(_l.at_us <= at_us))
-    newest = (_l.at_us.desc(), _l.stream.desc(), _l.seq.desc())
+    at_us, skip = (None, 0) if cursor is None else _decoded(cursor)
     with database.read() as connection:
-        rows = connection.execute(statement.order_by(*newest).offset(skip).limit(limit + 1)).all()
+        rows = connection.execute(_lines(at_us, skip + limit + 1)).all()[skip:]
     listed, following = rows[:limit], None
     if len(rows) > limit:
         last = listed[-1].at_us

@@ -36,6 +36,15 @@ ADVANCE = Each(
     ),
 )
 FACTS = InsertEach(journal)
+#: The text of the first fact of a row of ``journal_stream``; NULL before it is written.
+#: A subquery, because SQLite would read the whole journal for a join.
+FIRST_FACT = (
+    select(_j.fact)
+    .where(_j.stream == _s.id, _j.seq == 1)
+    .correlate(journal_stream)
+    .scalar_subquery()
+    .label("first")
+)
 
 #: The keys of ``Connection.info``, which lives as long as the connection to the database.
 STREAM, LOST = "privypurse.stream", "privypurse.lost"
@@ -111,14 +120,12 @@ def write(connection: Connection) -> Callable[[], None]:
 
 def read_tips(connection: Connection) -> list[Tip]:
     """The streams whose head no other stream names, in order of their numbers."""
-    first = select(_j.fact).join_from(journal_stream, journal, (_j.stream == _s.id) & (_j.seq == 1))
+    streams = select(_s.id, _s.seq, _s.head, FIRST_FACT).order_by(_s.id)
+    rows = [row for row in connection.execute(streams) if row.first is not None]
     named = {
-        (stream, seq)
-        for text in connection.execute(first).scalars()
-        for stream, seq, _ in json.loads(text).get("tips", ())
+        (stream, seq) for row in rows for stream, seq, _ in json.loads(row.first).get("tips", ())
     }
-    streams = connection.execute(select(_s.id, _s.seq, _s.head).order_by(_s.id))
-    return [Tip(*row) for row in streams if (row.id, row.seq) not in named and row.seq]
+    return [Tip(*row[:3]) for row in rows if (row.id, row.seq) not in named]
 
 
 def _writing(connection: Connection) -> _Writing:

@@ -115,11 +115,11 @@ RULES = (
         frozenset({"httpx", "numpy", "typer"}),
         SQL_MODULES,
     ),
-    # Installed by itself; NumPy is used if it is installed.
+    # Installed by itself; NumPy and Arrow are used if they are installed.
     Rule(
         "privypurse",
         frozenset({"privypurse"}),
-        frozenset({"httpx", "numpy"}),
+        frozenset({"httpx", "numpy", "pyarrow"}),
         SQL_MODULES | {"privypurse.cli"},
     ),
 )

@@ -24,6 +24,7 @@ MECHANISMS = {
     "objectives": "utilities kernels model",
     "selection": "objectives utilities noise kernels model",
     "statistics": "noise kernels model",
+    "tables": "statistics noise kernels model",
     "trees": "selection objectives utilities noise kernels model",
     "distances": "selection utilities noise kernels model",
     "clustering": "distances utilities noise kernels model",

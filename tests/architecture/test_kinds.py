@@ -17,6 +17,9 @@ FOLDERS = [ROOT / "app" / "queries" / name for name in QUERY_KINDS]
 CLIENTS = [ROOT / "app" / "demo"]
 #: The files that every folder has; many kinds have a form and a drawing of their own too.
 FILES = {"__init__.py", "body.py", "examples.py", "answer.html"}
+#: A kind of dataset bears this name too: a text does not show which of them is meant.
+OF_DATASETS = {"table"}
+NAMES = QUERY_KINDS.keys() - OF_DATASETS
 
 
 def outside() -> list[Path]:
@@ -30,7 +33,7 @@ def names_in_python(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             # "tree" and "tree id3", not a sentence about trees.
-            if node.value.partition(" ")[0] in QUERY_KINDS and node.value.count(" ") < 2:
+            if node.value.partition(" ")[0] in NAMES and node.value.count(" ") < 2:
                 yield node.value
         elif isinstance(node, ast.ImportFrom | ast.Import):
             module = getattr(node, "module", None) or ""
@@ -44,7 +47,7 @@ def names_in_template(source: str) -> Iterator[str]:
     """Quoted texts and members, inside the marks of templates, that name a kind."""
     for expression in re.findall(r"\{[{%].*?[%}]\}", source, re.DOTALL):
         for text in re.findall(r"""["'](\w+)["']|\.(\w+)""", expression):
-            yield from (one for one in text if one in QUERY_KINDS)
+            yield from (one for one in text if one in NAMES)
 
 
 def names_in(path: Path) -> list[str]:

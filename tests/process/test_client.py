@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -21,8 +22,20 @@ session = crash.session
 
 
 class Terminal(io.StringIO):
+    """A terminal that calls ``at_first`` with its first line."""
+
+    def __init__(self, at_first: Callable[[], None]) -> None:
+        super().__init__()
+        self._at_first: Callable[[], None] | None = at_first
+
     def isatty(self) -> bool:
         return True
+
+    def write(self, text: str) -> int:
+        if self._at_first and "[" in text:
+            self._at_first()
+            self._at_first = None
+        return super().write(text)
 
 
 def test_a_killed_service_gives_one_answer_for_one_charge(
@@ -63,15 +76,12 @@ def test_a_killed_service_gives_one_answer_for_one_charge(
 def test_waiting_shows_elapsed_against_expected_on_a_terminal(
     session: Session, service: BlockedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terminal = Terminal()
+    # The answer comes when the progress line has appeared, after two seconds.
+    terminal = Terminal(service.unblock)
     monkeypatch.setattr(sys, "stderr", terminal)
     service.block()
-    # The progress line appears after two seconds.
-    answering = threading.Timer(4, service.unblock)
-    answering.start()
     with PrivyPurse(service.url, session.analyst) as purse:
         purse.top_k("star", 2, "degree", epsilon="0.5", sensitivity="global")
-    answering.join()
     lines = terminal.getvalue().split("\r")
     assert re.search(r"^top_k on star  \[#+\.*\]  \d+\.\d of \d+\.\d s *$", lines[1]), lines
     assert lines[-2].isspace()

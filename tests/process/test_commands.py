@@ -46,7 +46,7 @@ PLAYED = {
     "docs/tutorial_owner.md": "tests/process/test_tutorials.py",
 }
 #: Their ``json`` is validated as queries: tests/architecture/test_documents.py.
-VALIDATED = {"docs/distances.md", "docs/statistics.md", "docs/trees.md"}
+VALIDATED = {"docs/distances.md", "docs/statistics.md", "docs/tables.md", "docs/trees.md"}
 #: The beginning of a block that is no command → the kind of the block.
 NOT_TYPED = {
     "app → storage → mechanisms → accounting": "what imports what",

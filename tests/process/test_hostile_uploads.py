@@ -40,7 +40,7 @@ class Hostile:
     status: int = 422
     kind: str | None = None
     line: int | None = None
-    seconds: float = 60
+    seconds: float = 120
 
 
 def repeated(piece: bytes, size: int) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ from app.demo.service import ServiceProcess, free_port
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
 from tests.process.session import CERTIFICATES, QUERY, Session
-from tests.support.patience import REPLY, WAIT
+from tests.support.patience import PATIENCE, REPLY, WAIT
 from tests.support.postgresql import postgresql_server
 
 CADDY = shutil.which("caddy")
@@ -69,13 +69,19 @@ class Cluster:
     address: Callable[[], str]
 
     def ask(self, key: str | None = None, **changes: Any) -> httpx.Response:
+        """Ask until a replica answers that has opened the records: before, 503 is free."""
         headers = WAIT | {"Authorization": f"Bearer {self.one.analyst}"}
         if key is not None:
             headers["Idempotency-Key"] = key
-        url = self.address() + "/v1/queries"
-        return httpx.post(
-            url, json=QUERY | changes, headers=headers, timeout=REPLY, verify=CERTIFICATES
-        )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            url = self.address() + "/v1/queries"
+            reply = httpx.post(
+                url, json=QUERY | changes, headers=headers, timeout=REPLY, verify=CERTIFICATES
+            )
+            if reply.status_code != 503 or time.monotonic() > deadline:
+                return reply
+            time.sleep(0.1)
 
     def spent(self, dataset: str) -> set[str]:
         """The ε that the analyst has spent, by each replica."""
@@ -179,7 +185,6 @@ def wait_open(cluster: Cluster) -> None:
     while len({frozenset(mapped(one.service)) for one in (cluster.one, cluster.two)}) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    time.sleep(0.1)  # the last array of the version was mapped just now
 
 
 def mapped(service: ServiceProcess) -> set[str]:

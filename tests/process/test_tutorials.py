@@ -58,7 +58,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             "survey\ttable\tready\t2\n",
         )
 
-        analyst = run(tmp_path, "".join(tutorial("analyst", 5)), **here)
+        analyst = run(tmp_path, "".join(tutorial("analyst", 6)), **here)
         says(
             analyst,
             '"affordable": true',

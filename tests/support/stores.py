@@ -12,11 +12,15 @@ from itertools import count
 from pathlib import Path
 
 from app.demo.service import free_port
+from storage.s3 import objects
 from storage.s3.cache import CachedStore
 from storage.s3.objects import ObjectStore
-from tests.support.patience import until
+from tests.support.patience import PATIENCE, until
 
 KEY = {"key": "purse", "secret": "of-a-test"}
+#: The patience of a service with a store: to connect, and to read. A busy machine exceeds it.
+IMPATIENCE = objects.CONNECT, objects.SILENCE
+objects.CONNECT = objects.SILENCE = round(PATIENCE)
 
 
 class StoreProcess:

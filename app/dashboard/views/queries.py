@@ -1,7 +1,9 @@
 """The pages of queries: running queries, the history, and one query with its answer."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from fastapi import Query as QueryParameter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -14,7 +16,10 @@ from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.queries import QUERY_KINDS
 from app.usecases import queries
+from app.usecases.answer_files import FORMS, answer_file
 from app.usecases.queries import QueryView
+
+FileFormat = Annotated[Literal["json", "csv", "arrow", "parquet"], QueryParameter()]
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,17 @@ async def one_query(visit: CurrentVisit, query_id: str) -> Response:
     if visit.is_of_part and view.progress is None:
         return _load_anew()
     return await run_in_threadpool(_page, visit, view)
+
+
+@pages.get("/ui/queries/{query_id}/answer", dependencies=[allow("analyst")])
+async def download_answer(
+    visit: CurrentVisit, query_id: str, format: FileFormat = "csv"
+) -> Response:
+    """Download the answer of an own query as a file for data frames."""
+    content = await visit.run(answer_file, query_id, format)
+    name = f'attachment; filename="{query_id}.{format}"'
+    headers = {**HEADERS, "Content-Disposition": name}
+    return Response(content, headers=headers, media_type=FORMS[format].media_type)
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])

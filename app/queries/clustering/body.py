@@ -22,6 +22,7 @@ from mechanisms.clustering.initial import centre_levels
 from mechanisms.clustering.plan import ClusteringPlan, participants
 from mechanisms.distances.plan import plan
 from mechanisms.model.domains import Dataset
+from mechanisms.model.number import CONFIDENCE, whole_numbers
 from mechanisms.model.release import Release
 
 TARGET = "count_noise_scale"
@@ -97,7 +98,15 @@ class Clustering(Query):
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
         result = cluster(context.at(share), self._plan(context.dataset))
-        return Release({"centres": result.centres.tolist(), "encoding": self._encoding(result)})
+        centres = result.centres
+        return Release(
+            {
+                "centres": centres.points.tolist(),
+                "sizes": whole_numbers(centres.sizes.tolist(), centres.error),
+                "confidence": CONFIDENCE,
+                "encoding": self._encoding(result),
+            }
+        )
 
     def question(self, dataset: Dataset, version: int) -> str:
         by = "learned distances" if self.encoding == "learned_distance" else "0/1 codes"

@@ -7,6 +7,7 @@ from typing import Any
 from app.queries.parts.dataset_examples import attribute_lists
 from app.queries.parts.examples import Example, Examples
 from mechanisms.model.domains import Dataset
+from mechanisms.model.number import whole_numbers
 
 FIVE: dict[str, Any] = {
     "dataset": "adult",
@@ -44,6 +45,8 @@ EXAMPLES = Examples(
             [-0.44, -0.2],
             [0.02, 0.33],
         ],
+        "sizes": whole_numbers([4211, 6034, 5120, 2987, 3310], 120),
+        "confidence": 0.95,
         "encoding": {
             "kind": "learned_distance",
             "attributes": [

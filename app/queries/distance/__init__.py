@@ -1,6 +1,7 @@
 """The query kind ``distance``: private distances between the values of attributes."""
 
 from app.queries.distance.body import Distance
+from app.queries.distance.columns import columns
 from app.queries.distance.drawing import draw
 from app.queries.distance.examples import EXAMPLES
 from app.queries.parts.form import KindForm
@@ -9,6 +10,7 @@ from app.queries.parts.kind import Kind, by_fields
 KIND = Kind(
     form=KindForm(Distance, order=40, datasets=("table",)),
     examples=EXAMPLES,
+    columns=columns,
     mechanism=by_fields("context", "sensitivity"),
     arguments=("target",),
     draw=draw,

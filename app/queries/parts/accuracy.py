@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.statistics.release.mechanism import CONFIDENCE as CONFIDENCE
+from mechanisms.model.number import CONFIDENCE as CONFIDENCE
 from mechanisms.statistics.release.mechanism import significant as significant
 
 #: The accuracy that selections predict and may take as a target: the distance of a selected

@@ -21,9 +21,13 @@ RECORD, CELL = 256, 64
 
 @dataclass(frozen=True)
 class Cost:
-    """The public worst case of one query. ``bytes``: the most memory at the same time."""
+    """The public worst case of one query.
+
+    ``bytes``: the most memory at the same time. ``cells``: the cells of a released table.
+    """
 
     bytes: int
+    cells: int = 0
 
 
 def entries(dataset: Dataset) -> int:

@@ -9,6 +9,7 @@ from inspect import getfile
 from pathlib import Path
 from typing import Any
 
+from app.queries.parts.columns import Columns, plain_columns
 from app.queries.parts.examples import Examples
 from app.queries.parts.form import KindForm
 from app.queries.parts.query import CatalogueEntry
@@ -43,6 +44,8 @@ class Kind:
     draw: Callable[[Mapping[str, Any]], Any] = lambda answer: None  # noqa: ARG005 - shown as it is
     #: The parameter whose value lists of queries show beside the name of the kind.
     subject: str | None = None
+    #: Returns the answer as columns, from which files for data frames are written.
+    columns: Callable[[Mapping[str, Any]], Columns] = plain_columns
     #: The formats of an answer in addition to JSON, by name.
     formats: Mapping[str, Format] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from app.queries.parts.utilities import (
 )
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.number import nearest
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.objectives import Objective
@@ -254,9 +255,9 @@ class ScoredSelection(Query):
         above = error if unit == 1 else error + 1
         values = noisy.values.tolist()
         numbers = {
-            "value": [_number(value * unit) for value in values],
-            "low": [_number((value - error) * unit) for value in values],
-            "high": [_number((value + above) * unit) for value in values],
+            "value": [nearest(value * unit) for value in values],
+            "low": [nearest((value - error) * unit) for value in values],
+            "high": [nearest((value + above) * unit) for value in values],
         }
         return {"values": numbers, "confidence": CONFIDENCE}
 
@@ -327,8 +328,3 @@ def _loss_for(choice: Choice, public: Plan, k: int, error: float) -> PrivacyLoss
         return JOINT_SELECTORS[choice.selector].loss_for(error, k, influence, CONFIDENCE)
     selector = SELECTORS[choice.selector]
     return selector.loss_for(public.count, error, k, CONFIDENCE, one_way=influence.one_way)
-
-
-def _number(value: Fraction) -> int | float:
-    """A whole number as itself, any other as the nearest float."""
-    return int(value) if value.denominator == 1 else float(value)

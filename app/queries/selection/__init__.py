@@ -8,6 +8,7 @@ from app.queries.selection.examples import EXAMPLES
 KIND = Kind(
     form=CandidateForm(Selection, order=10),
     examples=EXAMPLES,
+    columns=lambda answer: {"selected": [answer["selected"]]},
     mechanism=by_fields("selector", "sensitivity"),
     arguments=("utilities",),
 )

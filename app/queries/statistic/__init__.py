@@ -2,12 +2,14 @@
 
 from app.queries.parts.kind import Kind
 from app.queries.statistic.body import StatisticQuery, stored_mechanism
+from app.queries.statistic.columns import columns
 from app.queries.statistic.examples import EXAMPLES
 from app.queries.statistic.form import StatisticForm
 
 KIND = Kind(
     form=StatisticForm(StatisticQuery, order=60, choice="statistic"),
     examples=EXAMPLES,
+    columns=columns,
     mechanism=stored_mechanism,
     arguments=("statistic",),
     subject="statistic",

@@ -12,18 +12,20 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.contract.amounts import Delta
-from app.queries.parts.accuracy import only
+from app.queries.parts.accuracy import CONFIDENCE, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.statistic.sentence import sentence
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.number import nearest
 from mechanisms.model.release import Release
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
 from mechanisms.statistics.predicate import condition
 from mechanisms.statistics.quantile import exact_share
 from mechanisms.statistics.release import Mechanism
+from mechanisms.statistics.release.mechanism import Answer
 from mechanisms.statistics.validity import choose
 
 if TYPE_CHECKING:
@@ -36,16 +38,18 @@ else:
 #: The fields that each statistic adds to a query. All are required, except ``where``.
 FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "count": ("where",),
-    "sum": ("attribute",),
-    "mean": ("attribute",),
-    "median": ("attribute",),
-    "quantile": ("attribute", "quantile"),
+    "sum": ("attribute", "where"),
+    "mean": ("attribute", "where"),
+    "median": ("attribute", "where"),
+    "quantile": ("attribute", "quantile", "where"),
     "stars": ("k",),
 }
 #: All fields that only some statistics use.
 OWN = ("attribute", "quantile", "k", "where")
 #: The functions that parse fields into the values that the mechanisms need.
 READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
+#: The text in place of an interval, for mechanisms whose noise follows the records.
+NO_INTERVAL = "The noise depends on the records, so its size is private and there is no interval."
 #: A count of fewer rows than this takes less time than waking a thread. It reads a byte per row.
 LIGHT_ROWS = 1 << 16
 #: The accuracies that a quote may target: the error of the value, or for some mechanisms of its
@@ -77,6 +81,7 @@ class StatisticQuery(Query):
     where: dict[str, Any] | None = Field(
         default=None,
         description=(
+            "Only the rows of a table that meet a condition, for every statistic of tables: "
             "{attribute, in: […]}, {attribute, from, to} (from ≤ value < to), {all: […]}, "
             "{any: […]} or {not: …}; at most 8 deep and 1,000 values"
         ),
@@ -122,11 +127,17 @@ class StatisticQuery(Query):
         dataset = context.dataset
         share, _ = mechanism_loss(dataset, context.loss)
         mechanism = self._mechanism(dataset)
-        value = mechanism.release(self._statistic, context.at(share))
-        answer: dict[str, Any] = {"value": number(value)}
+        released = mechanism.answer(self._statistic, context.at(share))
+        answer: dict[str, Any] = released.number.as_dict()
+        if "low" in answer:
+            answer["confidence"] = CONFIDENCE
+        else:
+            answer["explanation"] = NO_INTERVAL
         scale = self._noise_scale(mechanism, dataset, share)
         if scale is not None:
             answer["noise_scale"] = float(scale)
+        if released.parts:
+            answer["parts"] = _parts(released)
         return Release(answer)
 
     def question(self, dataset: Dataset, version: int) -> str:
@@ -179,6 +190,9 @@ def stored_mechanism(query: Mapping[str, Any], relation: NeighbouringRelation) -
     return choose(query["statistic"], query["mechanism"], relation, delta)
 
 
-def number(value: Fraction) -> int | float:
-    """Converts a whole number to ``int``, and any other number to the nearest ``float``."""
-    return value.numerator if value.denominator == 1 else float(value)
+def _parts(released: Answer) -> dict[str, dict[str, int | float]]:
+    """The released parts of a mean; ``around`` is what the sum subtracts from each number."""
+    parts = {name: number.as_dict() for name, number in released.parts.items()}
+    for name, origin in released.origins.items():
+        parts[name]["around"] = nearest(origin)
+    return parts

@@ -1,6 +1,7 @@
 """Examples of statistic queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 from app.queries.parts.examples import Examples, TypicalQuestion
@@ -20,20 +21,25 @@ WOMEN: dict[str, Any] = {
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a query for each statistic and each mechanism that may release it."""
+    """Yields a query for each statistic and each mechanism that may release it.
+
+    Statistics of tables come with a condition and without: the two may run different code.
+    """
     values: dict[str, Any] = {"quantile": 0.25, "k": 3}
+    where: list[dict[str, Any]] = [{}]
     if isinstance(dataset.domain, TableDomain):
         number = next(one for one in dataset.domain.attributes if isinstance(one, NumericAttribute))
         values["attribute"] = number.name
-        values["where"] = {"attribute": number.name, "from": number.edges[1]}
-    for row in VALID:
+        where.append({"where": {"attribute": number.name, "from": number.edges[1]}})
+    for row, condition in product(VALID, where):
         if dataset.neighbouring in row.relations:
             yield {
                 "kind": "statistic",
                 "statistic": row.statistic,
                 "mechanism": row.mechanism,
                 "delta": "0.001" if row.delta else "0",
-                **{name: values[name] for name in FIELDS[row.statistic]},
+                **{name: values[name] for name in FIELDS[row.statistic] if name != "where"},
+                **condition,
             }
 
 
@@ -44,7 +50,13 @@ def _typical(dataset: str, question: str, statistic: str) -> TypicalQuestion:
 
 EXAMPLES = Examples(
     request=WOMEN,
-    answer={"value": 16204, "noise_scale": 10.0},
+    answer={
+        "value": 16204,
+        "low": 16174,
+        "high": 16234,
+        "confidence": 0.95,
+        "noise_scale": 10.0,
+    },
     every=_every,
     typical=(
         _typical("graph", "number of edges", "edges"),

@@ -3,6 +3,7 @@
 from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields
 from app.queries.tree.body import ALGORITHMS, AnyTree, Tree
+from app.queries.tree.columns import columns
 from app.queries.tree.examples import EXAMPLES
 from app.queries.tree.formats import FORMATS, draw
 
@@ -10,6 +11,7 @@ KIND = Kind(
     model=AnyTree,
     form=KindForm(Tree, 30, ("table",), choice="algorithm", bodies=ALGORITHMS),
     examples=EXAMPLES,
+    columns=columns,
     mechanism=by_fields("algorithm", "selector", "sensitivity"),
     arguments=("algorithm",),
     draw=draw,

@@ -1,9 +1,11 @@
 """The texts of a decision tree's nodes, which every format shows: branches and leaf labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 Tree = Mapping[str, Any]
+#: A released count as its answer holds it: an object with its interval.
+Count = Mapping[str, float] | int
 
 
 def ways(node: Tree) -> list[tuple[str, Tree]]:
@@ -21,7 +23,27 @@ def ways(node: Tree) -> list[tuple[str, Tree]]:
 
 def label(leaf: Tree) -> str:
     """Returns the class of a leaf with its noisy counts, if any: "yes  (yes 120, no 14)"."""
+    return _labelled(leaf, lambda count: f"{value_of(count)}")
+
+
+def label_with_intervals(leaf: Tree) -> str:
+    """Returns the same with the interval of each count: "yes  (yes 120 [101, 139])"."""
+    return _labelled(leaf, _interval)
+
+
+def value_of(count: Count) -> float:
+    """Returns the count itself; answers of earlier versions hold plain numbers."""
+    return count["value"] if isinstance(count, Mapping) else count
+
+
+def _labelled(leaf: Tree, text: Callable[[Count], str]) -> str:
     if "counts" not in leaf:
         return str(leaf["label"])
-    counts = ", ".join(f"{name} {count}" for name, count in leaf["counts"].items())
+    counts = ", ".join(f"{name} {text(count)}" for name, count in leaf["counts"].items())
     return f"{leaf['label']}  ({counts})"
+
+
+def _interval(count: Count) -> str:
+    if not isinstance(count, Mapping) or "low" not in count:
+        return f"{value_of(count)}"
+    return f"{count['value']} [{count['low']}, {count['high']}]"

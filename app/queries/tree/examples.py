@@ -6,6 +6,7 @@ from typing import Any
 
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
 from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.number import Number
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
 from mechanisms.trees.id3.split_rule import CRITERIA
@@ -53,6 +54,12 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _counts(*counts: int) -> dict[str, Any]:
+    """Counts of the two classes with noise of scale 10."""
+    pairs = zip(("<=50K", ">50K"), counts, strict=True)
+    return {label: Number.around(count, 30).as_dict() for label, count in pairs}
+
+
 EXAMPLES = Examples(
     request=GROWN,
     answer={
@@ -60,12 +67,13 @@ EXAMPLES = Examples(
             {
                 "attribute": "marital_status",
                 "branches": {
-                    "Married": {"label": ">50K", "counts": {"<=50K": 9812, ">50K": 10167}},
-                    "Never married": {"label": "<=50K", "counts": {"<=50K": 14204, ">50K": 731}},
-                    "Separated": {"label": "<=50K", "counts": {"<=50K": 5390, ">50K": 612}},
+                    "Married": {"label": ">50K", "counts": _counts(9812, 10167)},
+                    "Never married": {"label": "<=50K", "counts": _counts(14204, 731)},
+                    "Separated": {"label": "<=50K", "counts": _counts(5390, 612)},
                 },
             }
-        ]
+        ],
+        "confidence": 0.95,
     },
     every=_every,
     queries={

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.queries.parts.kind import Format
 from app.queries.parts.sentences import printable
-from app.queries.tree.branches import Tree, label, ways
+from app.queries.tree.branches import Tree, label, label_with_intervals, ways
 from app.queries.tree.svg import svg
 
 
@@ -14,7 +14,7 @@ def text(trees: list[Tree]) -> str:
     blocks = []
     for number, tree in enumerate(trees, 1):
         lines = [f"tree {number}"] if len(trees) > 1 else []
-        lines += [label(tree)] if "label" in tree else _below(tree, "")
+        lines += [label_with_intervals(tree)] if "label" in tree else _below(tree, "")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
@@ -24,7 +24,7 @@ def _below(node: Tree, indent: str) -> list[str]:
     for answer, child in ways(node):
         question = f"{indent}{printable(node['attribute'])} {printable(answer)}"
         if "label" in child:
-            lines.append(f"{question}: {printable(label(child))}")
+            lines.append(f"{question}: {printable(label_with_intervals(child))}")
         else:
             lines += [question, *_below(child, indent + "│   ")]
     return lines

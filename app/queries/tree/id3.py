@@ -92,7 +92,9 @@ class Id3Tree(TreeQuery):
     def compute(self, context: QueryContext) -> Release:
         native = as_add_remove(context.dataset, context.loss)
         within = replace(context, dataset=native.dataset, loss=native.loss)
-        return Release({"trees": [grow(within, self._id3(native.dataset))]})
+        return Release(
+            {"trees": [grow(within, self._id3(native.dataset))], "confidence": CONFIDENCE}
+        )
 
     def question(self, dataset: Dataset, version: int) -> str:
         return (

@@ -118,7 +118,7 @@ def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
     points = np.array([encoding.point(record) for record in initial])
     loss = PrivacyLoss(nano)
     context = QueryContext(table.records, table.dataset, loss, randomness(), Inline())
-    centres = lloyd(context, encoding, points, ITERATIONS, moves=2)
+    centres = lloyd(context, encoding, points, ITERATIONS, moves=2).points
     columns = [(table.records.codes[a.name], len(a.levels)) for a in encoding.attributes]
     # The class goes along without a say in what is nearest.
     partial = partial_distances(encoding, centres)

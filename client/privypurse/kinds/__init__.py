@@ -11,6 +11,7 @@ from privypurse.kinds.distance import DistanceCall, distance
 from privypurse.kinds.query import Query, Utility
 from privypurse.kinds.selection import SelectionCall, selection
 from privypurse.kinds.statistic import StatisticCall, statistic
+from privypurse.kinds.table import TableCall, table
 from privypurse.kinds.top_k import TopKCall, top_k
 from privypurse.kinds.tree import TreeCall, tree
 
@@ -22,10 +23,19 @@ __all__ = [
     "distance",
     "selection",
     "statistic",
+    "table",
     "top_k",
     "tree",
 ]
 
 
-class KindCalls(SelectionCall, TopKCall, TreeCall, DistanceCall, ClusteringCall, StatisticCall):
+class KindCalls(
+    SelectionCall,
+    TopKCall,
+    TreeCall,
+    DistanceCall,
+    ClusteringCall,
+    StatisticCall,
+    TableCall,
+):
     """The methods of ``PrivyPurse`` that pay for a query, one method per kind."""

@@ -61,12 +61,16 @@ class AddedNoise(Mechanism):
         return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
+        return statistic.answer(context.dataset, self.released(statistic, context))
+
+    def released(self, statistic: Statistic, context: QueryContext) -> list[Fraction]:
+        """The noisy value of each part. Raises and privacy: as ``release``."""
         released = []
         for part, spent, plan in self.plans(statistic, context.dataset, context.loss):
             measured = part.measure(context, plan)
             noise = self.noise(measured, plan, spent, context.randomness) if plan.cap else 0
             released.append((measured.value + noise) * plan.step)
-        return statistic.answer(context.dataset, released)
+        return released
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         """The parts to release, from public facts alone. Raises: as ``Mechanism.steps``."""

@@ -1,19 +1,24 @@
 """Laplace noise by the global sensitivity; its scale is equal for all records, so it is public."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import LaplaceNoise, RhoBound
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.number import CONFIDENCE, Number
 from mechanisms.model.randomness import Randomness
-from mechanisms.noise.discrete_laplace import add_discrete_laplace
+from mechanisms.noise.discrete_laplace import add_discrete_laplace, likely_error
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan, rate_at_most
+from mechanisms.statistics.mean_interval import NoisyPair, mean_interval
 from mechanisms.statistics.release.added_noise import AddedNoise, Plans, single_noise
-from mechanisms.statistics.release.mechanism import CONFIDENCE, WIDTHS, Accuracy, share, significant
-from mechanisms.statistics.statistic import Measurement, Statistic
+from mechanisms.statistics.release.mechanism import WIDTHS, Accuracy, Answer, share, significant
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
+from mechanisms.statistics.sums import Mean
 
 
 class Laplace(AddedNoise):
@@ -63,6 +68,24 @@ class Laplace(AddedNoise):
         # The public factor between the part and the answer scales the noise too.
         return _scale(spent, plan) * statistic.factor(dataset)
 
+    def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
+        dataset, released = context.dataset, self.released(statistic, context)
+        plans = self.plans(statistic, dataset, context.loss)
+        numbers = [
+            _interval(part, dataset, plan, spent, value)
+            for (part, spent, plan), value in zip(plans, released, strict=True)
+        ]
+        raw = statistic.raw(dataset, released)
+        value = statistic.inside(dataset, raw)
+        if len(plans) == 1:
+            low, high = _scaled(statistic, dataset, numbers[0], raw)
+            return Answer(Number(value, low, high, None if value == raw else raw))
+        assert isinstance(statistic, Mean), "only means have several parts"
+        origin = statistic.origin(dataset, plans[0][2])
+        low, high = _mean_ends(statistic, dataset, plans, released, origin)
+        number = Number(value, min(low, value), max(high, value), None if value == raw else raw)
+        return Answer(number, dict(zip(("sum", "count"), numbers, strict=True)), {"sum": origin})
+
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
         one = PrivacyLoss(NANO)
         scale = self.noise_scale(statistic, dataset, one)
@@ -98,3 +121,39 @@ def _rate(loss: PrivacyLoss, cap: int) -> Rate:
 def _scale(loss: PrivacyLoss, plan: Plan) -> Fraction:
     """The scale of the noise of a part; a part that never changes gets no noise."""
     return plan.step / _rate(loss, plan.cap).exponent() if plan.cap else Fraction(0)
+
+
+def _interval(
+    part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss, value: Fraction
+) -> Number:
+    """The released number of a part with its interval, which allows for rounding down."""
+    error = likely_error(_rate(loss, plan.cap), CONFIDENCE) * plan.step if plan.cap else 0
+    return Number(value, value - error, value + error + part.excess(dataset, plan))
+
+
+def _scaled(
+    statistic: Statistic, dataset: Dataset, part: Number, raw: Fraction
+) -> tuple[Fraction, Fraction]:
+    """The ends of the interval of a statistic that is a public function of its only part."""
+    assert part.low is not None and part.high is not None  # noqa: PT018 - both or neither
+    factor = statistic.factor(dataset)
+    low, high = (raw + (end - part.value) * factor for end in (part.low, part.high))
+    return statistic.inside(dataset, low), statistic.inside(dataset, high)
+
+
+def _mean_ends(
+    mean: Mean, dataset: Dataset, plans: Plans, released: Sequence[Fraction], origin: Fraction
+) -> tuple[Fraction, Fraction]:
+    (_, spent, total), (_, spent_on_count, count) = plans
+    pair = NoisyPair(
+        total=float(released[0]),
+        count=float(released[1]),
+        origin=float(origin),
+        total_rate=_rate(spent, total.cap),
+        total_step=float(total.step),
+        count_rate=_rate(spent_on_count, count.cap),
+        count_step=float(count.step),
+    )
+    lower, upper = mean.limits(dataset)
+    low, high = mean_interval(pair, float(lower), float(upper), CONFIDENCE)
+    return Fraction(low), Fraction(high)

@@ -1,7 +1,10 @@
 """The base of mechanisms, each of which releases one number for a statistic and a loss."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -11,10 +14,10 @@ from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.number import CONFIDENCE as CONFIDENCE
+from mechanisms.model.number import Number
 from mechanisms.statistics.statistic import Statistic
 
-#: The probability with which the error bounds in a quote hold.
-CONFIDENCE = 0.95
 #: Laplace noise is farther than this many scales from 0 with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
@@ -68,6 +71,25 @@ class Mechanism(ABC):
             below e⁻¹⁰⁰⁰.
         Privacy: ``context.loss`` under the dataset's relation.
         """
+
+    def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
+        """The released value, with an interval where the law of the noise is public.
+
+        Raises and privacy: as ``release``.
+        """
+        return Answer(Number(self.release(statistic, context)))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A released value and, if several parts were released, each of these by name.
+
+    ``origins``: the public number that was subtracted from the number of each row, by part.
+    """
+
+    number: Number
+    parts: Mapping[str, Number] = field(default_factory=dict)
+    origins: Mapping[str, Fraction] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1024)

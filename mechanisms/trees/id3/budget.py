@@ -16,13 +16,13 @@ Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at fo
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, log
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import FEMTO, Pure, RhoBound
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_NODES
+from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 
@@ -117,9 +117,7 @@ def count_error(epsilon_nano: int, confidence: float) -> int:
 
     A public bound on the error of a released count; for information only.
     """
-    rate = epsilon_nano / NANO
-    # P(|noise| > x) = 2·p^(x + 1) / (1 + p), p = e^−ε.
-    return max(0, ceil(log(2 / ((1 + exp(-rate)) * (1 - confidence))) / rate) - 1)
+    return likely_error(Rate.of_counts(epsilon_nano), confidence)
 
 
 def share_for_count_error(error: float, confidence: float) -> int:

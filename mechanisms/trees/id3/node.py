@@ -11,13 +11,17 @@ variances are added, which is the same rule.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.number import CONFIDENCE, Number
 from mechanisms.model.sensitivity import Integers
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.unequal_sums import likely_sum_error
 from mechanisms.trees.task import Task
 
 
@@ -26,6 +30,8 @@ class Node:
     """A node with its attributes that are not yet used on the path, and private class ``counts``.
 
     A leaf has ``released`` counts; an inner node has an ``attribute`` and one child per level.
+    ``raw`` are the counts as their noise left them. They differ from ``released`` in a pruned node,
+    which has sums of clamped counts.
     """
 
     remaining: tuple[int, ...]
@@ -33,6 +39,10 @@ class Node:
     attribute: int = -1
     children: list[Node] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
+    raw: list[int] = field(default_factory=list)
+    #: How many noises of each rate are in a raw count.
+    noises: Counter[Rate] = field(default_factory=Counter)
+    pruned: bool = False
     #: The variance of the noise of all leaf counts below: at most 2/ε² per count.
     variance: Fraction = Fraction(0)
 
@@ -44,8 +54,25 @@ class Node:
 
     def release(self, counts: Sequence[int], epsilon_nano: int) -> None:
         """Turn the node into a leaf with these noisy counts."""
-        self.released = list(counts)
+        self.released, self.raw = list(counts), list(counts)
+        self.noises = Counter({Rate.of_counts(epsilon_nano): 1})
         self.variance = len(counts) * 2 * Fraction(NANO, epsilon_nano) ** 2
+
+    def prune(self, released: Sequence[int], variance: Fraction) -> None:
+        """Turn a node whose children are leaves into a leaf with these sums of their counts."""
+        self.raw = [sum(each) for each in zip(*(child.raw for child in self.children), strict=True)]
+        self.noises = sum((child.noises for child in self.children), self.noises)
+        self.children, self.pruned = [], True
+        self.released, self.variance = list(released), variance
+
+    def numbers(self) -> list[Number]:
+        """The released counts of a leaf; the interval is of the raw count."""
+        error = likely_sum_error(self.noises, CONFIDENCE)
+        raw = [Number.around(count, error) for count in self.raw]
+        if not self.pruned:
+            return raw
+        pairs = zip(self.released, raw, strict=True)
+        return [Number(Fraction(sums), one.low, one.high, one.value) for sums, one in pairs]
 
     def label(self) -> int:
         """The class of the largest released count; the first one wins a tie."""
@@ -55,8 +82,9 @@ class Node:
 def as_json(root: Node, task: Task) -> dict[str, Any]:
     """The nested JSON form of answers; the recursion is bounded by the public limit on depth."""
     if not root.children:
-        counts = dict(zip(task.labels, root.released, strict=True))
-        return {"label": task.labels[root.label()], "counts": counts}
+        counts = zip(task.labels, root.numbers(), strict=True)
+        shapes = {label: number.as_dict() for label, number in counts}
+        return {"label": task.labels[root.label()], "counts": shapes}
     attribute = task.attributes[root.attribute]
     branches = zip(attribute.levels, root.children, strict=True)
     return {
@@ -79,4 +107,4 @@ def prune(node: Node) -> None:
     variance = sum((child.variance for child in node.children), node.variance)
     gain = sum(map(max, clamped)) - max(sums)
     if all(child.label() == label for child in node.children) or gain**2 <= variance:
-        node.children, node.released, node.variance = [], sums, variance
+        node.prune(sums, variance)

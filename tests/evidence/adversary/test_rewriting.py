@@ -19,7 +19,8 @@ from storage.assurance.verification import verify
 from storage.database import tables
 from storage.database.database import Database
 from storage.errors import LedgerAlarm
-from storage.journal.facts import FactKind
+from storage.journal.facts import Fact, FactKind
+from storage.journal.streams import record
 from storage.ledger.ledger import Reservation
 from tests.support.tampering import rows_of, tampering
 from tests.support.world import World, request
@@ -199,3 +200,38 @@ def test_forged_facts_are_found(world: World, what: str) -> None:
             run(delete(tables.journal).where(j.stream == ending.stream, j.seq == ending.seq + 1))
             run(text("CREATE UNIQUE INDEX journal_ending ON journal (subject) WHERE kind = 5"))
     assert reservation.attempt == 1
+
+
+@pytest.mark.parametrize(
+    ("fact", "content"),
+    [
+        (FactKind.TAKEN_OVER, '{"attempt":1e999}'),
+        (FactKind.TAKEN_OVER, '{"attempt":{}}'),
+        (FactKind.USER, '{"revision":0.5,"state":{}}'),
+        (FactKind.USER, '{"revision":1,"state":7}'),
+        (FactKind.DATASET, "[" * 200_000),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_named(
+    database: Database, fact: FactKind, content: str
+) -> None:
+    """It is chained correctly, so nothing but its text shows that no service wrote it."""
+    database.write(lambda connection: record(connection, Fact(fact, bytes(8), 0, content)))
+    bad = verify(database).first_bad
+    assert bad is not None
+    assert (bad.row, bad.reason) == ("stream 1, fact 2", "cannot be read")
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_a_damaged_page_is_named(world: World) -> None:
+    world.ready()
+    with world.database.read() as connection:
+        pages = text("SELECT rootpage FROM sqlite_master WHERE name = 'budget_account'")
+        page = connection.execute(pages).scalar_one()
+    world.database.close()  # writes the log to the file
+    with Path(str(world.database.engine.url.database)).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 64)
+    bad = verify(world.database).first_bad
+    assert bad is not None
+    assert (bad.table, bad.row) == ("database", "its file")

@@ -142,7 +142,7 @@ def test_skipping_empty_clusters_is_rejected() -> None:
         for records in (equal, far):
             loss, randomness = PrivacyLoss.parse("0.5"), SeededRandomness(seed)
             seeded = context(records, dataset, loss, randomness)
-            moved = lloyd(seeded, encoding, centres, iterations=1, moves=1)
+            moved = lloyd(seeded, encoding, centres, iterations=1, moves=1).points
             stayed += bool((moved[1] == centres[1]).all())
     assert stayed == 0
 

@@ -31,6 +31,7 @@ SLOW_TWINS = {
     "test_answering",
     "test_conversion_of_kinds",
     "test_distances",
+    "test_instants",
     "test_light",
     "test_load",
     "test_selection_kinds",

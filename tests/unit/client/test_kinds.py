@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
 from app.queries import QUERY_KINDS, Kind
-from privypurse import PrivyPurse, clustering, distance, selection, statistic, top_k, tree
+from privypurse import PrivyPurse, clustering, distance, selection, statistic, table, top_k, tree
 from privypurse.amounts import Amount, decimal_text
 from privypurse.kinds.metric import MetricOptions
 from privypurse.problems import PROBLEMS
@@ -68,7 +68,8 @@ def test_arguments_are_those_of_the_kind_with_the_defaults_of_the_service(kind: 
         field = FIELD_OF.get(one.name, one.name)
         assert (one.default is one.empty) == (field in required)
         if one.default is not one.empty:
-            assert one.default in [form.get("default") for form in fields[field]]
+            default = list(one.default) if isinstance(one.default, tuple) else one.default
+            assert default in [form.get("default") for form in fields[field]]
     # Without an option the service's default counts: none may be required.
     assert required <= {*kind.arguments}
 
@@ -140,6 +141,10 @@ def test_bodies_are_valid() -> None:
         clustering(3, distance={"context_size": 2}, initial_centres=[{"a": "b"}] * 3),
         statistic("triangles", mechanism="ladder", delta=1e-7),
         statistic("count", where={"attribute": "town", "in": ["a"]}),
+        table(),
+        table(["town", {"attribute": "age", "edges": [0, 18.5, 90]}], non_negative=True,
+              aggregates=[{"name": "count"}, {"name": "mean", "attribute": "age", "share": 0.25}],
+              totals={"measured": [["town"], []], "share": "0.1"}),
     ]  # fmt: skip
     for query in queries:
         body = {"dataset": "d", "epsilon": "1", "query": query.body}

@@ -17,7 +17,19 @@ from app.contract.attributes import Numeric
 from app.queries import FORMATS
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
-from privypurse import Clusters, Distances, Interval, Quote, Selection, TopK, Tree, Trees, Value
+from privypurse import (
+    Clusters,
+    Distances,
+    Interval,
+    Quote,
+    Selection,
+    Sheet,
+    Table,
+    TopK,
+    Tree,
+    Trees,
+    Value,
+)
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -279,3 +291,86 @@ def test_rows_are_those_of_a_data_frame() -> None:
         {"selected": 4},
         {"selected": 2},
     ]
+
+
+SHEET: dict[str, Any] = {
+    "confidence": 0.95,
+    "by": {"sex": ["f", "m"], "town": ["a", "b"]},
+    "cells": {
+        "count": {"value": [4, 5, 6, 7], "low": [1, 2, 3, 4], "high": [7, 8, 9, 10]},
+        "quantile(age, 0.5)": {"value": [1.5] * 4, "low": [1.0] * 4, "high": [2.0] * 4},
+    },
+    "totals": [
+        {
+            "by": ["sex"],
+            "measured": True,
+            "cells": {"count": {"value": [9, 13], "low": [8, 12], "high": [10, 14]}},
+        },
+        {
+            "by": [],
+            "measured": False,
+            "cells": {"count": {"value": [22], "low": [9], "high": [30]}},
+        },
+    ],
+}
+
+
+def test_a_table_is_read_by_its_groups() -> None:
+    table = Table.read(answered(SHEET), {})
+    assert table.rows()[2] == {
+        "sex": "m",
+        "town": "a",
+        "count": {"value": 6, "low": 3, "high": 9},
+        "quantile(age, 0.5)": {"value": 1.5, "low": 1.0, "high": 2.0},
+    }
+    assert table.total("sex").columns["count"]["value"] == [9, 13]
+    assert table.total("sex").measured
+    assert table.total().rows() == [{"count": {"value": 22, "low": 9, "high": 30}}]
+    with pytest.raises(KeyError):
+        table.total("town")
+    arrow = table.to_arrow()
+    assert arrow.column_names[:3] == ["sex", "town", "count.value"]
+    assert arrow.to_pydict()["town"] == ["a", "b", "a", "b"]
+    text = table._repr_html_()
+    assert "<td>3 … 9</td>" in text
+    assert "95%" in text
+
+
+def test_long_tables_are_cut_in_notebooks_alone() -> None:
+    labels = [str(i) for i in range(300)]
+    column = {"value": labels, "low": labels, "high": labels}
+    numbers = {part: [float(one) for one in values] for part, values in column.items()}
+    sheet = Sheet({"n": labels}, {"count": numbers})
+    assert "200 more rows" in sheet._repr_html_()
+    assert len(sheet.rows()) == 300
+
+
+class Frame:
+    """A data frame as far as ``to_pandas`` uses it."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.index: list[str] = []
+        self.columns: Any = self
+        self.str, self.names = self, names
+
+    def set_index(self, names: list[str]) -> Frame:
+        self.index, self.names = names, [name for name in self.names if name not in names]
+        return self
+
+    def rsplit(self, mark: str, *, n: int, expand: bool) -> list[tuple[str, ...]]:
+        assert expand
+        return [tuple(name.rsplit(mark, n)) for name in self.names]
+
+
+def test_a_data_frame_has_groups_as_index_and_two_levels_of_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """pandas is not installed here; the frame is made by Arrow, which needs it."""
+    table = Table.read(answered(SHEET), {})
+    names = table.to_arrow().column_names
+    arrow = type("Arrow", (), {"to_pandas": lambda _: Frame(names)})
+    monkeypatch.setattr(Sheet, "to_arrow", lambda _: arrow())
+    frame = table.to_pandas()
+    assert frame.index == ["sex", "town"]
+    assert frame.columns[0] == ("count", "value")
+    assert frame.columns[-1] == ("quantile(age, 0.5)", "high")

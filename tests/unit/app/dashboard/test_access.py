@@ -57,6 +57,7 @@ CONTRACT = {
     "GET /ui/queries": "analyst owner auditor",
     "GET /ui/queries/running": "analyst owner auditor",
     "GET /ui/queries/{query_id}": "analyst owner auditor",
+    "GET /ui/queries/{query_id}/answer": "analyst",
     "POST /ui/queries/{query_id}/cancel": "analyst",
     "GET /ui/{path:path}": "",
 }

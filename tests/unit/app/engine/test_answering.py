@@ -27,15 +27,9 @@ QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
 BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
 
 
-#: For tests in which several requests must arrive before the first instant.
-LONG = 6.0
-long_interval = pytest.mark.parametrize("settings", [LONG], indirect=True)
-
-
 @pytest.fixture
-def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
-    interval = getattr(request, "param", INTERVAL)
-    return settings.model_copy(update={"release_interval": interval, "workers": 1, "places": 1})
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"release_interval": INTERVAL, "workers": 1, "places": 1})
 
 
 @pytest.fixture
@@ -86,32 +80,6 @@ def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> 
     assert released_after(shop) in POWERS[1:]
 
 
-@pytest.mark.long
-@long_interval
-def test_until_the_instant_it_is_running_everywhere(shop: Service) -> None:
-    reply = ask(shop, "respond-async", "k")
-    assert reply.status_code == 202
-    assert reply.headers["Retry-After"]
-    path = reply.headers["Location"]
-    body = reply.json()
-    assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
-    assert 0 <= body["elapsed"] < body["expected"]
-    # The work takes milliseconds: the next requests come after its end, before its instant.
-    time.sleep(INTERVAL / 2)
-    query = shop("ana", "GET", path).json()
-    assert (query["status"], query["released"]) == ("running", None)
-    assert "answer" not in query
-    assert query["expected"] == LONG
-    assert shop("ana", "GET", "/v1/queries").json()["items"][0]["status"] == "running"
-    assert ask(shop, key="k").json()["type"].endswith("still-running")
-    assert shop("ana", "DELETE", path).json()["type"].endswith("too-late")
-    assert spent(shop) == "0.1"
-    waited = shop("ana", "GET", path, headers=WAIT)
-    assert waited.json()["status"] == "answered"
-    replay = ask(shop, key="k")
-    assert (replay.status_code, replay.content) == (201, waited.content)
-
-
 def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
     gate = hold(shop)
     reply = ask(shop, "wait=0")
@@ -148,22 +116,6 @@ def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
         assert reply.result().status_code == 409
         assert reply.result().json()["type"].endswith("query-released")
     assert spent(shop) == "0"
-
-
-@pytest.mark.long
-@long_interval
-def test_a_place_is_taken_until_an_instant_of_its_query(shop: Service) -> None:
-    """Whether a query can be cancelled must not reveal when the work before it ended."""
-    ask(shop, "respond-async", "first")
-    second = ask(shop, "respond-async", "k").headers["Location"]
-    time.sleep(INTERVAL / 4)  # The work of the first query ended long ago.
-    assert shop("ana", "DELETE", second).status_code == 204
-    third = ask(shop, "respond-async").headers["Location"]
-    waited = shop("ana", "GET", third, headers=WAIT).json()
-    assert waited["status"] == "answered"
-    # It began at an instant of the first query, and its reply left at its own instant.
-    assert released_after(shop, LONG) in POWERS[1:]
-    assert shop("ana", "DELETE", third).json()["type"].endswith("too-late")
 
 
 def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
@@ -249,11 +201,11 @@ def test_a_service_that_stops_answers_what_is_under_way(shop: Service) -> None:
     assert spent(shop) == "0.1"
 
 
-def released_after(service: Service, interval: float = INTERVAL) -> float:
+def released_after(service: Service) -> float:
     """Intervals from reservation to release instant of the latest query, as everyone sees them."""
     latest = service("ana", "GET", "/v1/queries").json()["items"][0]
     created, released = (datetime.fromisoformat(latest[at]) for at in ("created", "released"))
-    return (released - created).total_seconds() / interval
+    return (released - created).total_seconds() / INTERVAL
 
 
 class Held:

@@ -95,8 +95,16 @@ def test_versions_are_readable_and_ready_at_multiples_of_the_interval(clock: Clo
 
 def test_what_this_process_publishes_is_readable_at_once(clock: Clock) -> None:
     files = Files(clock, ONE, TWO)
-    opener_of(files).publish(2)
+    opener_of(files).publish(2, 4)
     assert files.opened.visible == {TWO: clock.now}
+
+
+def test_only_the_version_just_published_opens_without_a_check(clock: Clock) -> None:
+    """A running query keeps an earlier version needed, whose files may have been damaged since."""
+    later = TWO._replace(version=5)
+    files = Files(clock, TWO, later)
+    opener_of(files).publish(2, 5)
+    assert set(files.opened.visible) == {later}
 
 
 def test_a_version_that_does_not_open_holds_up_no_other_and_is_tried_ever_more_rarely(
@@ -140,7 +148,7 @@ def test_a_version_published_during_a_search_stays_open(clock: Clock) -> None:
         before = rows(dataset_id)
         if dataset_id is None:
             files.rows = [ONE, TWO]
-            opener.publish(TWO.id)
+            opener.publish(TWO.id, TWO.version)
         return before
 
     files.needed_versions = meanwhile  # type: ignore[method-assign]

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from app.engine import verifying
 from app.engine.verifying import Verifier
 from storage.assurance import heads_file, verify_chains
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
 from storage.database import tables
+from storage.errors import Busy
 from tests.support.databases import database, kind, migrated, migrated_file, postgresql, url, world
 from tests.support.ledgers import busy_ledger
 from tests.support.patience import PATIENCE
@@ -166,6 +168,34 @@ def test_a_request_waits_for_a_run_that_begins_after_it(world: World, log: Heads
         # Small enough to be read as a whole. Analysts cannot make the files grow by requests.
         assert second.whole
         assert log.path.read_bytes().count(b"\n") == 1
+    finally:
+        verifier.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [(Busy("later"), True), (OSError("heads"), True), (RuntimeError("a row"), False)],
+)
+def test_after_a_run_that_failed_nothing_is_shown_as_valid(
+    world: World,
+    log: HeadsLog,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    counts: bool,
+) -> None:
+    """A tamperer could otherwise keep an old outcome by a row that ends every later run."""
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    verifier.start()
+    try:
+        verifier.request().result(PATIENCE)
+        assert verifier.latest is not None
+
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(verifying, "verify", fail)
+        verifier.request().result(PATIENCE)
+        assert (verifier.latest is not None) is counts
     finally:
         verifier.close()
 

@@ -24,7 +24,7 @@ def test_it_tells_whether_the_task_is_over() -> None:
     async def tell() -> list[bool]:
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(sleeping(seconds)) for seconds in (0, 0.01, 60)]
-        outcomes = [await over(task, 0.1) for task in tasks]
+        outcomes = [await over(task, wait) for task, wait in zip(tasks, (60, 60, 0.1), strict=True)]
         assert not tasks[-1].cancelled()
         tasks[-1].cancel()
         return outcomes

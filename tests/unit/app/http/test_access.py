@@ -47,6 +47,7 @@ CONTRACT = {
     "POST /v1/queries": "analyst",
     "GET /v1/queries": "analyst owner auditor",
     "GET /v1/queries/{query_id}": "analyst owner auditor",
+    "GET /v1/queries/{query_id}/answer": "analyst",
     "DELETE /v1/queries/{query_id}": "analyst",
     "GET /v1/ledger": "analyst owner auditor",
     "GET /v1/ledger/verification": "analyst owner auditor",

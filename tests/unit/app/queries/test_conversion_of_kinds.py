@@ -68,6 +68,7 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "distance": ({"kind": "distance"}, "app.queries.distance.body:learn"),
     "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering.body:cluster"),
+    "table": ({"kind": "table", "by": ["sky"]}, "app.queries.table.body:TablePlan"),
     **{
         f"statistic, {mechanism}": (
             {"kind": "statistic", "mechanism": mechanism, **statistic},

@@ -138,6 +138,7 @@ def test_what_a_history_shows_is_what_it_showed_before_kinds_were_folders() -> N
         ),
         "distance": ({"context": "mean_su", "sensitivity": "local"}, "mean_su: local"),
         "clustering": ({"encoding": "one_hot"}, "one_hot"),
+        "table": ({"aggregates": [{"name": "count"}, {"name": "mean"}]}, "count, mean"),
         "statistic": ({"statistic": "edges", "mechanism": None, "delta": "0"}, "laplace"),
     }
     assert stored.keys() == QUERY_KINDS.keys()

@@ -154,6 +154,36 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
         "What is the mean of age over the records of adult version 3?",
     ),
     (
+        ADULT,
+        {
+            "kind": "table",
+            "by": ["sex", {"attribute": "age", "edges": [0, 40]}],
+            "aggregates": [
+                {"name": "count"},
+                {"name": "mean", "attribute": "age"},
+                {"name": "quantiles", "attribute": "age", "quantiles": [0.1, 0.5]},
+            ],
+            "where": {"attribute": "income", "in": [">50K"]},
+        },
+        "What are the number of records, the mean of age and the 0.1 and 0.5 quantiles of age in "
+        "adult version 3, by sex and age, where income is >50K?",
+    ),
+    (
+        ADULT,
+        {"kind": "table"},
+        "What is the number of records in adult version 3?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "statistic",
+            "statistic": "median",
+            "attribute": "age",
+            "where": {"attribute": "sex", "in": ["Female"]},
+        },
+        "What is the median of age over the records of adult version 3 where sex is Female?",
+    ),
+    (
         GITHUB,
         {"kind": "statistic", "statistic": "triangles"},
         "How many triangles does github version 3 have?",

@@ -12,19 +12,28 @@ import pytest
 
 from app.queries import FORMATS
 
+
+def counts(yes: int, no: int) -> dict[str, dict[str, int]]:
+    """Released counts, each with an interval of ±19."""
+    pairs = (("yes", yes), ("no", no))
+    return {label: {"value": n, "low": n - 19, "high": n + 19} for label, n in pairs}
+
+
 GROWN: dict[str, Any] = {
     "attribute": "sex",
     "branches": {
-        "f": {"label": "yes", "counts": {"yes": 120, "no": -3}},
+        "f": {"label": "yes", "counts": counts(120, -3)},
         "m": {
             "attribute": "age",
             "branches": {
-                "[0,50)": {"label": "no", "counts": {"yes": 4, "no": 80}},
-                "[50,100]": {"label": "yes", "counts": {"yes": 60, "no": 5}},
+                "[0,50)": {"label": "no", "counts": counts(4, 80)},
+                "[50,100]": {"label": "yes", "counts": counts(60, 5)},
             },
         },
     },
 }
+#: A leaf as earlier versions stored it.
+PLAIN: dict[str, Any] = {"label": "yes", "counts": {"yes": 120, "no": -3}}
 FOUND: dict[str, Any] = {
     "attribute": "age",
     "threshold": 50.0,
@@ -44,11 +53,12 @@ HOSTILE: dict[str, Any] = {
 
 def test_text_is_read_from_the_top() -> None:
     assert FORMATS["text"].write({"trees": [GROWN]}) == (
-        "sex = f: yes  (yes 120, no -3)\n"
+        "sex = f: yes  (yes 120 [101, 139], no -3 [-22, 16])\n"
         "sex = m\n"
-        "│   age = [0,50): no  (yes 4, no 80)\n"
-        "│   age = [50,100]: yes  (yes 60, no 5)\n"
+        "│   age = [0,50): no  (yes 4 [-15, 23], no 80 [61, 99])\n"
+        "│   age = [50,100]: yes  (yes 60 [41, 79], no 5 [-14, 24])\n"
     )
+    assert FORMATS["text"].write({"trees": [PLAIN]}) == "yes  (yes 120, no -3)\n"
     assert FORMATS["text"].write({"trees": [FOUND, {"label": "no"}]}) == (
         "tree 1\nage < 50\n│   town = a: no\n│   town ≠ a: yes\nage ≥ 50: yes\n\ntree 2\nno\n"
     )

@@ -136,6 +136,15 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
             assert abs(answered["answer"]["value"] - expected) <= away + 19, row
         public = row.mechanism == "laplace" and (row.statistic, relation) != ("mean", "add_remove")
         assert ("noise_scale" in answered["answer"]) == public
+        answer = answered["answer"]
+        assert ("explanation" in answer) == (row.mechanism != "laplace")
+        assert ("confidence" in answer) == ("low" in answer) == (row.mechanism == "laplace")
+        if "low" in answer:
+            assert answer["low"] <= answer["value"] <= answer["high"]
+            # Ten widths away from it with probability below e⁻²⁵.
+            width = answer["high"] - answer["low"] + 1e-6
+            assert abs(answer["value"] - expected) <= 10 * width, (row, answer)
+        assert ("parts" in answer) == ((row.statistic, relation) == ("mean", "add_remove"))
 
 
 def test_quotes_tell_what_is_public(answering: Service) -> None:

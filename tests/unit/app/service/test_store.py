@@ -28,7 +28,7 @@ from storage.s3 import cache, objects
 from storage.s3.objects import ObjectStore
 from tests.support.patience import until
 from tests.support.service import EDGES, Service
-from tests.support.stores import KEY, StoreProcess, store_process
+from tests.support.stores import IMPATIENCE, KEY, StoreProcess, store_process
 from tests.unit.app.routes.test_datasets import problem
 
 QUERY: dict[str, Any] = {
@@ -297,7 +297,9 @@ def test_a_store_is_named_whole_and_spoken_to_in_private(changes: dict[str, str]
         Settings(**changes)
 
 
-def test_attempts_are_few_and_short() -> None:
+def test_attempts_are_few_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in zip(("CONNECT", "SILENCE"), IMPATIENCE, strict=True):
+        monkeypatch.setattr(objects, name, seconds)
     files = objects.ObjectStore("s3://records", endpoint="http://127.0.0.1:9", **KEY)._files
     assert files.config_kwargs["connect_timeout"] * files.retries <= 10
     assert files.config_kwargs["read_timeout"] * files.retries <= 40

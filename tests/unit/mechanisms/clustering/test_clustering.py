@@ -109,7 +109,9 @@ def test_centres_are_means_with_much_loss(relation: str) -> None:
     codes = (records.codes[a.name] for a in plan.attributes)
     shares = [np.bincount(c, minlength=len(a.levels)) / 40
               for c, a in zip(codes, plan.attributes, strict=True)]  # fmt: skip
-    assert np.allclose(result.centres[0], np.concatenate(shares), atol=1e-3)
+    assert np.allclose(result.centres.points[0], np.concatenate(shares), atol=1e-3)
+    assert result.centres.sizes.tolist() == [40]
+    assert result.centres.error == 0
     assert dataset.neighbouring == relation
 
 

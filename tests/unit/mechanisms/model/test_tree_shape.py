@@ -28,6 +28,8 @@ def test_nodes_of_every_form_are_counted() -> None:
     branches = {"attribute": "sex", "branches": {"F": LEAF, "M": equality()}}
     assert check_tree(LEAF) == 1
     assert check_tree({"label": "yes", "counts": {"yes": 3, "no": -1}}) == 1
+    released = {"value": 3, "low": 1, "high": 5}
+    assert check_tree({"label": "yes", "counts": {"yes": released}}) == 1
     assert check_tree(branches) == 5
     assert check_tree(path(MAX_DEPTH)) == 2 * MAX_DEPTH + 1
 
@@ -67,6 +69,8 @@ def test_too_many_nodes_are_refused() -> None:
         {"label": "yes", "attribute": "sex"},
         {"label": "yes", "counts": [1, 2]},
         {"label": "yes", "counts": {"yes": "3"}},
+        {"label": "yes", "counts": {"yes": {"low": 3}}},
+        {"label": "yes", "counts": {"yes": {"value": 3, "low": "1"}}},
         {"label": "yes", "counts": {"yes": {"deep": {}}}},
         {"attribute": "sex", "branches": {}},
         {"attribute": "sex", "branches": []},

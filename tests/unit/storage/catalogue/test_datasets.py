@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.database import tables
 from storage.errors import AlreadyExists, InvalidRecords, NoRecords, NotFound, UploadRunning
 from storage.ledger.ledger import Reservation
+from tests.support.effort import instructions
 from tests.support.world import World, check_invariants, contents, loss, request
 
 TABLE = TableDomain((CategoricalAttribute("sex", ("Female", "Male")),))
@@ -233,6 +235,25 @@ class TestVersions:
         assert world.datasets.remove_unused(dataset.name) == []
         world.datasets.withdraw(dataset.name, actor=world.owner)
         assert world.datasets.remove_unused(dataset.name) == [2]
+
+    @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+    def test_what_is_needed_is_found_without_the_queries_that_have_ended(
+        self, world: World
+    ) -> None:
+        """It is read every few seconds, while one query keeps an old version needed."""
+        efforts = []
+        for ended in (1, 40):
+            dataset, analyst = world.ready(loss(20))
+            for _ in range(ended):
+                reservation = world.ledger.reserve(request(dataset, analyst))
+                assert isinstance(reservation, Reservation)
+                world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
+            world.ledger.reserve(request(dataset, analyst))
+            world.publish(dataset)
+            needed = partial(world.datasets.needed_versions, dataset.id)
+            assert [row.version for row in needed()] == [1, 2]
+            efforts.append(instructions(world.database, needed))
+        assert efforts[1] < efforts[0] + 100
 
     def test_a_new_version_keeps_every_account(self, world: World) -> None:
         dataset, analyst = world.ready()

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import pytest
+from sqlalchemy import insert, update
+
+from storage.database import tables
 from storage.journal.audit import OPERATOR_NAME, page_of_lines
 from storage.ledger.freezing import freeze
+from tests.support.effort import instructions
+from tests.support.tampering import tampering
 from tests.support.world import World, loss
 
 
@@ -45,3 +53,36 @@ def test_it_does_not_say_when_a_preparation_ended(world: World) -> None:
     actions = {line.action for line in page_of_lines(world.database, 100).items}
     assert "records.upload" in actions
     assert "records.publish" not in actions
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_a_page_reads_its_own_lines_alone(world: World) -> None:
+    def pages() -> None:
+        first = page_of_lines(world.database, 2)
+        assert len(page_of_lines(world.database, 2, first.next).items) == 2
+
+    issue = partial(world.users.issue_key, world.owner.name, actor=world.admin)
+    for _ in range(6):
+        issue()
+    before = instructions(world.database, pages)
+    for _ in range(60):
+        issue()
+    assert instructions(world.database, pages) <= 1.2 * before
+
+
+def test_old_lines_follow_those_of_the_journal(world: World) -> None:
+    """Also where both have one moment, at which a page ends."""
+    newest = world.now() + 10**6
+    with tampering(world.database.engine.url.render_as_string(hide_password=False)) as run:
+        run(update(tables.journal).values(at_us=newest))
+        for id in (1, 2):
+            old = {"id": id, "at_us": newest, "actor_id": world.admin.id, "action": f"old {id}"}
+            run(insert(tables.audit).values(old | {"subject": "s", "detail": "{}"}))
+    actions, cursor = [], None
+    while True:
+        page = page_of_lines(world.database, 1, cursor)
+        actions += [line.action for line in page.items]
+        cursor = page.next
+        if cursor is None:
+            break
+    assert actions == ["user.create", "user.bootstrap", "old 2", "old 1"]

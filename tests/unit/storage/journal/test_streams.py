@@ -15,6 +15,7 @@ from storage.journal import streams
 from storage.journal.facts import Fact, FactKind, changed, number_subject
 from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
 from storage.journal.streams import read_tips, record
+from tests.support.effort import instructions
 
 
 def fact(name: str) -> Fact:
@@ -144,3 +145,17 @@ def test_the_database_refuses_to_change_what_is_written(database: Database, chan
     with pytest.raises(LedgerAlarm):
         database.write(lambda connection: connection.execute(change))
     assert rows(database) == before
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_tips_are_read_without_the_facts_after_the_first(database: Database) -> None:
+    """They are read every few seconds, and in the transaction that opens a stream."""
+
+    def tips() -> None:
+        with database.read() as connection:
+            assert len(read_tips(connection)) == 1
+
+    write(database, "ada")
+    before = instructions(database, tips)
+    write(database, *map(str, range(500)))
+    assert instructions(database, tips) == before

@@ -300,7 +300,7 @@ class TestEmbedded:
 
         def slow(transaction: Any) -> None:
             begun.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
             commit(transaction)
 
         async def run() -> Any:

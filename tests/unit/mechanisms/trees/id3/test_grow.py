@@ -98,6 +98,10 @@ def rightly(tree: dict[str, Any], row: dict[str, int]) -> bool:
     return bool(tree["label"] == public["paid"][row["paid"]])
 
 
+def counts_of(leaf: dict[str, Any]) -> dict[str, int]:
+    return {label: number["value"] for label, number in leaf["counts"].items()}
+
+
 def test_leaves_carry_the_counts_of_their_own_records() -> None:
     table = people(3000, noise=0.3)
     tree = grown(table, dataset(), attributes=("sex", "town"), max_depth=2)
@@ -110,7 +114,7 @@ def test_leaves_carry_the_counts_of_their_own_records() -> None:
                 leaf = leaf["branches"][way[leaf["attribute"]]]
             expected = np.bincount(paid[(sex == s) & (town == t)], minlength=2)
             # At ε = 2·10⁵ per leaf the noise is zero, except with probability e^−200000.
-            assert list(leaf["counts"].values()) == expected.tolist()
+            assert list(counts_of(leaf).values()) == expected.tolist()
             assert leaf["label"] == ("yes", "no")[int(np.argmax(expected))]
 
 
@@ -122,7 +126,7 @@ def test_depth_beyond_the_attributes_ends_with_them() -> None:
 def test_no_depth_is_one_leaf() -> None:
     tree = grown(people(1000), dataset(), max_depth=0)
     paid = np.bincount(people(1000).codes["paid"], minlength=2)
-    assert tree == {"label": "yes", "counts": {"yes": paid[0], "no": paid[1]}}
+    assert (tree["label"], counts_of(tree)) == ("yes", {"yes": paid[0], "no": paid[1]})
 
 
 def test_one_attribute_is_split_by_without_a_choice() -> None:
@@ -134,7 +138,8 @@ def test_one_attribute_is_split_by_without_a_choice() -> None:
 def test_an_empty_table_is_one_leaf_or_noise() -> None:
     nothing = records({"sex": [], "town": [], "age": [], "paid": []}, {"age": []})
     tree = grown(nothing, dataset())
-    assert tree == {"label": "yes", "counts": {"yes": 0, "no": 0}}
+    number = {"value": 0, "low": 0, "high": 0}
+    assert tree == {"label": "yes", "counts": {"yes": number, "no": number}}
     for seed in range(20):
         grown(nothing, dataset(), loss=PrivacyLoss(10**9), seed=seed, prune=True)
 
@@ -145,15 +150,16 @@ def test_one_class_alone_gives_that_label_everywhere() -> None:
         {"sex": [0, 1] * (rows_ // 2), "town": [1] * rows_, "age": [2] * rows_, "paid": [1] * rows_}
     )
     tree = grown(table, dataset(), attributes=("sex", "town"), prune=True)
-    assert tree == {"label": "no", "counts": {"yes": 0, "no": rows_}}
+    number = {"value": rows_, "low": rows_, "high": rows_, "raw": rows_}
+    assert (tree["label"], tree["counts"]["no"]) == ("no", number)
 
 
 def test_equal_rows_go_down_one_way() -> None:
     rows_ = 1000
     table = records({name: [1] * rows_ for name in ("sex", "town", "age", "paid")})
     tree = grown(table, dataset())
-    assert sum(leaf["counts"]["no"] for leaf in leaves(tree)) == rows_
-    assert sorted(leaf["counts"]["no"] for leaf in leaves(tree))[:-1] == [0] * (
+    assert sum(counts_of(leaf)["no"] for leaf in leaves(tree)) == rows_
+    assert sorted(counts_of(leaf)["no"] for leaf in leaves(tree))[:-1] == [0] * (
         len(leaves(tree)) - 1
     )
 
@@ -181,10 +187,10 @@ def test_corners_are_right_by_every_criterion_and_sensitivity(
                 table, dataset(), attributes=names, max_depth=max_depth, criterion=criterion,
                 sensitivity=sensitivity, prune=prune,
             )  # fmt: skip
-            counts = [list(leaf["counts"].values()) for leaf in leaves(tree)]
+            counts = [list(counts_of(leaf).values()) for leaf in leaves(tree)]
             # ε of a leaf is 10⁵ at least: noise has probability e^−10⁵.
             assert np.sum(counts, axis=0).tolist() == counted
-            assert all(leaf["label"] == "no" for leaf in leaves(tree) if leaf["counts"]["no"])
+            assert all(leaf["label"] == "no" for leaf in leaves(tree) if counts_of(leaf)["no"])
 
 
 def test_small_nodes_stop() -> None:

@@ -7,6 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.number import CONFIDENCE
+from mechanisms.noise.rate import Rate
+from mechanisms.noise.unequal_sums import likely_sum_error
 from mechanisms.trees.id3.node import Node, prune
 
 
@@ -27,6 +30,7 @@ def test_children_of_one_label_are_one_leaf() -> None:
     prune(node)
     assert not node.children
     assert node.released == [570, 29]  # clamped at 0, then summed
+    assert node.raw == [570, 22]
     assert node.variance == 12
 
 
@@ -64,3 +68,18 @@ def test_ties_go_to_the_first_class() -> None:
     assert leaf(3, 5, 5).label() == 1
     assert leaf(0, 0).label() == 0
     assert leaf(-4, -2).label() == 1
+
+
+def test_the_interval_of_a_pruned_count_is_that_of_its_raw_sum() -> None:
+    children = [leaf(50, 10), leaf(20, -19, epsilon=NANO // 2), leaf(500, -7)]
+    assert [one.as_dict() for one in children[0].numbers()] == [
+        {"value": count, "low": count - 3, "high": count + 3} for count in (50, 10)
+    ]
+    node = inner(inner(*children[:2]), children[2])
+    prune(node)
+    error = likely_sum_error({Rate.of_counts(NANO): 2, Rate.of_counts(NANO // 2): 1}, CONFIDENCE)
+    assert error > 5
+    assert [one.as_dict() for one in node.numbers()] == [
+        {"value": value, "low": raw - error, "high": raw + error, "raw": raw}
+        for value, raw in ((570, 570), (10, -16))
+    ]

@@ -1,0 +1,30 @@
+"""Writes a condition on records in plain English words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.queries.parts.sentences import listing
+
+#: The texts of empty conditions: "all" of no parts always holds, "any" of none never does.
+ALWAYS, NEVER = "the condition always holds", "the condition never holds"
+
+
+def phrase(where: Mapping[str, Any]) -> str:
+    """Returns a condition as it stands after "where", such as "age is at least 20"."""
+    if "not" in where:
+        return f"not ({phrase(where['not'])})"
+    for name, word, empty in (("all", "and", ALWAYS), ("any", "or", NEVER)):
+        if name in where:
+            return listing(map(_part, where[name]), word) if where[name] else empty
+    name = where["attribute"]
+    if "in" in where:
+        values = [str(value) for value in where["in"]]
+        return f"{name} is {listing(values, 'or')}" if values else NEVER
+    ends = [f"at least {where['from']}"] if "from" in where else []
+    ends += [f"below {where['to']}"] if "to" in where else []
+    return f"{name} is {' and '.join(ends)}"
+
+
+def _part(where: Mapping[str, Any]) -> str:
+    """Writes one part of a condition; parentheses enclose a part that itself has parts."""
+    return f"({phrase(where)})" if where.keys() & {"all", "any"} else phrase(where)

@@ -1,0 +1,50 @@
+"""The answer of a ``table`` query as JSON columns."""
+
+from typing import Any
+
+from mechanisms.tables.aggregates import Numbers
+from mechanisms.tables.columns import CONFIDENCE, Column, Columns, TableColumns
+from mechanisms.tables.plan import TablePlan
+
+
+def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
+    """Returns the columns of all cells and totals, in row-major order of ``by``."""
+    answer: dict[str, Any] = {
+        "confidence": float(CONFIDENCE),
+        "by": {name: list(labels) for name, labels in plan.labels.items()},
+        "cells": written(columns.table()),
+    }
+    if plan.request.totals != "none":
+        answer["totals"] = [
+            {"by": list(margin), "measured": measured, "cells": written(numbers)}
+            for margin, measured, numbers in columns.totals()
+        ]
+    answer["noise"] = [
+        {
+            "what": one.part.what,
+            "by": None if one.margin is None else list(one.margin),
+            "law": one.noise.law,
+            "scale": one.noise.scale * float(one.grid.step),
+        }
+        for one in plan.measurements
+    ]
+    return answer
+
+
+def written(columns: Columns) -> dict[str, dict[str, list[Any]]]:
+    """Returns the numbers of each column as lists."""
+    return {name: numbers(column) for name, column in columns.items()}
+
+
+def numbers(column: Column) -> dict[str, list[Any]]:
+    """Returns value, low and high of one column, and raw if it was adjusted."""
+    lists = {"value": column.value, "low": column.box.low, "high": column.box.high}
+    if column.raw is not None:
+        lists["raw"] = column.raw
+    return {name: plain(values) for name, values in lists.items()}
+
+
+def plain(values: Numbers) -> list[Any]:
+    """Returns the numbers as JSON values: whole ones stay whole, and −0.0 is written as 0."""
+    result: list[Any] = (values + 0).tolist()
+    return result

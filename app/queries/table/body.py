@@ -1,0 +1,196 @@
+"""The body of ``table`` queries: grouped numbers of a table for one charge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from accounting.composition import for_group
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries.parts.accuracy import least_loss, only, significant
+from app.queries.parts.condition_words import phrase
+from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.query import Price, Query, QueryContext
+from app.queries.parts.sentences import listing, version_of, words
+from app.queries.table.answer import answer_of
+from app.queries.table.parameters import AggregateBody, By, MeasuredBody, grouping_of
+from mechanisms.kernels.cells import PARTS
+from mechanisms.model.domains import Dataset
+from mechanisms.model.release import Release
+from mechanisms.statistics.predicate import condition
+from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
+from mechanisms.tables.plan import TablePlan
+from mechanisms.tables.request import MeasuredTotals, TableRequest
+from mechanisms.tables.tabulate import release
+
+#: The accuracy that a quote may target: the error of the first measured number of every cell.
+ERROR = "error"
+MAX_BY = 6
+#: Bytes that the work takes for each row, besides the blocks that it reads in turn.
+ROW_BYTES = 0
+#: Bytes for each released number: its sums in every part, copies, intervals and their JSON.
+NUMBER_BYTES = 8 * (PARTS + 4) + 400
+
+
+class Table(Query):
+    """Releases a table of grouped numbers for one charge."""
+
+    name: ClassVar[str] = "table"
+    title: ClassVar[str] = "Private table"
+    description: ClassVar[str] = (
+        "Counts, sums, means, variances and quantiles by groups of up to six attributes, each with "
+        "an interval. Every cell of the public domain is released, and all cells together cost "
+        "what one number costs."
+    )
+
+    targets: ClassVar[tuple[str, ...]] = (ERROR,)
+
+    kind: Literal["table"]
+    by: tuple[By, ...] = Field(
+        default=(),
+        max_length=MAX_BY,
+        description=(
+            "Attributes by name (their values or bins), {attribute, edges} for other bins, or "
+            "{attribute, groups: {name: [values]}}; none gives one cell."
+        ),
+    )
+    aggregates: tuple[AggregateBody, ...] = Field(
+        default=(AggregateBody(name="count"),), min_length=1, max_length=20
+    )
+    where: dict[str, Any] | None = Field(
+        default=None,
+        description=(
+            "{attribute, in: […]}, {attribute, from, to} (from ≤ value < to), {all: […]}, "
+            "{any: […]} or {not: …}; at most 8 deep and 1,000 values"
+        ),
+    )
+    totals: Literal["sums", "none"] | MeasuredBody = Field(
+        default="sums",
+        description="`sums` of the cells (free), `none`, or {measured: [[attribute…]…], share}.",
+    )
+    consistent: bool | None = Field(
+        default=None,
+        description=(
+            "Adjust the cells to the measured totals by least squares; by default where totals are "
+            "measured."
+        ),
+    )
+    non_negative: bool = Field(
+        default=False,
+        description=(
+            "Show 0 in place of negative counts and sums; they are then too high on average."
+        ),
+    )
+
+    @field_validator("where")
+    @classmethod
+    def _well_formed_condition(cls, value: Any) -> Any:
+        return None if value is None else condition(value)
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> Table:
+        self.request  # noqa: B018 - raises for parts that do not fit together
+        return self
+
+    @cached_property
+    def request(self) -> TableRequest:
+        """The table as the mechanism reads it. Raises: ValueError."""
+        totals: MeasuredTotals | Literal["sums", "none"]
+        if isinstance(self.totals, MeasuredBody):
+            share = Fraction(self.totals.share, NANO)
+            totals = MeasuredTotals(self.totals.measured, share)
+        else:
+            totals = self.totals
+        is_measured = isinstance(totals, MeasuredTotals)
+        return TableRequest(
+            by=tuple(grouping_of(one) for one in self.by),
+            aggregates=tuple(one.aggregate() for one in self.aggregates),
+            shares=tuple(one.part_of_loss() for one in self.aggregates),
+            where={"all": []} if self.where is None else self.where,
+            totals=totals,
+            consistent=is_measured and self.consistent is not False,
+            non_negative=self.non_negative,
+        )
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        share, conversion = mechanism_loss(dataset, loss)
+        plan = TablePlan(self.request, dataset, share)
+        steps = for_group(plan.steps(), dataset.records_per_person)
+        return Price((*steps, *conversion), lambda: accuracy_of(plan))
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        error = only(target, ERROR)
+
+        def plan(loss: PrivacyLoss) -> TablePlan:
+            return TablePlan(self.request, dataset, loss)
+
+        def first_error(loss: PrivacyLoss) -> float:
+            first = plan(loss).measurements[0]
+            return first.noise.half_width(1, MISS) * float(first.grid.step)
+
+        return charge_for(dataset, least_loss(lambda loss: plan(loss).steps(), first_error, error))
+
+    def cost(self, dataset: Dataset) -> Cost:
+        plan = TablePlan(self.request, dataset, PrivacyLoss(NANO * NANO))
+        # A margin has at most as many numbers as there are cells and one more label per axis.
+        totals = prod(size + 1 for size in plan.shape)
+        widths = [part.width for part, margin in self.request.weights(dataset) if margin is None]
+        numbers = totals * (sum(widths) + self._columns)
+        bytes = cost_of(dataset, record=ROW_BYTES, more=numbers * NUMBER_BYTES).bytes
+        return Cost(bytes, cells=plan.cells * max(widths))
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("by", "aggregates")
+
+    def compute(self, context: QueryContext) -> Release:
+        share, _ = mechanism_loss(context.dataset, context.loss)
+        plan = TablePlan(self.request, context.dataset, share)
+        released = release(context.at(share), plan)
+        return Release(answer_of(plan, TableColumns(plan, released)))
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        what = listing(_noun(one) for one in self.aggregates)
+        by = f", by {listing(map(words, self.request.names))}" if self.by else ""
+        where = f", where {phrase(self.where)}" if self.where is not None else ""
+        verb = "is" if len(self.aggregates) == 1 else "are"
+        return f"What {verb} {what} in {version_of(dataset, version)}{by}{where}?"
+
+    @property
+    def _columns(self) -> int:
+        return sum(len(one.columns) for one in self.request.aggregates)
+
+
+def accuracy_of(plan: TablePlan) -> dict[str, Any]:
+    """Predicts the error of every measured number, from public facts alone."""
+    errors = [
+        {
+            "what": one.what,
+            "error": significant(one.noise.half_width(1, MISS) * float(one.grid.step)),
+        }
+        for one in plan.measurements
+    ]
+    return {
+        "confidence": float(CONFIDENCE),
+        "cells": plan.cells,
+        "parts": errors,
+        "explanation": (
+            "With this probability each released number is within its `error` of the true one. "
+            "Means, variances and quantiles are made of these numbers, so their intervals depend "
+            "on the answer."
+        ),
+    }
+
+
+def _noun(one: AggregateBody) -> str:
+    if one.attribute is None:
+        return "the number of records"
+    if one.name == "quantiles":
+        shares = listing(f"{share:g}" for share in one.aggregate().shares)  # type: ignore[attr-defined]
+        return f"the {shares} quantiles of {words(one.attribute)}"
+    return f"the {one.name} of {words(one.attribute)}"

@@ -1,0 +1,53 @@
+"""Prepares the rows of a table for its page; the texts are not escaped here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+#: The most rows that a page shows; downloads have all.
+MOST = 500
+
+
+@dataclass(frozen=True)
+class Row:
+    """The labels of one cell, and per column its value, low and high."""
+
+    labels: tuple[str, ...]
+    numbers: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The cells of a table, or one of its margins, as rows; ``more`` rows are not shown."""
+
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    more: int
+    is_measured: bool = False
+
+
+def draw(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the sheet of all cells, and one per margin."""
+    by: Mapping[str, list[str]] = answer["by"]
+    totals = [
+        sheet({name: by[name] for name in one["by"]}, one["cells"], one["measured"])
+        for one in answer.get("totals", ())
+    ]
+    return {"cells": sheet(by, answer["cells"]), "totals": totals}
+
+
+def sheet(
+    by: Mapping[str, list[str]], cells: Mapping[str, Any], is_measured: bool = False
+) -> Sheet:
+    """Returns the rows of columns in row-major order of ``by``."""
+    columns = [
+        list(zip(one["value"], one["low"], one["high"], strict=True)) for one in cells.values()
+    ]
+    labels = islice(product(*by.values()), MOST)
+    rows = tuple(
+        Row(labels=one, numbers=tuple(column[i] for column in columns))
+        for i, one in enumerate(labels)
+    )
+    return Sheet(tuple(by), tuple(cells), rows, len(columns[0]) - len(rows), is_measured)

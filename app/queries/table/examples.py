@@ -1,0 +1,103 @@
+"""Examples of table queries for the documentation, the tests and the warm-up."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.queries.parts.examples import Example, Examples
+from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
+
+BY_SEX: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.5",
+    "query": {
+        "kind": "table",
+        "by": ["sex", "income"],
+        "aggregates": [{"name": "count"}, {"name": "mean", "attribute": "age"}],
+    },
+}
+CHAPTERS: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "1",
+    "query": {
+        "kind": "table",
+        "by": [
+            {"attribute": "occupation", "groups": {"hands": ["Craft", "Service"]}},
+            {"attribute": "age", "edges": [18, 40, 65]},
+        ],
+        "aggregates": [
+            {"name": "count", "share": "0.5"},
+            {"name": "quantiles", "attribute": "age", "quantiles": [0.5], "share": "0.5"},
+        ],
+        "where": {"attribute": "income", "in": [">50K"]},
+        "totals": {"measured": [["occupation"], []], "share": "0.5"},
+    },
+}
+
+
+def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields tables that read codes of both widths, numbers, squares, bins and a condition."""
+    domain = dataset.domain
+    if not isinstance(domain, TableDomain):
+        return
+    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    of_numbers = [
+        {"name": name, "attribute": number.name}
+        for name in ("sum", "mean", "variance", "quantiles")
+    ]
+    widest = max(domain.attributes, key=lambda one: len(one.levels)).name
+    yield {
+        "kind": "table",
+        "by": [widest, {"attribute": number.name, "edges": list(number.edges)}],
+        "aggregates": [{"name": "count"}, *of_numbers],
+        "totals": {"measured": [[widest], []], "share": "0.5"},
+    }
+    yield {
+        "kind": "table",
+        "by": [domain.attributes[0].name],
+        "where": {"attribute": number.name, "from": number.edges[1]},
+    }
+
+
+EXAMPLES = Examples(
+    request=BY_SEX,
+    answer={
+        "confidence": 0.95,
+        "by": {"sex": ["Female", "Male"], "income": ["<=50K", ">50K"]},
+        "cells": {
+            "count": {
+                "value": [14423, 1769, 22732, 9918],
+                "low": [14418, 1764, 22727, 9913],
+                "high": [14428, 1774, 22737, 9923],
+            },
+            "mean(age)": {
+                "value": [36.2, 42.1, 37.1, 44.6],
+                "low": [36.1, 41.7, 37.0, 44.5],
+                "high": [36.3, 42.5, 37.2, 44.7],
+            },
+        },
+        "totals": [
+            {
+                "by": [],
+                "measured": False,
+                "cells": {
+                    "count": {"value": [48842], "low": [48834], "high": [48850]},
+                    "mean(age)": {"value": [38.6], "low": [38.5], "high": [38.7]},
+                },
+            }
+        ],
+        "noise": [
+            {"what": "count", "by": None, "law": "discrete_laplace", "scale": 2.67},
+            {
+                "what": "sum of age around the middle of its bounds",
+                "by": None,
+                "law": "discrete_laplace",
+                "scale": 480.0,
+            },
+        ],
+    },
+    every=_every,
+    queries={
+        "table": Example("Counts and mean ages by sex and income", BY_SEX),
+        "table of groups": Example("Groups of values, other bins, measured totals", CHAPTERS),
+    },
+)

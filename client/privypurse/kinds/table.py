@@ -1,0 +1,43 @@
+"""The kind of query ``table``: grouped numbers with intervals, for one charge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, Unpack
+
+from privypurse.amounts import Number
+from privypurse.kinds.query import Call, Query
+from privypurse.tables import Table
+
+#: An attribute by name, ``{"attribute", "edges"}``, or ``{"attribute", "groups": {name: values}}``.
+By = str | Mapping[str, Any]
+#: ``{"name": "count"}``, or ``{"name": "mean", "attribute": "age"}``, and further fields.
+Aggregate = Mapping[str, Any]
+
+
+class Options(TypedDict, total=False):
+    aggregates: Sequence[Aggregate]
+    where: Mapping[str, Any]
+    totals: Literal["sums", "none"] | Mapping[str, Any]
+    consistent: bool
+    non_negative: bool
+
+
+def table(by: Sequence[By] = (), **options: Unpack[Options]) -> Query[Table]:
+    """A query for numbers by the groups of ``by``; without groups, for one cell."""
+    body: dict[str, Any] = {"kind": "table", "by": list(by), **options}
+    return Query(body, Table.read)
+
+
+class TableCall(Call):
+    def table(
+        self,
+        dataset: str,
+        by: Sequence[By] = (),
+        *,
+        epsilon: Number,
+        key: str | None = None,
+        **options: Unpack[Options],
+    ) -> Table:
+        """Pay for one table of counts, sums, means, variances or quantiles by groups."""
+        return self.ask(dataset, table(by, **options), epsilon=epsilon, key=key)

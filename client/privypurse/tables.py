@@ -1,0 +1,144 @@
+"""Tables of grouped numbers, as data frames and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Self
+
+from privypurse.answers import Answer
+from privypurse.levels import Columns
+from privypurse.notebook import paragraph, table
+
+#: The lists of one column: value, low and high, and raw if the values were adjusted.
+Numbers = Mapping[str, Sequence[float]]
+#: The most rows that a notebook shows.
+MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Numbers by the groups of some attributes, in row-major order of ``by``.
+
+    ``columns``: by the name of an aggregate, lists of ``value``, ``low``, ``high``, and ``raw`` if
+    the values were adjusted; the intervals are those of ``raw``. ``measured``: True for totals with
+    noise of their own.
+    """
+
+    by: Mapping[str, Sequence[str]]
+    columns: Mapping[str, Numbers]
+    measured: bool = False
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))["value"])
+
+    def labels(self) -> Iterator[tuple[str, ...]]:
+        """The groups of each row, in the order of the attributes."""
+        return product(*self.by.values())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per cell: the attributes, and per aggregate a dictionary of its numbers."""
+        return [
+            {
+                **dict(zip(self.by, labels, strict=True)),
+                **{
+                    name: {part: numbers[i] for part, numbers in column.items()}
+                    for name, column in self.columns.items()
+                },
+            }
+            for i, labels in enumerate(self.labels())
+        ]
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: the attributes as index, columns (aggregate, value | low | high).
+
+        Raises: ImportError if pandas or pyarrow is not installed.
+        """
+        frame = self.to_arrow().to_pandas()
+        if self.by:
+            frame = frame.set_index(list(self.by))
+        frame.columns = frame.columns.str.rsplit(".", n=1, expand=True)
+        return frame
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table``: the attributes, then ``count.value``, ``count.low`` and so on.
+
+        Raises: ImportError if pyarrow is not installed.
+        """
+        import pyarrow
+
+        labels = zip(*self.labels(), strict=True)
+        data: dict[str, Any] = {
+            name: list(column) for name, column in zip(self.by, labels, strict=True)
+        }
+        for name, column in self.columns.items():
+            data |= {f"{name}.{part}": list(numbers) for part, numbers in column.items()}
+        return pyarrow.table(data)
+
+    def _repr_html_(self) -> str:
+        head = [*self.by]
+        for name in self.columns:
+            head += [name, "interval"]
+        lines = []
+        for i, labels in zip(range(MOST_ROWS), self.labels(), strict=False):
+            cells: list[object] = [*labels]
+            for one in self.columns.values():
+                cells += [f"{one['value'][i]:g}", f"{one['low'][i]:g} … {one['high'][i]:g}"]
+            lines.append(cells)
+        rest = len(self) - len(lines)
+        return table(head, lines) + (paragraph(f"{rest} more rows") if rest else "")
+
+
+@dataclass(frozen=True)
+class Table(Answer):
+    """A table: ``cells`` has all its cells, ``totals`` has one sheet per margin.
+
+    Each interval holds with a probability of at least ``confidence``.
+    """
+
+    cells: Sheet
+    totals: list[Sheet]
+    confidence: float
+
+    @classmethod
+    def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
+        del columns
+        answer = reply["answer"]
+        by = answer["by"]
+        totals = [
+            Sheet({name: by[name] for name in one["by"]}, one["cells"], one["measured"])
+            for one in answer.get("totals", ())
+        ]
+        return cls(
+            **cls.common(reply),
+            cells=Sheet(by, answer["cells"]),
+            totals=totals,
+            confidence=answer["confidence"],
+        )
+
+    def total(self, *by: str) -> Sheet:
+        """The totals by these attributes; without any, the grand total.
+
+        Raises: KeyError if the answer has no such totals.
+        """
+        for sheet in self.totals:
+            if set(sheet.by) == set(by):
+                return sheet
+        raise KeyError(by)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of ``cells``."""
+        return self.cells.rows()
+
+    def to_pandas(self) -> Any:
+        """The cells as a ``pandas.DataFrame``; see ``Sheet.to_pandas``."""
+        return self.cells.to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The cells as a ``pyarrow.Table``; see ``Sheet.to_arrow``."""
+        return self.cells.to_arrow()
+
+    def _repr_html_(self) -> str:
+        note = paragraph(f"Each interval holds with a probability of {self.confidence:.0%}.")
+        return self.cells._repr_html_() + note + self._charge_line()

@@ -1,0 +1,196 @@
+"""The contingency engine: counts and sums of rows by cell, all of them in one pass over the rows.
+
+A cell is one combination of groups, one group per axis, in row-major order. Rows of no group or
+without the condition go to one more cell, which is dropped. No step branches on a record, so the
+work follows from the number of rows, the axes and the measures alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.model.executor import Executor
+
+Codes = NDArray[Any]
+Integers = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+#: Rows of one step: the cells and the values of a step stay in the cache.
+TILE = 1 << 16
+#: The most parts in which rows are counted, because each part holds all its tables.
+PARTS = 4
+#: Up to this many counters, four interleaved sets avoid waiting for one counter's increments.
+INTERLEAVED = 1 << 12
+#: The offset of a code without a group. A sum with one of them is negative for every table of fewer
+#: than 2⁴⁴ cells, and eight of them times 2¹⁵ bins stay in 64 bits.
+NOWHERE = -(1 << 44)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of a table of cells.
+
+    ``codes`` returns the codes of some rows, and ``groups`` maps each code to its group, int64
+    (codes,), or to −1 for none. ``size`` is the public number of groups.
+    """
+
+    codes: Callable[[slice], Codes]
+    groups: Integers
+    size: int
+
+    def offsets(self, stride: int) -> Integers:
+        """The distance of each code's first cell from cell 0, or ``NOWHERE``."""
+        places: Integers = np.where(self.groups < 0, NOWHERE, self.groups * stride)
+        return places
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is summed in each cell: ``values`` of rows as int64, or 1 for each row if None.
+
+    With an ``axis`` every cell is divided by the groups of one more axis.
+    """
+
+    values: Callable[[slice], Integers] | None = None
+    axis: Axis | None = None
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of ``axes``, counted over ``rows`` rows, or over those that meet ``where``."""
+
+    axes: tuple[Axis, ...]
+    rows: int
+    where: Callable[[slice], Truths] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+    @cached_property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def numbers(self, rows: slice) -> Integers:
+        """The cell of each of these rows, int64; negative for rows of no cell."""
+        cells = np.zeros(rows.stop - rows.start, np.int64)
+        stride = self.size
+        for axis in self.axes:
+            stride //= axis.size
+            _add_offsets(cells, axis.codes(rows), axis.offsets(stride))
+        if self.where is not None:
+            cells += np.where(self.where(rows), 0, NOWHERE)
+        return cells
+
+
+def tabulate(cells: Cells, measures: Sequence[Measure], executor: Executor) -> list[Integers]:
+    """Each measure by cell, int64 (*shape,), and (*shape, groups) for a measure with an axis.
+
+    Every sum stays in 64 bits if rows · |value| does, which public bounds must ensure.
+    """
+    sizes = [cells.size * (1 if m.axis is None else m.axis.size) for m in measures]
+
+    def part(ends: tuple[int, int]) -> list[Integers]:
+        sums = [np.zeros((_sets(size), size + 1), np.int64) for size in sizes]
+        for start in range(*ends, TILE):
+            _add_tile(cells, measures, slice(start, min(start + TILE, ends[1])), sums)
+        return [one.sum(axis=0)[:-1] for one in sums]
+
+    pieces = min(executor.workers, PARTS, -(-cells.rows // TILE) or 1)
+    cuts = pairwise(cells.rows * piece // pieces for piece in range(pieces + 1))
+    parts = executor.map(part, list(cuts))
+    merged = [sum(tables[1:], start=tables[0]) for tables in zip(*parts, strict=True)]
+    return [
+        table.reshape(cells.shape if m.axis is None else (*cells.shape, m.axis.size))
+        for table, m in zip(merged, measures, strict=True)
+    ]
+
+
+def margin(table: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
+    """``table`` summed over all axes but these, which ascend."""
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    result: NDArray[Any] = np.asarray(table.sum(axis=others))
+    return result
+
+
+def _sets(size: int) -> int:
+    return 4 if size <= INTERLEAVED else 1
+
+
+def _add_tile(
+    cells: Cells, measures: Sequence[Measure], rows: slice, sums: Sequence[Integers]
+) -> None:
+    numbers = cells.numbers(rows)
+    whole = _closed(numbers, cells.size)
+    for measure, table in zip(measures, sums, strict=True):
+        if measure.axis is not None:
+            divided = numbers * measure.axis.size
+            _add_offsets(divided, measure.axis.codes(rows), measure.axis.offsets(1))
+            _count(_closed(divided, table.shape[1] - 1), table)
+        elif measure.values is None:
+            _count(whole, table)
+        else:
+            _sum(whole, measure.values(rows), table)
+
+
+@compiled
+def _add_offsets(cells: Integers, codes: Codes, offsets: Integers) -> None:
+    for row in range(len(cells)):
+        cells[row] += offsets[codes[row]]
+
+
+@compiled
+def _closed(cells: Integers, size: int) -> Integers:
+    """The cells with ``size`` in the place of negative numbers."""
+    closed = np.empty_like(cells)
+    for row in range(len(cells)):
+        # All bits of the sign are 1 for a negative number, and 0 otherwise.
+        sign = cells[row] >> 63
+        closed[row] = (cells[row] & ~sign) | (size & sign)
+    return closed
+
+
+@compiled
+def _count(cells: Integers, counts: Integers) -> None:
+    last = len(counts) - 1
+    for row in range(len(cells)):
+        counts[row & last, cells[row]] += 1
+
+
+@compiled
+def _sum(cells: Integers, values: Integers, sums: Integers) -> None:
+    last = len(sums) - 1
+    for row in range(len(cells)):
+        sums[row & last, cells[row]] += values[row]
+
+
+@compiled
+def bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """The bin of each number between ``edges``, the last bin closed; ``len(edges) − 1`` outside.
+
+    The search takes the same number of steps for every number. At most 2¹⁵ edges, ascending.
+    """
+    last = len(edges) - 1
+    widest = 1
+    while 2 * widest <= last:
+        widest *= 2
+    places = np.empty(len(numbers), np.uint16)
+    for row in range(len(numbers)):
+        number, place, step = numbers[row], 0, widest
+        while step > 0:
+            # ``place + step`` may pass the end; the number is then compared with the last edge,
+            # and the step is not taken.
+            next_place = min(place + step, last)
+            taken = (edges[next_place] <= number) & (place + step < last)
+            place += step * taken
+            step //= 2
+        inside = (edges[0] <= number) & (number <= edges[last])
+        places[row] = place * inside + last * (1 - inside)
+    return places

@@ -1,0 +1,62 @@
+"""Released numbers with their intervals, in the one form in which every answer shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Self
+
+#: The probability with which an interval contains the true number, and an error bound holds.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A released number; ``low`` and ``high`` are None where the law of its noise is private.
+
+    ``raw`` is the number before an adjustment such as clamping, or None if there was none. The
+    interval is of the true number that ``raw`` estimates.
+    """
+
+    value: Fraction
+    low: Fraction | None = None
+    high: Fraction | None = None
+    raw: Fraction | None = None
+
+    @classmethod
+    def around(cls, value: int, error: int) -> Self:
+        """A whole number whose noise is at most ``error`` with probability ``CONFIDENCE``."""
+        return cls(Fraction(value), Fraction(value - error), Fraction(value + error))
+
+    def as_dict(self) -> dict[str, int | float]:
+        """The number as JSON; ends that are no double are rounded outwards."""
+        shape: dict[str, int | float] = {"value": nearest(self.value)}
+        if self.low is not None and self.high is not None:
+            shape |= {"low": _below(self.low), "high": -_below(-self.high)}
+        if self.raw is not None:
+            shape["raw"] = nearest(self.raw)
+        return shape
+
+
+def whole_numbers(values: Sequence[int], error: int) -> dict[str, list[int]]:
+    """Several whole numbers of one error, as lists: value, low, high."""
+    return {
+        "value": list(values),
+        "low": [value - error for value in values],
+        "high": [value + error for value in values],
+    }
+
+
+def nearest(value: Fraction) -> int | float:
+    """Converts a whole number to ``int``, and any other number to the nearest ``float``."""
+    return value.numerator if value.denominator == 1 else float(value)
+
+
+def _below(value: Fraction) -> int | float:
+    """The largest whole number or double that is at most ``value``."""
+    if value.denominator == 1:
+        return value.numerator
+    near = float(value)
+    return near if Fraction(near) <= value else nextafter(near, -inf)

@@ -1,0 +1,1 @@
+"""Tables: grouped counts, sums, means, variances and quantiles of rows for one charge."""

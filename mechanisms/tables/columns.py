@@ -1,0 +1,121 @@
+"""The columns of a released table and of its margins: values, intervals, raw values.
+
+Post-processing: everything here follows from released numbers and the public plan.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from mechanisms.kernels.cells import margin as summed
+from mechanisms.tables.aggregates import Noisy, Numbers
+from mechanisms.tables.consistency import MeasuredMargin, adjusted
+from mechanisms.tables.intervals import Box
+from mechanisms.tables.parts import Part
+from mechanisms.tables.plan import Measurement, TablePlan
+from mechanisms.tables.request import Margin
+from mechanisms.tables.tabulate import ReleasedTable
+
+#: Intervals hold for each number with at least this probability.
+CONFIDENCE = Fraction(95, 100)
+MISS = 1 - CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Column:
+    """One aggregate of every cell, in row-major order: shape (cells,) each.
+
+    ``raw`` is the value before it was adjusted; None if nothing was. The interval is of ``raw``.
+    """
+
+    value: Numbers
+    box: Box
+    raw: Numbers | None = None
+
+
+Columns = Mapping[str, Column]
+
+
+class TableColumns:
+    """Works out the columns of one released table."""
+
+    def __init__(self, plan: TablePlan, released: ReleasedTable) -> None:
+        self._plan, self._released = plan, released
+        self._measured = {(one.part, one.margin): one for one in plan.measurements}
+        self._cells = {part: self._adjusted(part) for part in released.cells}
+
+    def table(self) -> Columns:
+        """The columns of all cells."""
+        return self._columns(None)
+
+    def totals(self) -> Iterator[tuple[Margin, bool, Columns]]:
+        """Each margin, whether it has noise of its own, and its columns."""
+        for margin in self._plan.margins():
+            measured = margin in self._plan.request.margins
+            yield margin, measured, self._columns(margin)
+
+    def _columns(self, margin: Margin | None) -> dict[str, Column]:
+        dataset = self._plan.dataset
+        raw = {part: self._raw(part, margin) for part in self._released.cells}
+        final = {part: self._final(part, margin, noisy) for part, noisy in raw.items()}
+        adjusts = self._plan.request.consistent or self._plan.request.non_negative
+        columns: dict[str, Column] = {}
+        for one in self._plan.request.aggregates:
+            boxes = one.boxes(raw, dataset, MISS)
+            values = one.values(final, dataset)
+            before = one.values(raw, dataset) if adjusts else [None] * len(values)
+            for name, value, box, first in zip(one.columns, values, boxes, before, strict=True):
+                flat = Box(box.low.ravel(), box.high.ravel())
+                columns[name] = Column(
+                    value.ravel(), flat, None if first is None else first.ravel()
+                )
+        return columns
+
+    def _raw(self, part: Part, margin: Margin | None) -> Noisy:
+        """The released numbers: measured ones where a margin has them, else sums of the cells."""
+        measured = self._measured.get((part, margin))
+        if measured is not None:
+            values = self._released.cells[part]
+            if margin is not None:
+                values = self._released.margins[part, margin]
+            return self._noisy(measured, values, 1)
+        assert margin is not None
+        values = self._summed(self._released.cells[part], margin)
+        return self._noisy(self._measured[part, None], values, self._plan.merged(margin))
+
+    def _final(self, part: Part, margin: Margin | None, raw: Noisy) -> Noisy:
+        """The numbers of the answer: those released, or sums of the adjusted cells."""
+        request = self._plan.request
+        if request.consistent:
+            cells = self._cells[part]
+            values = cells if margin is None else self._summed(cells, margin)
+        else:
+            values = raw.values
+        if request.non_negative and part.is_never_negative(self._plan.dataset):
+            values = np.maximum(values, 0)
+        return raw._replace(values=values)
+
+    def _adjusted(self, part: Part) -> Numbers:
+        """The cells that agree with all measured margins of the part."""
+        cells, plan = self._released.cells[part], self._plan
+        if not plan.request.consistent:
+            return cells
+        margins = [
+            MeasuredMargin(
+                plan.axes(margin),
+                self._released.margins[part, margin],
+                self._measured[part, margin].noise.variance,
+            )
+            for margin in plan.request.margins
+        ]
+        variance = self._measured[part, None].noise.variance
+        return adjusted(cells, variance, margins, len(plan.shape))
+
+    def _noisy(self, measured: Measurement, values: Numbers, terms: int) -> Noisy:
+        return Noisy(values, measured.grid, measured.noise, terms, self._plan.rows)
+
+    def _summed(self, cells: Numbers, margin: Margin) -> Numbers:
+        bins = range(len(self._plan.shape), cells.ndim)
+        return summed(cells, (*self._plan.axes(margin), *bins))

@@ -1,0 +1,132 @@
+"""How one attribute divides the rows of a table: into its values, its bins, or declared groups.
+
+The labels follow from the public description and the request, never from records. So a group
+without any row is a group like all others.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanisms.kernels.cells import Axis, bins
+from mechanisms.model.domains import Dataset, NumericAttribute
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import TableRecords
+from mechanisms.model.table_candidates import attribute_named
+from mechanisms.statistics.tables import numeric
+
+#: The most edges of one grouping; the codes of its bins fit 16 bits with room for two more.
+MAX_EDGES = 1 << 15
+
+
+@dataclass(frozen=True)
+class Grouping(ABC):
+    """The groups of one attribute, which no row meets twice."""
+
+    attribute: str
+
+    @abstractmethod
+    def labels(self, dataset: Dataset) -> tuple[str, ...]:
+        """The names of the groups, at least one. Raises: UnsupportedQuery if it does not fit."""
+
+    @abstractmethod
+    def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
+        """The groups as the counting engine reads them."""
+
+
+@dataclass(frozen=True)
+class Levels(Grouping):
+    """Every public level is a group: values, bins of numbers, and the missing level."""
+
+    def labels(self, dataset: Dataset) -> tuple[str, ...]:
+        return attribute_named(dataset, self.attribute).levels
+
+    def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
+        codes, count = records.codes[self.attribute], len(self.labels(dataset))
+        return Axis(lambda rows: codes[rows], np.arange(count, dtype=np.int64), count)
+
+
+@dataclass(frozen=True)
+class Chapters(Grouping):
+    """Named groups of levels, such as the chapters of a code book; other levels are left out.
+
+    Raises: ValueError if a level is in two groups or twice in one, or if there is no group.
+    """
+
+    groups: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        levels = [level for group in self.groups.values() for level in group]
+        if not self.groups:
+            raise ValueError("there is at least one group")
+        if len(set(levels)) < len(levels):
+            raise ValueError("a value is in one group at most")
+
+    def labels(self, dataset: Dataset) -> tuple[str, ...]:
+        attribute = attribute_named(dataset, self.attribute)
+        if not {level for group in self.groups.values() for level in group} <= {*attribute.levels}:
+            raise UnsupportedQuery(
+                f"a value is not one of attribute {attribute.name}",
+                supported={"groups": list(attribute.levels[:100])},
+            )
+        return tuple(self.groups)
+
+    def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
+        levels = attribute_named(dataset, self.attribute).levels
+        group_of = {
+            level: number for number, group in enumerate(self.groups.values()) for level in group
+        }
+        groups = np.array([group_of.get(level, -1) for level in levels], np.int64)
+        codes = records.codes[self.attribute]
+        return Axis(lambda rows: codes[rows], groups, len(self.groups))
+
+
+@dataclass(frozen=True)
+class Edges(Grouping):
+    """Bins [e₀, e₁), … of a numeric attribute, the last one closed, then its missing level.
+
+    Numbers outside of the edges are left out. With ``missing`` false so are missing cells.
+    Raises: ValueError unless two to ``MAX_EDGES`` edges ascend.
+    """
+
+    edges: tuple[float, ...]
+    missing: bool = True
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.edges) <= MAX_EDGES:
+            raise ValueError(f"there are 2 to {MAX_EDGES} edges")
+        if any(low >= high for low, high in zip(self.edges, self.edges[1:], strict=False)):
+            raise ValueError("edges ascend")
+
+    def labels(self, dataset: Dataset) -> tuple[str, ...]:
+        attribute = self._checked(dataset)
+        missing = attribute.missing if self.missing else None
+        return replace(attribute, edges=self.edges, missing=missing).levels
+
+    def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
+        attribute, count = self._checked(dataset), len(self.edges) - 1
+        codes, numbers = records.codes[self.attribute], records.values[self.attribute]
+        # A missing cell stores the middle of the bounds, so its code decides and not its number.
+        last = len(attribute.levels) - 1 if attribute.missing is not None else -1
+        edges = np.array(self.edges, np.float64)
+
+        def places(rows: slice) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
+            return np.where(codes[rows] == last, count + 1, bins(numbers[rows], edges)).astype(
+                np.uint16
+            )
+
+        has_missing = self.missing and attribute.missing is not None
+        groups = np.arange(count + 2, dtype=np.int64)
+        groups[count:] = -1, count if has_missing else -1
+        return Axis(places, groups, count + has_missing)
+
+    def _checked(self, dataset: Dataset) -> NumericAttribute:
+        attribute = numeric(dataset, self.attribute)
+        if self.edges[0] < attribute.lower or self.edges[-1] > attribute.upper:
+            raise UnsupportedQuery(
+                "edges lie within the public bounds",
+                supported={"bounds": [attribute.lower, attribute.upper]},
+            )
+        return attribute

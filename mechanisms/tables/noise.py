@@ -1,0 +1,104 @@
+"""The noise of released tables as a value: it draws, and it knows how wide it is."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accounting.rho import LaplaceNoise as LaplaceRho
+from accounting.rho import RhoBound
+from mechanisms.model.executor import Executor
+from mechanisms.model.randomness import Randomness
+from mechanisms.noise.addition import Integers
+from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.laplace_sums import half_width, variance
+from mechanisms.noise.rate import Rate
+
+Floats = NDArray[np.float64]
+#: Exponents at which the bound of weighted sums is tried, as shares of the largest one.
+_TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
+
+
+class Noise(Protocol):
+    """Independent noise of one public law on every number of a table, in whole steps."""
+
+    @property
+    def law(self) -> str:
+        """The name of the law in answers."""
+
+    @property
+    def scale(self) -> float:
+        """The scale of the law in steps."""
+
+    @property
+    def variance(self) -> float:
+        """The variance of one noise, in squares of steps."""
+
+    def rho_bound(self, total: int, largest: int) -> RhoBound:
+        """The ρ of this noise on numbers that one change moves by at most ``total`` in all.
+
+        It moves each of them by at most ``largest``.
+        """
+
+    def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
+        """``values`` with noise, shape (n,); |value| < 2⁶² by public bounds."""
+
+    def half_width(self, terms: int, miss: Fraction) -> int:
+        """The least m that a sum of ``terms`` noises exceeds at most with chance ``miss``."""
+
+    def upper_bounds(
+        self, first: Integers, second: Integers, a: float, b: float, miss: float
+    ) -> Floats:
+        """For each i a bound that a·S − b·T exceeds at most with chance ``miss``.
+
+        S is the sum of ``first[i]`` noises and T the sum of ``second[i]`` other ones; a, b > 0.
+        """
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Discrete Laplace noise: ε-DP for numbers that change by at most ε / λ steps in all."""
+
+    rate: Rate
+    law = "discrete_laplace"
+
+    @property
+    def scale(self) -> float:
+        return float(1 / self.rate.exponent())
+
+    @property
+    def variance(self) -> float:
+        return variance(self.rate)
+
+    def rho_bound(self, total: int, largest: int) -> RhoBound:
+        return LaplaceRho(self.rate.exponent(), total, largest)
+
+    def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
+        return discrete_laplace(values, self.rate, randomness, executor)
+
+    def half_width(self, terms: int, miss: Fraction) -> int:
+        return half_width(self.rate, terms, miss)
+
+    def upper_bounds(
+        self, first: Integers, second: Integers, a: float, b: float, miss: float
+    ) -> Floats:
+        # Markov's inequality for exp(t·X), X = a·S − b·T: P(X ≥ d) ≤ E exp(t·X) / exp(t·d) for
+        # every t > 0 at which the mean exists. The best of some t is a bound too.
+        step = float(self.rate.exponent())
+        t = _TRIALS * step / max(a, b)
+        growth = first[:, None] * self._log_mean(a * t) + second[:, None] * self._log_mean(b * t)
+        bounds: Floats = ((growth - log(miss)) / t).min(axis=1)
+        return bounds
+
+    def _log_mean(self, t: Floats) -> Floats:
+        """log E exp(t·Z) of one noise Z, for |t| < λ."""
+        step = float(self.rate.exponent())
+        result: Floats = (
+            2 * np.log(-np.expm1(-step))
+            - np.log(-np.expm1(t - step))
+            - np.log(-np.expm1(-t - step))
+        )
+        return result

@@ -1,0 +1,150 @@
+"""The public plan of a table: what is measured, on which grid, with which noise and loss.
+
+Every number here follows from the description of the dataset, the request and the loss. Cells are
+those of the public domain, so neither their number nor their order depends on records.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import prod
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import RhoBound
+from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.table_candidates import table_domain
+from mechanisms.statistics.grid import Plan as Grid
+from mechanisms.statistics.grid import rate_at_most
+from mechanisms.statistics.tables import public_rows, replaces
+from mechanisms.tables.noise import LaplaceNoise, Noise
+from mechanisms.tables.parts import Part
+from mechanisms.tables.request import Margin, TableRequest
+
+#: Rows beyond this public bound are not counted exactly in 64 bits with every grid.
+LARGEST_BOUND = 1 << 29
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One part, released over the cells of the table (``margin`` None) or over one margin."""
+
+    part: Part
+    margin: Margin | None
+    loss: PrivacyLoss
+    grid: Grid
+    noise: Noise
+
+    @property
+    def what(self) -> str:
+        """The name of the measurement in prices and answers."""
+        if self.margin is None:
+            return f"{self.part.what}, every cell"
+        return f"{self.part.what}, {over(self.margin)}"
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The plan of one table. Raises: UnsupportedQuery, here or in its members, if it does not fit.
+
+    Privacy: the measurements together are ``loss``-private under the dataset's relation. Each is
+    noise of rate ε_i / (changes · cap), and the sum of the ε_i is at most ε. One change of the
+    records moves the numbers of a part by at most changes · cap in the L1 norm: see ``parts``.
+    """
+
+    request: TableRequest
+    dataset: Dataset
+    loss: PrivacyLoss
+
+    @cached_property
+    def rows(self) -> int:
+        """The public bound on the number of rows, or their number under ``replace``."""
+        rows = public_rows(self.dataset) if self.replaces else table_domain(self.dataset).max_rows
+        if rows is None:
+            raise UnsupportedQuery("max_rows is not fixed yet")
+        if rows > LARGEST_BOUND:
+            raise UnsupportedQuery(
+                "tables are exact up to a public bound on the rows",
+                supported={"rows": LARGEST_BOUND},
+            )
+        return rows
+
+    @cached_property
+    def replaces(self) -> bool:
+        return replaces(self.dataset)
+
+    @cached_property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The names of the groups of each axis."""
+        return self.request.labels(self.dataset)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(labels) for labels in self.labels.values())
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the public domain."""
+        return prod(self.shape)
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All measurements; their losses add up to ``loss``, and the last has the remainder."""
+        weights = self.request.weights(self.dataset)
+        losses = [self.loss.divided(weight)[0] for weight in weights.values()]
+        losses[-1] += self.loss - sum(losses, PrivacyLoss(0))
+        smallest: dict[Part, int] = {}
+        for (part, _), loss in zip(weights, losses, strict=True):
+            smallest[part] = min(loss.epsilon_nano, smallest.get(part, loss.epsilon_nano))
+        if min(smallest.values()) < 1:
+            raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
+        # One grid per part: a margin is the sum of the cells, step by step.
+        grids = {part: part.plan(self.dataset, self.rows, nano) for part, nano in smallest.items()}
+        return tuple(
+            Measurement(part, margin, loss, grids[part], self._noise(loss, grids[part]))
+            for (part, margin), loss in zip(weights, losses, strict=True)
+        )
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that spend the loss; they add up to it exactly."""
+        return tuple(
+            Step(f"Laplace noise: {one.what}", one.loss, bound=self._rho_bound(one))
+            for one in self.measurements
+        )
+
+    def margins(self) -> Iterator[Margin]:
+        """The margins of the answer: all proper subsets of the axes, or none."""
+        if self.request.totals != "none":
+            names = self.request.names
+            for size in range(len(names)):
+                yield from combinations(names, size)
+
+    def axes(self, margin: Margin) -> tuple[int, ...]:
+        """The numbers of the axes of a margin."""
+        return tuple(self.request.names.index(name) for name in margin)
+
+    def merged(self, margin: Margin) -> int:
+        """The number of cells that one number of a margin sums."""
+        axes = self.axes(margin)
+        return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
+
+    def _rho_bound(self, one: Measurement) -> RhoBound:
+        total = self._changes * one.grid.cap
+        # A replaced row may move one sum by both changes, but no count by more than one.
+        largest = total if one.grid.cap > 1 else 1
+        return one.noise.rho_bound(total, largest)
+
+    def _noise(self, loss: PrivacyLoss, grid: Grid) -> Noise:
+        return LaplaceNoise(rate_at_most(loss.epsilon() / (self._changes * grid.cap)))
+
+    @property
+    def _changes(self) -> int:
+        """How many rows one change of the records takes from the cells or adds to them."""
+        return 2 if self.replaces else 1
+
+
+def over(margin: Margin) -> str:
+    """A margin in words."""
+    return f"totals by {' and '.join(margin)}" if margin else "grand total"

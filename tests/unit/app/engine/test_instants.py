@@ -1,0 +1,134 @@
+"""Requests between the end of a query's work and its release instant reveal nothing of the work.
+
+On virtual time, so that they come before the instant on every machine, and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.config.settings import Settings
+from app.main import create_app
+from tests.support.patience import WAIT
+from tests.support.service import EDGES, GRAPH
+from tests.support.virtual_time import VirtualTime
+
+INTERVAL = 60.0
+#: The instants at which a reply may leave, in intervals.
+POWERS = (1, 2, 4, 8, 16)
+QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
+BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+
+Send = Callable[..., Awaitable[httpx.Response]]
+Play = Callable[[Callable[[Send], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.fixture
+def play(
+    settings: Settings,
+    begun: tuple[Path, dict[str, str]],
+    fast_lane: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Play:
+    """Runs a story in which ana may query a graph, with one place for a query at a time."""
+    folder, keys = begun
+    virtual = VirtualTime(monkeypatch)
+    shutil.copytree(folder, settings.data)
+    own = settings.model_copy(update={"release_interval": INTERVAL, "workers": 1, "places": 1})
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Send]:
+        app = create_app(own, fast_lane=fast_lane)
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://service", timeout=None) as http,
+        ):
+
+            async def send(who: str, method: str, path: str, **sent: Any) -> httpx.Response:
+                headers = sent.pop("headers", {}) | {"Authorization": f"Bearer {keys[who]}"}
+                return await http.request(method, path, headers=headers, **sent)
+
+            yield send
+
+    async def scenario(story: Callable[[Send], Coroutine[Any, Any, None]]) -> None:
+        async with opened() as send:
+            assert (await send("olga", "POST", "/v1/datasets", json=GRAPH)).status_code == 201
+            csv, path = {"Content-Type": "text/csv"}, "/v1/datasets/triangle"
+            uploaded = await send("olga", "PUT", f"{path}/records", content=EDGES, headers=csv)
+            assert uploaded.status_code == 201, uploaded.text
+            await send("olga", "PUT", f"{path}/budgets/ana", json={"epsilon": "1"})
+            await story(send)
+
+    return lambda story: virtual.run(scenario(story))
+
+
+async def ask(send: Send, key: str | None = None) -> httpx.Response:
+    headers = {"Prefer": "respond-async"} | ({"Idempotency-Key": key} if key else {})
+    return await send("ana", "POST", "/v1/queries", json=BODY, headers=headers)
+
+
+async def released_after(send: Send) -> float:
+    """Intervals from reservation to release instant of the latest query, as everyone sees them."""
+    latest = (await send("ana", "GET", "/v1/queries")).json()["items"][0]
+    created, released = (datetime.fromisoformat(latest[at]) for at in ("created", "released"))
+    return (released - created).total_seconds() / INTERVAL
+
+
+async def type_of(reply: Awaitable[httpx.Response]) -> str:
+    return str((await reply).json()["type"])
+
+
+def test_until_the_instant_it_is_running_everywhere(play: Play) -> None:
+    async def story(send: Send) -> None:
+        reply = await ask(send, "k")
+        assert reply.status_code == 202
+        assert reply.headers["Retry-After"]
+        path = reply.headers["Location"]
+        body = reply.json()
+        assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
+        assert 0 <= body["elapsed"] < body["expected"]
+        await asyncio.sleep(INTERVAL / 2)  # Its work ended long ago.
+        query = (await send("ana", "GET", path)).json()
+        assert (query["status"], query["released"]) == ("running", None)
+        assert "answer" not in query
+        assert query["expected"] == INTERVAL
+        listed = (await send("ana", "GET", "/v1/queries")).json()["items"]
+        assert listed[0]["status"] == "running"
+        assert (await type_of(ask(send, "k"))).endswith("still-running")
+        assert (await type_of(send("ana", "DELETE", path))).endswith("too-late")
+        (account,) = (await send("ana", "GET", "/v1/budgets")).json()["items"]
+        assert account["spent"]["epsilon"] == "0.1"
+        waited = await send("ana", "GET", path, headers=WAIT)
+        assert waited.json()["status"] == "answered"
+        replay = await ask(send, "k")
+        assert (replay.status_code, replay.content) == (201, waited.content)
+
+    play(story)
+
+
+def test_a_place_is_taken_until_an_instant_of_its_query(play: Play) -> None:
+    """Whether a query can be cancelled must not reveal when the work before it ended."""
+
+    async def story(send: Send) -> None:
+        await ask(send, "first")
+        second = (await ask(send, "k")).headers["Location"]
+        await asyncio.sleep(INTERVAL / 4)  # The work of the first query ended long ago.
+        assert (await send("ana", "DELETE", second)).status_code == 204
+        third = (await ask(send)).headers["Location"]
+        waited = (await send("ana", "GET", third, headers=WAIT)).json()
+        assert waited["status"] == "answered"
+        # It began at an instant of the first query, and its reply left at its own instant.
+        assert await released_after(send) in POWERS[1:]
+        assert (await type_of(send("ana", "DELETE", third))).endswith("too-late")
+
+    play(story)
