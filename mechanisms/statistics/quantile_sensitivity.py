@@ -40,14 +40,21 @@ class SortedNumbers:
     exponent: int
     low: int
     high: int
+    #: How many of the numbers count, from the first; None for all. It is private.
+    rows: int | None = None
 
     @property
     def count(self) -> int:
-        return len(self.numbers)
+        return len(self.numbers) if self.rows is None else self.rows
 
+    @follows_records(
+        "ranks beyond the rows that count have no number", lambda first, stop: stop - first + 8
+    )
     def window(self, first: int, stop: int) -> Integers:
         """Return x_first … x_{stop − 1}; ranks below 1 and above n have the public bounds."""
-        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
+        inside = on_grid(
+            self.numbers[max(first, 1) - 1 : max(min(stop - 1, self.count), 0)], self.exponent
+        )
         before = max(min(stop, 1) - first, 0)
         after = max(stop - max(first, self.count + 1), 0)
         return np.concatenate(
@@ -85,6 +92,11 @@ class ReplaceBound(QuantileBound):
         return max(1.0, _widest(left, right, beta))
 
 
+def _most_steps(horizon: int) -> int:
+    """A bound on the windows up to this distance, with the searches among them."""
+    return 64 * (horizon + 8) * (horizon + 8).bit_length() ** 2
+
+
 class AddRemoveBound(QuantileBound):
     """The smooth bound under add/remove. Implements ``SmoothBound``.
 
@@ -92,6 +104,10 @@ class AddRemoveBound(QuantileBound):
     than two rows would remain.
     """
 
+    @follows_records(
+        "the windows lie between the ranks of the rows that count",
+        lambda self, beta: _most_steps(min(FARTHEST, self.reach(beta))),
+    )
     def smooth(self, beta: float) -> float:
         count = self.ordered.count
         share, whole = self.quantile.numerator, self.quantile.denominator
@@ -220,10 +236,7 @@ def _changes(share: int, whole: int, count: int, a: int, b: int) -> int:
 
 
 @compiled
-@follows_records(
-    "the shape of the search",
-    lambda horizon: 64 * (horizon + 8) * (horizon + 8).bit_length() ** 2,
-)
+@follows_records("the shape of the search", _most_steps)
 def _widest_by_insertions(
     numbers: Integers,
     first: int,

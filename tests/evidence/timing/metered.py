@@ -127,6 +127,14 @@ def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     """Every utility, objective, sensitivity and statistic; with ``every`` all examples too."""
     yield from QUERY_KINDS["statistic"].examples.every(dataset)
+    yield from QUERY_KINDS["table"].examples.every(dataset)
+    if isinstance(dataset.domain, TableDomain):
+        where = {"attribute": "A", "in": ["0"]}
+        of_numbers = {"kind": "statistic", "attribute": "number", "where": where}
+        smooth = {"mechanism": "smooth_sensitivity", "delta": "0.001"}
+        yield {**of_numbers, "statistic": "mean"}
+        yield {**of_numbers, "statistic": "median"}
+        yield {**of_numbers, "statistic": "quantile", "quantile": 0.25, **smooth}
     if every:
         yield from QUERY_KINDS["selection"].examples.every(dataset)
         yield from QUERY_KINDS["top_k"].examples.every(dataset)
