@@ -27,7 +27,8 @@ def sorted_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
     # The bits of a negative number fall as it rises, so all of them are turned.
     turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
-    return numbers[order_of(bits ^ turned)]
+    ordered: NDArray[np.float64] = numbers[order_of(bits ^ turned)]
+    return ordered
 
 
 def lexicographic(*rows: Integers) -> Integers:
