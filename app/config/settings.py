@@ -38,7 +38,8 @@ STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-
 
 #: Settings that decide who may come in, or what an instant may reveal.
 STATED = {
-    *("release_interval", "query_limit", "lease", "session_lifetime", "rate_limit"),
+    *("release_interval", "opening_interval", "query_limit", "lease"),
+    *("session_lifetime", "rate_limit"),
     *("oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_algorithms"),
     *("oidc_roles_claim", "oidc_roles"),
 }

@@ -64,9 +64,13 @@ class Verifier:
         return self._latest
 
     def request(self) -> "Future[None]":
-        """Begin a run soon. The future ends after a run that began after this call."""
+        """Begin a run soon. The future ends after a run that began after this call.
+
+        Danger: whoever waits no longer must cancel it, or it stays in memory until that run.
+        """
         future: Future[None] = Future()
         with self._lock:
+            self._waiting = [one for one in self._waiting if not one.cancelled()]
             self._waiting.append(future)
         self._wake.set()
         return future
@@ -84,7 +88,8 @@ class Verifier:
             except Exception as error:
                 self._fail(error)
             for future in waiting:
-                future.set_result(None)
+                if future.set_running_or_notify_cancel():
+                    future.set_result(None)
         with self._lock:
             for future in self._waiting:
                 future.cancel()

@@ -74,7 +74,10 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
     """
     require(caller, "analyst", "owner", "auditor")
     run = asyncio.wrap_future(services.verifier.request())
-    await asyncio.wait([run], timeout=wait)
+    try:
+        await asyncio.wait([run], timeout=wait)
+    finally:
+        run.cancel()  # the run itself goes on
     outcome = await run_in_threadpool(latest, services, caller)
     if outcome is None:
         raise Busy(retry_after=5)

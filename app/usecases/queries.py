@@ -92,9 +92,9 @@ async def history(
     """
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
-    # An index has the queries of one analyst, and those of all. Others may lie far apart.
-    narrowed = dataset is not None or "owner_id" in scope
-    with services.reads.slot(caller.id) if narrowed else nullcontext():
+    # Only the queries of one analyst are in the order of an index. All others must be sorted.
+    is_in_order = scope.keys() == {"analyst_id"} and dataset is None
+    with nullcontext() if is_in_order else services.reads.slot(caller.id):
         page = await run_in_threadpool(
             services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
         )

@@ -8,9 +8,12 @@ from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, 
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
+from privypurse.asynchronous import AsyncPrivyPurse
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
+from privypurse.frames import Listing, Stream
+from privypurse.history import PastQuery
 from privypurse.kinds import Query, clustering, distance, selection, statistic, table, top_k, tree
 from privypurse.problems import (
     AlreadyExists,
@@ -23,6 +26,7 @@ from privypurse.problems import (
     InvalidRequest,
     KeyReused,
     LedgerFrozen,
+    NoAnswer,
     NoRecords,
     NotFound,
     PreconditionFailed,
@@ -52,6 +56,7 @@ __all__ = [
     "AlreadyExists",
     "Amount",
     "Answer",
+    "AsyncPrivyPurse",
     "Balance",
     "BelowSpent",
     "BudgetExhausted",
@@ -71,8 +76,11 @@ __all__ = [
     "Key",
     "KeyReused",
     "LedgerFrozen",
+    "Listing",
+    "NoAnswer",
     "NoRecords",
     "NotFound",
+    "PastQuery",
     "PreconditionFailed",
     "PrivyPurse",
     "Problem",
@@ -86,6 +94,7 @@ __all__ = [
     "Selection",
     "Sheet",
     "StillRunning",
+    "Stream",
     "Table",
     "TooCostly",
     "TooLarge",

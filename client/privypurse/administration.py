@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from privypurse.accounts import Balance, Key, User
 from privypurse.amounts import Number, limit
 from privypurse.connection import Connection, part
+from privypurse.frames import Listing
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Administration:
 
     _connection: Connection
 
-    def users(self) -> list[User]:
+    def users(self) -> Listing[User]:
         """All users, newest first."""
-        return [User.of(one) for one in self._connection.pages("/v1/users")]
+        return Listing(User.of(one) for one in self._connection.pages("/v1/users"))
 
     def create_user(self, name: str, *roles: str) -> IssuedKey:
         """Create a user with a first key; roles: ``admin``, ``owner``, ``analyst``, ``auditor``."""
@@ -49,10 +50,10 @@ class Administration:
         path = f"/v1/users/{part(name)}/budget"
         return Balance.of(self._connection.json("PUT", path, json=limit(epsilon, delta)))
 
-    def keys(self, name: str) -> list[Key]:
+    def keys(self, name: str) -> Listing[Key]:
         """The ids and states of a user's keys, never the keys themselves."""
         path = f"/v1/users/{part(name)}/keys"
-        return [Key.of(one) for one in self._connection.json("GET", path)["items"]]
+        return Listing(Key.of(one) for one in self._connection.json("GET", path)["items"])
 
     def issue_key(self, name: str) -> IssuedKey:
         """Issue one more key to a user."""

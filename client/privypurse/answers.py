@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from privypurse.amounts import Amount
+from privypurse.frames import Framed
 from privypurse.levels import Columns
 from privypurse.notebook import paragraph, table
 
@@ -100,7 +101,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class TopK(Answer):
+class TopK(Answer, Framed):
     """The selected candidates: likely the best first if ``ordered``, else in the public order.
 
     ``values`` holds the noisy utility of each candidate, where the mechanism releases it. All
@@ -129,8 +130,7 @@ class TopK(Answer):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each candidate, as ``pandas.DataFrame`` takes them: selected, and value, low
-        and high where they are released."""
+        """A row for each candidate: selected, and value, low and high where they are released."""
         rows: list[dict[str, Any]] = [{"selected": one} for one in self.selected]
         for row, value in zip(rows, self.values or [], strict=False):
             row.update(value=value.value, low=value.low, high=value.high)
@@ -148,7 +148,7 @@ class TopK(Answer):
 
 
 @dataclass(frozen=True)
-class Value(Answer):
+class Value(Answer, Framed):
     """One number.
 
     ``low`` and ``high`` are the ends of the shortest interval that contains the true number with at
@@ -176,6 +176,14 @@ class Value(Answer):
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for the value, and one for each part, with the ends of the intervals."""
+        numbers: dict[str, Value | Interval] = {"value": self, **self.parts}
+        return [
+            {"number": name, "value": one.value, "low": one.low, "high": one.high}
+            for name, one in numbers.items()
+        ]
 
     @property
     def explanation(self) -> str | None:

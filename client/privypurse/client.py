@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -11,7 +11,10 @@ import httpx
 from privypurse.accounts import Account, Balance, Dataset, Entry, Point, User, Verification
 from privypurse.administration import Administration
 from privypurse.amounts import Number, decimal_text
+from privypurse.answers import Answer
 from privypurse.connection import Connection, part
+from privypurse.frames import Listing, Stream
+from privypurse.history import PastQuery, stored_answer
 from privypurse.kinds import KindCalls, Query
 from privypurse.levels import Columns
 from privypurse.ownership import Ownership
@@ -53,9 +56,9 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         """All kinds of queries, with parameters, defaults and sources."""
         return self._connection.json("GET", "/v1/catalogue")
 
-    def datasets(self) -> list[Dataset]:
+    def datasets(self) -> Listing[Dataset]:
         """The datasets that the user may see, newest first."""
-        return [Dataset.of(one) for one in self._connection.pages("/v1/datasets")]
+        return Listing(Dataset.of(one) for one in self._connection.pages("/v1/datasets"))
 
     def dataset(self, name: str) -> Dataset:
         """The public description of one dataset."""
@@ -70,24 +73,27 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         parameters = {"rows": rows, "format": format}
         return self._connection.send("GET", path, params=parameters).content
 
-    def budgets(self) -> list[Account]:
+    def budgets(self) -> Listing[Account]:
         """The analyst's accounts, one per dataset."""
-        return [Account.of(one) for one in self._connection.json("GET", "/v1/budgets")["items"]]
+        items = self._connection.json("GET", "/v1/budgets")["items"]
+        return Listing(Account.of(one) for one in items)
 
     def overall_budget(self) -> Balance | None:
         """The balance over all datasets together; None if it has no limit."""
         overall = self._connection.json("GET", "/v1/budgets").get("overall")
         return None if overall is None else Balance.of(overall)
 
-    def history(self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day") -> list[Point]:
+    def history(
+        self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day"
+    ) -> Listing[Point]:
         """The analyst's charges on one dataset, summed for plots."""
         path = f"/v1/budgets/{part(dataset)}/history"
         items = self._connection.json("GET", path, params={"by": by})["items"]
-        return [Point.of(one) for one in items]
+        return Listing(Point.of(one) for one in items)
 
-    def ledger(self, dataset: str | None = None) -> Iterator[Entry]:
+    def ledger(self, dataset: str | None = None) -> Stream[Entry]:
         """All entries of the accounts that the user may see, newest first, fetched on demand."""
-        return map(Entry.of, self._connection.pages("/v1/ledger", dataset=dataset))
+        return Stream(map(Entry.of, self._connection.pages("/v1/ledger", dataset=dataset)))
 
     def verify(self) -> Verification:
         """Let the service recompute the hash chains of the accounts that the user may see."""
@@ -135,6 +141,18 @@ class PrivyPurse(KindCalls, Ownership, Administration):
                 self._connection, body, key=key, timeout=timeout, progress=progress
             )
         return query.read(reply, columns)
+
+    def queries(self, dataset: str | None = None) -> Stream[PastQuery]:
+        """The queries that the user may see, newest first, fetched on demand."""
+        return Stream(map(PastQuery.of, self._connection.pages("/v1/queries", dataset=dataset)))
+
+    def answer(self, query_id: str, *, timeout: float | None = None) -> Answer:
+        """The stored answer of an own query, as the call that paid for it returned it; free.
+
+        It waits for a query that runs, at most ``timeout`` seconds. Raises: Unanswered; NoAnswer if
+        the query failed or was cancelled; NotFound.
+        """
+        return stored_answer(self._connection, query_id, timeout)
 
     def cancel(self, query_id: str) -> None:
         """Cancel a query that has not begun; its charge is released. Raises: TooLate."""

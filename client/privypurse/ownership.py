@@ -10,6 +10,7 @@ from privypurse.accounts import Account, Budgets, Dataset
 from privypurse.amounts import Number, limit
 from privypurse.connection import Connection, part
 from privypurse.progress import Progress
+from privypurse.record_files import as_file
 from privypurse.uploads import send_file, until_ready
 
 
@@ -32,16 +33,20 @@ class Ownership:
             reply = send_file(self._connection, path, Path(file), "text/csv", progress)
         return int(reply["nodes"])
 
-    def upload(self, name: str, file: Path | str, *, media_type: str | None = None) -> Dataset:
+    def upload(
+        self, name: str, records: Path | str | Any, *, media_type: str | None = None
+    ) -> Dataset:
         """Send records and wait until they can be queried; a terminal displays a bar for both.
 
-        The media type follows from the name: ``.csv``, ``.parquet``, ``.graphml``, ``.json``
-        (node-link), each also as ``.gz``.
-        Raises: InvalidRecords; RecordsRefused if the preparation rejects them after the upload.
+        ``records``: a data frame of pandas or polars, a table of Arrow, a graph of NetworkX, or the
+        path of a file. The media type of a file follows from its name: ``.csv``, ``.parquet``,
+        ``.graphml``, ``.json`` (node-link), each also as ``.gz``.
+        Raises: InvalidRecords; RecordsRefused if the preparation rejects them after the upload;
+        TypeError for other objects.
         """
         path = f"/v1/datasets/{part(name)}/records"
-        with self._progress(name) as progress:
-            send_file(self._connection, path, Path(file), media_type, progress)
+        with as_file(records) as file, self._progress(name) as progress:
+            send_file(self._connection, path, file, media_type, progress)
             return until_ready(self._connection, name, progress)
 
     def withdraw(self, name: str) -> None:

@@ -35,6 +35,14 @@ class Unanswered(PurseError):
         self.id = query_id
 
 
+class NoAnswer(PurseError):
+    """The query has no answer that the caller may see; ``status`` says how it ended."""
+
+    def __init__(self, query_id: str, status: str) -> None:
+        super().__init__(f"query {query_id} is {status} and has no answer for you")
+        self.id, self.status = query_id, status
+
+
 class Problem(PurseError):
     """A problem reported by the service (RFC 9457); ``/problems/<slug>`` describes it."""
 

@@ -142,6 +142,15 @@ def automatic_sensitivity(ranking: str, k: int, loss: PrivacyLoss) -> Sensitivit
     ).sensitivity
 
 
+def second_sensitivity(ranking: str) -> Sensitivity:
+    """The sensitivity for the best of a shortlist, whose scores keep the order of the utilities.
+
+    A ranking whose table begins with ``global`` keeps it, and others take ``flattened``.
+    """
+    first = automatic_sensitivity(ranking, 1, PrivacyLoss(0))
+    return first if first is Sensitivity.GLOBAL else Sensitivity.FLATTENED
+
+
 def cheapest(influence: JointInfluence, k: int) -> SelectorName:
     """The selector of k candidates that asks the least loss for scores of this influence."""
     if k == 1:

@@ -5,7 +5,7 @@ it reads anything private, so both refuse the same queries.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class Plan:
     count: int
     #: How far one change moves all scores together, in steps of the scores.
     influence: JointInfluence
+
+    def among(self, listed: Integers | None) -> "Plan":
+        """The plan of a selection out of the candidates ``listed``; None stands for all."""
+        return self if listed is None else self.of(listed.size)
+
+    def of(self, count: int) -> "Plan":
+        """The plan of a selection out of ``count`` of the candidates."""
+        return replace(self, count=count, influence=replace(self.influence, count=count))
 
 
 def plan(
@@ -137,6 +145,7 @@ def select_top(
     randomness: Randomness,
     executor: Executor,
     rescore: bool = False,
+    listed: Integers | None = None,
 ) -> Integers:
     """Indices of k candidates in the order drawn, shape (k,).
 
@@ -146,6 +155,9 @@ def select_top(
         loss: ε of all k draws together.
         randomness: ``SystemRandomness()`` when answering analysts.
         rescore: True if scores compare only the remaining candidates, anew before each draw.
+        listed: the public or released indices of the candidates to draw from, without ``rescore``;
+            None stands for all. Scores stay those among all candidates, and the result holds
+            places in this list.
 
     Raises: as ``plan`` and ``draw_steps``, before anything private is read.
     Privacy: ε-DP under ``dataset.neighbouring``. With ``rescore`` by adaptive composition, because
@@ -153,7 +165,7 @@ def select_top(
         reading records.
     Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 1, excluding earlier picks.
     """
-    public = plan(dataset, candidates, objective, sensitivity, k)
+    public = plan(dataset, candidates, objective, sensitivity, k).among(listed)
     if public.count == 1:
         return np.zeros(1, dtype=np.int64)
     steps = draw_steps(selector, objective, loss, k, draws, rescore)
@@ -163,7 +175,7 @@ def select_top(
     measured = objective.measure(records, dataset, candidates, sensitivity, grid)
     if not (rescore and isinstance(objective, Pareto)):
         own = scores(measured, grid, sensitivity, bits, objective.direction)
-        one_way = public.influence.one_way
+        own, one_way = _among(own, listed), public.influence.one_way
         return selector.top(own, bits, loss, k, draws, randomness, executor, one_way=one_way)
     rest = np.arange(public.count, dtype=np.int64)
     drawn = np.empty(k, dtype=np.int64)
@@ -184,17 +196,19 @@ def select_set(
     objective: Objective,
     sensitivity: Sensitivity,
     k: int,
+    listed: Integers | None = None,
 ) -> Integers:
     """Indices of k candidates as one set, in ascending order, shape (k,).
 
+    With ``listed``, as in ``select_top``, they are places in that list.
     Raises: as ``plan`` and ``Subset.steps``, before anything private is read.
     Privacy: ε-DP under the relation of the dataset; ``Subset`` has the law. A set of all candidates
         is returned without reading records.
     """
-    public = plan(context.dataset, candidates, objective, sensitivity, k, "subset")
+    public = plan(context.dataset, candidates, objective, sensitivity, k, "subset").among(listed)
     if k == public.count:
         return np.arange(k, dtype=np.int64)
-    own = _scores(context, candidates, objective, sensitivity, public)
+    own = _among(_scores(context, candidates, objective, sensitivity, public), listed)
     return SUBSET.top(own, public.influence, context.loss, k, context.randomness)
 
 
@@ -204,15 +218,21 @@ def select_noisy(
     objective: Objective,
     sensitivity: Sensitivity,
     k: int,
+    listed: Integers | None = None,
 ) -> NoisyScores:
     """The k largest of all scores with noise, in order, with their noisy scores in steps.
 
+    With ``listed``, as in ``select_top``, they are the largest of that list, by places in it.
     Raises: as ``plan`` and ``NoisyVector.steps``, before anything private is read.
     Privacy: ε-DP under the relation of the dataset, for the noisy scores of all candidates.
     """
-    public = plan(context.dataset, candidates, objective, sensitivity, k, "laplace")
-    own = _scores(context, candidates, objective, sensitivity, public)
+    public = plan(context.dataset, candidates, objective, sensitivity, k, "laplace").among(listed)
+    own = _among(_scores(context, candidates, objective, sensitivity, public), listed)
     return LAPLACE.top(own, public.influence, context.loss, k, context.randomness, context.executor)
+
+
+def _among(scores: Integers, listed: Integers | None) -> Integers:
+    return scores if listed is None else scores[listed]
 
 
 def _scores(

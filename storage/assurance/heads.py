@@ -22,7 +22,6 @@ from storage.assurance.head_lines import (
     merged,
     state_line,
     streams_line,
-    verified_line,
 )
 from storage.assurance.heads_file import LONG, HeadsFile
 
@@ -154,22 +153,13 @@ class HeadsLog:
         streams: StreamHeads | None = None,
     ) -> None:
         """Record the states up to which a verification that began at ``at_us`` found no bad row."""
-        before = self.verified
-        lines = [
-            verified_line(state, at_us)
-            for state in states
-            if state.account not in before or state.seq > before[state.account].seq
-        ]
-        later = {
-            stream: (seq, head)
-            for stream, (seq, head) in (streams or {}).items()
-            if seq > self.verified_streams.get(stream, (0, b""))[0]
-        }
-        if later:
-            lines.append(streams_line("verified-streams", later, at_us))
-        if whole:
-            lines.append(checked({"kind": "whole", "at": at_us}))
-        self._append(lines)
+        verified = {state.account: state for state in states}
+        later = HeadsContent(
+            verified=verified,
+            verified_streams=dict(streams or {}),
+            whole_us=at_us if whole else None,
+        )
+        self._append(self._content.lacking(later, at_us))
 
     def _append(self, lines: list[bytes]) -> None:
         for file in self._files:

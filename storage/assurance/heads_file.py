@@ -14,7 +14,8 @@ from pathlib import Path
 from storage.assurance.head_lines import HeadsContent, is_start, whole_file
 from storage.files.folders import create_file, make_folder, sync
 
-#: A file is compacted above ``LONG`` bytes, and above ``EACH`` bytes per account and freeze.
+#: A file is compacted above ``LONG`` bytes, and above ``EACH`` bytes per account, freeze and
+#: verified stream.
 LONG, EACH = 2**20, 1024
 
 
@@ -30,14 +31,23 @@ class HeadsFile:
         self._first = b""
 
     def refresh(self) -> None:
-        """Read the lines that this and other processes have appended since the last call."""
+        """Read the lines that this and other processes have appended since the last call.
+
+        A file that can no longer be read counts as lost. Raises: OSError if it was never read.
+        """
         try:
-            file = self.path.open("rb")
+            self._read()
         except (FileNotFoundError, NotADirectoryError):
             if self._read_to:
                 self._lost()
-            return
-        with file:
+        except OSError:
+            if self._rest is None and not self._read_to:
+                raise
+            # What it said is still in memory, and the other file must not wait for this one.
+            self._lost()
+
+    def _read(self) -> None:
+        with self.path.open("rb") as file:
             first, stat = file.readline(), os.fstat(file.fileno())
             if first != self._first and is_start(first):
                 # A shorter file with the same content has replaced the file.
@@ -88,7 +98,8 @@ class HeadsFile:
 
     def _is_long(self, size: int) -> bool:
         content = self.content
-        return size > max(self._long, EACH * (len(content.published) + len(content.marks)))
+        lines = len(content.published) + len(content.marks) + len(content.verified_streams)
+        return size > max(self._long, EACH * lines)
 
     def _compact(self, at_us: int) -> None:
         """Replace a long file by one with the last state of each account."""

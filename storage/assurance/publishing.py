@@ -34,8 +34,8 @@ _ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS).order_
 class Publisher:
     """Compares the accounts of one database with one file. Only one thread may call ``look``.
 
-    ``deliver`` gets the lines of every publication after they are on disk, and at the first one
-    the lines of all accounts. If it returns False, they are sent again with the next lines.
+    ``deliver`` gets the lines of every publication after the files, and at the first one the
+    lines of all accounts. If it returns False, they are sent again with the next lines.
     """
 
     def __init__(
@@ -90,8 +90,11 @@ class Publisher:
             one for one in states if one.account not in last or one.seq > last[one.account].seq
         ]
         at_us = self._database.now_us()
-        self._log.publish(moved, at_us, tips)
-        self._send(states, tips, at_us)
+        try:
+            self._log.publish(moved, at_us, tips)
+        finally:
+            # A file that cannot be written keeps the lines from nobody else.
+            self._send(states, tips, at_us)
         return []
 
     def _send(self, states: Sequence[Published], tips: StreamHeads, at_us: int) -> None:

@@ -65,12 +65,11 @@ class Bad:
 
 @dataclass
 class Chains:
-    """The rows of the accounts under verification, and the number and sums of their entries."""
+    """The rows of the accounts under verification, and the sums of their entries."""
 
     rows: dict[int, Row[Any]]
     #: The condition that selects the accounts; None for all accounts.
     concerned: ColumnElement[bool] | None = None
-    entries: int = 0
     sums: dict[int, ChainSums] = field(default_factory=dict)
 
     def entries_of_accounts(self) -> ColumnElement[bool]:
@@ -101,7 +100,6 @@ def check_new_entries(
             for row in streamed(connection, new):
                 if reason := sums.add(row):
                     return _of(account, Bad("entry", _name(account.id, row[1]), reason))
-                chains.entries += 1
         if bad := sums.compare():
             return _of(account, bad)
     return None
@@ -132,7 +130,6 @@ def check_chains(
         for row in rows:
             if reason := sums.add(row):
                 return _of(account, Bad("entry", _name(id, row[1]), reason))
-            chains.entries += 1
         if bad := sums.compare():
             return _of(account, bad)
     for account in waiting:

@@ -32,8 +32,6 @@ class Streams:
 
     heads: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    #: The number of facts that were read.
-    facts: int = 0
 
     def expect(self, stream: int, seq: int, head: bytes) -> bool:
         """Returns False if another head was expected there."""
@@ -109,7 +107,6 @@ def _check_stream(
     facts = _FACTS.where(_j.stream == id, _j.seq > last) if stream.seq != last else None
     for row in () if facts is None else streamed(connection, facts):
         seq, at_us, kind, actor, subject, text, digest, stored = row
-        streams.facts += 1
         if seq != last + 1:
             return Bad("journal", _name(id, seq), f"follows fact {last}: what lay between is gone")
         last = seq

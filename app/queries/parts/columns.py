@@ -25,7 +25,7 @@ def of_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, li
     columns = {name: [row[place] for row in listed] for place, name in enumerate(names)}
     first, *_ = names
     return {
-        name: _of_one_type(values)
+        name: one_type(values)
         for name, values in columns.items()
         if name == first or any(value is not None for value in values)
     }
@@ -36,6 +36,16 @@ def number_row(number: Mapping[str, Any] | float | None) -> tuple[Any, ...]:
     if not isinstance(number, Mapping):
         return number, None, None, None
     return tuple(number.get(name) for name in NUMBER)
+
+
+def one_type(values: list[Any]) -> list[Any]:
+    """The values as one type: texts if any is a text, floats if any is a float."""
+    present = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in present):
+        return [None if value is None else str(value) for value in values]
+    if any(isinstance(value, float) for value in present):
+        return [None if value is None else float(value) for value in values]
+    return values
 
 
 def plain_columns(answer: Mapping[str, Any]) -> Columns:
@@ -63,16 +73,6 @@ def explained(columns: Columns, reply: Mapping[str, Any]) -> Columns:
     delta = "" if charge["delta"] == "0" else f", δ = {charge['delta']}"
     more["charge"] = [f"ε = {charge['epsilon']}{delta}"] * rows
     return {**columns, **{name: values for name, values in more.items() if name not in columns}}
-
-
-def _of_one_type(values: list[Any]) -> list[Any]:
-    """The values as one type: texts if any is a text, floats if any is a float."""
-    present = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in present):
-        return [None if value is None else str(value) for value in values]
-    if any(isinstance(value, float) for value in present):
-        return [None if value is None else float(value) for value in values]
-    return values
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from accounting.composition import Step, for_group
 from accounting.privacy_loss import PrivacyLoss
@@ -17,6 +17,7 @@ from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.cost import RECORD, Cost, cost_of
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
+from app.queries.parts.stages import Shortlist, Stages
 from app.queries.parts.utilities import (
     Member,
     ObjectiveName,
@@ -33,7 +34,14 @@ from mechanisms.objectives import Objective
 from mechanisms.objectives.pareto import MOST_PASSES, PASSES
 from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
 from mechanisms.selection import JOINT_SELECTORS, LAPLACE, SELECTORS, SUBSET, Choice
-from mechanisms.selection.automatic import Request, intervals, resolved, selected_instead
+from mechanisms.selection.automatic import (
+    Request,
+    automatic_sensitivity,
+    intervals,
+    resolved,
+    second_sensitivity,
+    selected_instead,
+)
 from mechanisms.selection.choice import order_preserving
 from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.selection.top_k import (
@@ -64,6 +72,31 @@ class Drawing(NamedTuple):
     rescore: bool = False
 
 
+class _Terms(NamedTuple):
+    """What is public of a selection under some loss; ``first`` where it has a shortlist."""
+
+    loss: PrivacyLoss
+    choice: Choice
+    public: Plan
+    first: Shortlist | None = None
+
+    @property
+    def resolved(self) -> dict[str, str]:
+        """The names that ``auto`` stands for."""
+        named = self.choice.as_dict()
+        if self.first is None:
+            return named
+        return {**named, "shortlist_sensitivity": self.first.sensitivity.value}
+
+    @property
+    def order_preserving(self) -> bool:
+        """Whether the scores of every stage follow the order of the utilities."""
+        stages = [(self.choice.sensitivity, self.public.grid)]
+        if self.first is not None:
+            stages.append((self.first.sensitivity, self.first.plan.grid))
+        return all(order_preserving(how, grid) for how, grid in stages)
+
+
 class ScoredSelection(Query):
     """Selects one or several candidates, likely those with the highest scores."""
 
@@ -76,6 +109,13 @@ class ScoredSelection(Query):
     sensitivity: Literal["auto", "global", "local", "flattened", "shifted"] = "auto"
     selector: Literal["auto", "permute_and_flip", "exponential", "subset", "laplace"] = "auto"
 
+    stages: Stages | None = Field(
+        default=None,
+        description=(
+            "Draw a shortlist first, by the scores that find good candidates at a small ε, then "
+            "select out of it by scores nearer to the utilities under the rest of ε."
+        ),
+    )
     passes: int = Field(
         default=PASSES,
         ge=1,
@@ -85,6 +125,17 @@ class ScoredSelection(Query):
             "below the best count almost alike. Each pass takes time."
         ),
     )
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> Self:
+        if self.stages is not None:
+            if self.sensitivity == "shifted":
+                raise ValueError("the second of two `stages` is not `shifted`")
+            if self.drawing().rescore:
+                raise ValueError("`rescore` does not go with `stages`")
+            if self.stages.shortlist < self.drawing().k:
+                raise ValueError("the shortlist of `stages` holds at least k candidates")
+        return self
 
     def drawing(self) -> Drawing:
         return Drawing()
@@ -103,16 +154,14 @@ class ScoredSelection(Query):
         return isinstance(self.candidates, Nodes)
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
-        share, conversion = mechanism_loss(dataset, loss)
-        choice = self._choice(dataset, share)
-        public = self._plan(dataset, choice)
-        steps = for_group(self._steps(public, choice, share), dataset.records_per_person)
-        accuracy = self._accuracy(public, choice, share)
+        whole, conversion = mechanism_loss(dataset, loss)
+        terms = self._terms(dataset, whole)
+        shortlist = () if terms.first is None else terms.first.steps()
+        drawn = self._steps(terms.public, terms.choice, terms.loss)
+        steps = for_group((*shortlist, *drawn), dataset.records_per_person)
+        accuracy = self._accuracy(terms)
         return Price(
-            (*steps, *conversion),
-            lambda: accuracy,
-            choice.as_dict(),
-            order_preserving(choice.sensitivity, public.grid),
+            (*steps, *conversion), lambda: accuracy, terms.resolved, terms.order_preserving
         )
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
@@ -131,6 +180,8 @@ class ScoredSelection(Query):
             reached = PrivacyLoss(max(needed.epsilon_nano, start))
             if below is None or reached.epsilon_nano < below:
                 break
+        if self.stages is not None:
+            reached = self.stages.loss_for(reached)
         return charge_for(dataset, reached)
 
     def cost(self, dataset: Dataset) -> Cost:
@@ -143,19 +194,21 @@ class ScoredSelection(Query):
         return ("utilities",)
 
     def compute(self, context: QueryContext) -> Release:
-        share, _ = mechanism_loss(context.dataset, context.loss)
-        at_share = context.at(share)
-        choice = self._choice(context.dataset, share)
-        public = self._plan(context.dataset, choice)
-        indices, values = self._selected(at_share, choice, public)
-        candidates = self.candidates.over(context.dataset)
+        whole, _ = mechanism_loss(context.dataset, context.loss)
+        terms = self._terms(context.dataset, whole)
+        candidates, listed = self.candidates.over(context.dataset), None
+        if terms.first is not None:
+            listed = terms.first.draw(context, candidates, self._objective())
+        indices, values = self._selected(context.at(terms.loss), terms.choice, terms.public, listed)
+        if listed is not None:
+            indices = listed[indices]
         labels = [candidates.label(context.dataset, int(index)) for index in indices]
         return Release(
             {
-                **self.answer(labels, choice),
+                **self.answer(labels, terms.choice),
                 **values,
-                "resolved": choice.as_dict(),
-                "order_preserving": order_preserving(choice.sensitivity, public.grid),
+                "resolved": terms.resolved,
+                "order_preserving": terms.order_preserving,
             }
         )
 
@@ -181,12 +234,29 @@ class ScoredSelection(Query):
             return "pareto"
         return f"weighted_sum of {self._objective().candidates}"
 
+    def _terms(self, dataset: Dataset, whole: PrivacyLoss) -> _Terms:
+        """What is public of a selection under ``whole``. Raises: UnsupportedQuery."""
+        if self.stages is None:
+            choice = self._choice(dataset, whole)
+            return _Terms(whole, choice, self._plan(dataset, choice))
+        first, second = self.stages.losses(whole)
+        choice, size = self._choice(dataset, second), self.stages.shortlist
+        how = automatic_sensitivity(self._ranking(), size, first)
+        candidates, objective = self.candidates.over(dataset), self._objective()
+        public = plan(dataset, candidates, objective, how, size, "subset")
+        shortlist = Shortlist(size, first, how, public)
+        return _Terms(second, choice, self._plan(dataset, choice), shortlist)
+
     def _request(self) -> Request:
-        drawing = self.drawing()
+        drawing, sensitivity = self.drawing(), None
+        if self.sensitivity != "auto":
+            sensitivity = Sensitivity(self.sensitivity)
+        elif self.stages is not None:
+            sensitivity = second_sensitivity(self._ranking())
         return Request(
             ranking=self._ranking(),
             k=drawing.k,
-            sensitivity=None if self.sensitivity == "auto" else Sensitivity(self.sensitivity),
+            sensitivity=sensitivity,
             selector=None if self.selector == "auto" else self.selector,
             draws=None if drawing.draws == "auto" else drawing.draws,
             rescore=drawing.rescore,
@@ -194,7 +264,7 @@ class ScoredSelection(Query):
 
     def _intervals(self) -> list[tuple[int, int | None]]:
         """The ranges of ε in which ``auto`` names one sensitivity."""
-        if self.sensitivity != "auto":
+        if self.sensitivity != "auto" or self.stages is not None:
             return [(0, None)]
         return intervals(self._ranking(), self.drawing().k)
 
@@ -205,7 +275,8 @@ class ScoredSelection(Query):
     def _plan(self, dataset: Dataset, choice: Choice) -> Plan:
         candidates, k = self.candidates.over(dataset), self.drawing().k
         objective = self._objective()
-        return plan(dataset, candidates, objective, choice.sensitivity, k, choice.selector)
+        public = plan(dataset, candidates, objective, choice.sensitivity, k, choice.selector)
+        return public if self.stages is None else public.of(self.stages.shortlist)
 
     def _steps(self, public: Plan, choice: Choice, share: PrivacyLoss) -> tuple[Step, ...]:
         k, influence = self.drawing().k, public.influence
@@ -217,15 +288,18 @@ class ScoredSelection(Query):
         return draw_steps(selector, self._objective(), share, k, choice.draws, rescore)
 
     def _selected(
-        self, context: QueryContext, choice: Choice, public: Plan
+        self, context: QueryContext, choice: Choice, public: Plan, listed: Integers | None
     ) -> tuple[Integers, dict[str, Any]]:
-        """The indices of the selected candidates, and their values where they are released."""
+        """The indices of the selected candidates, and their values where they are released.
+
+        With ``listed``, the indices of a shortlist, they are places in it.
+        """
         candidates, objective = self.candidates.over(context.dataset), self._objective()
         k, how = self.drawing().k, choice.sensitivity
         if choice.selector == "subset":
-            return select_set(context, candidates, objective, how, k), {}
+            return select_set(context, candidates, objective, how, k, listed), {}
         if choice.selector == "laplace":
-            noisy = select_noisy(context, candidates, objective, how, k)
+            noisy = select_noisy(context, candidates, objective, how, k, listed)
             error = LAPLACE.error(context.loss, public.influence, CONFIDENCE)
             return noisy.indices, self._values(noisy, public, choice, error)
         indices = select_top(
@@ -241,6 +315,7 @@ class ScoredSelection(Query):
             context.randomness,
             context.executor,
             self.drawing().rescore,
+            listed,
         )
         return indices, {}
 
@@ -269,7 +344,8 @@ class ScoredSelection(Query):
             return None
         return Fraction(public.grid.cap, 1 << (public.grid.bits + public.score_bits))
 
-    def _accuracy(self, public: Plan, choice: Choice, share: PrivacyLoss) -> dict[str, Any]:
+    def _accuracy(self, terms: _Terms) -> dict[str, Any]:
+        share, choice, public, first = terms
         k, influence = self.drawing().k, public.influence
         if choice.selector in JOINT_SELECTORS:
             error = JOINT_SELECTORS[choice.selector].accuracy(share, k, influence, CONFIDENCE)
@@ -289,6 +365,12 @@ class ScoredSelection(Query):
         }
         if not order_preserving(choice.sensitivity, public.grid):
             accuracy["explanation"] += " " + selected_instead(self._ranking(), choice)
+        if first is not None:
+            accuracy["shortlist_score_below_best"] = significant(first.score_below_best(CONFIDENCE))
+            accuracy["explanation"] += (
+                " The best is that of the shortlist, whose candidates score at most "
+                "`shortlist_score_below_best` below those that it leaves out, by scores of its own."
+            )
         unit = self._utility_unit(public, choice)
         if unit is not None:
             accuracy["utility_below_best"] = significant(error * influence.one * float(unit))

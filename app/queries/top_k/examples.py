@@ -29,6 +29,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         yield {**query, **utilities, "selector": "subset"}
         yield {**query, **utilities, "k": 1, "selector": "subset"}
         yield {**query, **utilities, "selector": "laplace"}
+        yield {**query, **utilities, "k": 1, "stages": {"shortlist": 2}}
     for kind, candidates in candidates_of(dataset).items():
         names = [one.name for one in utilities_of(kind, dataset.neighbouring)]
         for objective, sensitivity in product(_objectives(names), Sensitivity):

@@ -6,6 +6,9 @@ value: it can be quoted, sent and stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from privypurse.kinds.clustering import ClusteringCall, clustering
 from privypurse.kinds.distance import DistanceCall, distance
 from privypurse.kinds.query import Query, Utility
@@ -14,8 +17,10 @@ from privypurse.kinds.statistic import StatisticCall, statistic
 from privypurse.kinds.table import TableCall, table
 from privypurse.kinds.top_k import TopKCall, top_k
 from privypurse.kinds.tree import TreeCall, tree
+from privypurse.levels import Columns
 
 __all__ = [
+    "READERS",
     "KindCalls",
     "Query",
     "Utility",
@@ -27,6 +32,22 @@ __all__ = [
     "top_k",
     "tree",
 ]
+
+
+#: For each kind, the function that reads its replies, and whether it needs the description of the
+#: dataset.
+READERS: dict[str, tuple[Callable[[Mapping[str, Any], Columns], Any], bool]] = {
+    str(query.body["kind"]): (query.read, query.described)
+    for query in (
+        selection("degree"),
+        top_k(1, "degree"),
+        tree(),
+        distance(),
+        clustering(1),
+        statistic("count"),
+        table(),
+    )
+}
 
 
 class KindCalls(

@@ -15,6 +15,7 @@ class Options(TypedDict, total=False):
     objective: Literal["single", "weighted_sum", "pareto"]
     sensitivity: AutoSensitivity
     selector: Literal["auto", "permute_and_flip", "exponential", "subset", "laplace"]
+    stages: Mapping[str, Any]
     passes: int
     draws: Literal["auto", "peeled", "one_shot"]
     rescore: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from privypurse import PrivyPurse, connection
+from privypurse import AsyncPrivyPurse, PrivyPurse, connection
 
 ANSWERED: dict[str, Any] = {
     "id": "q1",
@@ -79,9 +80,33 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-@pytest.fixture
-def play(pauses: list[float]) -> Iterator[Play]:
-    """A client of a script."""
+class Awaited:
+    """The calls of an ``AsyncPrivyPurse``, each run to its end in an event loop of its own."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.purse = AsyncPrivyPurse(*arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = getattr(self.purse, name)(*arguments, **named)
+            return asyncio.run(collected(result))
+
+        return call
+
+    def __repr__(self) -> str:
+        return repr(self.purse)
+
+
+async def collected(result: Any) -> Any:
+    """What is awaited, or an iterator over all that is read with ``async for``."""
+    if hasattr(result, "__aiter__"):
+        return iter([item async for item in result])
+    return await result
+
+
+@pytest.fixture(params=[PrivyPurse, Awaited], ids=["sync", "async"])
+def play(pauses: list[float], request: pytest.FixtureRequest) -> Iterator[Play]:
+    """A client of a script, for threads and for event loops."""
     del pauses
     scripts = []
 
@@ -89,7 +114,7 @@ def play(pauses: list[float]) -> Iterator[Play]:
         script = Script(list(turns), after)
         scripts.append(script)
         transport = httpx.MockTransport(script)
-        return PrivyPurse("http://service", "pp_x", transport=transport, **options), script
+        return request.param("http://service", "pp_x", transport=transport, **options), script
 
     yield start
     assert all(script.done for script in scripts), "turns were left over"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from app.contract import errors
 from app.engine import verifying
 from app.engine.verifying import Verifier
+from app.usecases import ledger
 from storage.assurance import heads_file, verify_chains
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
@@ -169,6 +174,37 @@ def test_a_request_waits_for_a_run_that_begins_after_it(world: World, log: Heads
         assert second.whole
         assert log.path.read_bytes().count(b"\n") == 1
     finally:
+        verifier.close()
+
+
+def test_requests_that_are_given_up_leave_nothing_behind(
+    world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large ledger takes minutes, and every caller goes after two seconds."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object, **__: object) -> None:
+        began.set()
+        go_on.wait(PATIENCE)
+        raise Busy("later")
+
+    monkeypatch.setattr(verifying, "verify", slow)
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    services: Any = SimpleNamespace(verifier=verifier)
+    caller: Any = SimpleNamespace(id=1, roles=frozenset({"auditor"}))
+    verifier.start()
+    try:
+        verifier.request()
+        assert began.wait(PATIENCE)
+        for _ in range(20):
+            with pytest.raises(errors.Busy):
+                asyncio.run(ledger.verify(services, caller, wait=0.001))
+        last = verifier.request()
+        assert verifier._waiting == [last]
+        go_on.set()
+        last.result(PATIENCE)  # the thread goes on after futures that were cancelled
+    finally:
+        go_on.set()
         verifier.close()
 
 

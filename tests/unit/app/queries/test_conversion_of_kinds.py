@@ -124,7 +124,7 @@ def spied(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     module, _, name = where.partition(":")
     if name.startswith("MECHANISMS."):
-        monkeypatch.setattr(type(MECHANISMS[name.partition(".")[2]]), "release", spy)
+        monkeypatch.setattr(type(MECHANISMS[name.partition(".")[2]]), "answer", spy)
     else:
         monkeypatch.setattr(importlib.import_module(module), name, spy)
 

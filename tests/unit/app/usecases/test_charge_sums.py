@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.contract.errors import Busy, RateLimited
 from app.engine.admission import Reads
-from app.usecases import charge_sums
+from app.usecases import charge_sums, queries
 from app.usecases.charge_sums import ChargeSums
 from app.usecases.pages import within
+from storage.database.pages import Page
 from storage.ledger.accounts import AccountRow
 from storage.ledger.ledger import Reservation
 from tests.support.databases import (
@@ -173,3 +177,26 @@ def test_a_slot_is_free_again_when_nobody_reads_on() -> None:
     gc.collect()
     with reads.slot(1):
         pass
+
+
+@pytest.mark.parametrize(
+    ("roles", "dataset", "limited"),
+    [
+        ({"analyst"}, None, False),
+        ({"analyst"}, "github", True),
+        ({"owner"}, None, True),
+        ({"analyst", "owner"}, None, True),
+        ({"auditor"}, None, True),
+    ],
+)
+def test_a_history_that_must_be_sorted_takes_a_slot(
+    roles: set[str], dataset: str | None, limited: bool
+) -> None:
+    services: Any = SimpleNamespace(
+        reads=Reads(per_caller=1),
+        queries=SimpleNamespace(page=lambda **_: Page([], None)),
+        datasets=SimpleNamespace(find=None),
+    )
+    caller: Any = SimpleNamespace(id=1, roles=frozenset(roles))
+    with services.reads.slot(1), pytest.raises(RateLimited) if limited else nullcontext():
+        asyncio.run(queries.history(services, caller, dataset, 10, None))

@@ -125,6 +125,16 @@ def test_a_long_file_is_replaced_by_one_that_says_the_same(path: Path) -> None:
     assert log.published[1] == state(1, 9)
 
 
+def test_a_file_of_many_streams_is_not_replaced_at_every_publication(path: Path) -> None:
+    log = HeadsLog(path, long=2000)
+    log.verify([], 1, False, {stream: (1, bytes(32)) for stream in range(100)})
+    log.publish([state(1, 1)], 2)
+    first = path.stat().st_ino
+    log.publish([state(1, 2)], 3)
+    assert path.stat().st_size > 2000
+    assert path.stat().st_ino == first
+
+
 @pytest.mark.parametrize("broken", ["open", "write", "fsync", "replace"])
 def test_a_crash_while_a_file_is_replaced_loses_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, broken: str

@@ -153,6 +153,37 @@ def test_one_file_that_cannot_be_written_does_not_stop_the_other(
     assert len(log.published) == 2
 
 
+def test_a_file_that_can_no_longer_be_read_does_not_stop_the_other(
+    world: World, path: Path, tmp_path: Path
+) -> None:
+    """As when the disk of the copy is gone while the service runs."""
+    dataset, analyst = world.ready()
+    copy = tmp_path / "copy.log"
+    log = HeadsLog(path, copy)
+    log.begin(1)
+    sent: list[bytes] = []
+    publisher = Publisher(world.database, log, lambda lines: not sent.extend(lines))
+    publisher.look()
+    lines, content = len(sent), copy.read_bytes()
+    copy.unlink()
+    copy.mkdir()
+    world.ledger.reserve(request(dataset, analyst))
+    for _ in range(2):
+        with pytest.raises(IsADirectoryError):
+            publisher.look()
+    assert len(sent) == lines + 3  # two accounts, and the streams
+    first, second = HeadsLog(path), HeadsLog(copy)
+    first.refresh()
+    assert sorted(state.seq for state in first.published.values()) == [2, 2]
+    with pytest.raises(IsADirectoryError):
+        second.refresh()  # a process that never read it does not know what it says
+    copy.rmdir()
+    copy.write_bytes(content)
+    publisher.look()
+    second.refresh()
+    assert second.published == first.published
+
+
 def test_adoption_publishes_the_ledger_as_it_is_and_charges_nothing(
     world: World, path: Path
 ) -> None:

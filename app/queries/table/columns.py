@@ -1,0 +1,21 @@
+"""A table as columns: a row for each cell, with its groups and the numbers of each aggregate."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from app.queries.parts.columns import NUMBER, Columns, one_type
+
+
+def columns(answer: Mapping[str, Any]) -> Columns:
+    """Numbers are named as ``count.value`` and ``count.low``; totals are not among the rows."""
+    by = answer["by"]
+    cells = list(product(*by.values()))
+    groups = {name: [labels[place] for labels in cells] for place, name in enumerate(by)}
+    numbers = {
+        f"{name}.{part}": one_type(lists[part])
+        for name, lists in answer["cells"].items()
+        for part in NUMBER
+        if part in lists
+    }
+    return {**groups, **numbers}

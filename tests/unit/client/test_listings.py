@@ -1,0 +1,197 @@
+"""Listings, stored answers and tables of other libraries, through both clients."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import inspect
+import io
+from typing import Any
+
+import httpx
+import networkx
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from privypurse import AsyncPrivyPurse, NoAnswer, PrivyPurse, TopK, Trees, Unanswered
+from privypurse.frames import library
+from tests.unit.client.conftest import ANSWERED, Play, Script
+
+AMOUNT = {"epsilon": "0.5", "delta": "0"}
+ACCOUNT = {
+    "dataset": "star",
+    "analyst": "ana",
+    **dict.fromkeys(("allowance", "spent", "remaining"), AMOUNT),
+}
+QUERY: dict[str, Any] = {
+    "id": "q1",
+    "status": "answered",
+    "analyst": "ana",
+    "dataset": "star",
+    "dataset_version": 3,
+    "question": "Which 2 nodes of star version 3 have the highest degree?",
+    "query": {"kind": "top_k", "k": 2},
+    "charge": AMOUNT | {"neighbouring": "edge"},
+    "created": "2026-01-02T03:04:05Z",
+    "released": None,
+}
+FLAT = {
+    "dataset": "star",
+    "analyst": "ana",
+    "etag": None,
+    "allowance_epsilon": 0.5,
+    "allowance_delta": 0.0,
+    "spent_epsilon": 0.5,
+    "spent_delta": 0.0,
+    "remaining_epsilon": 0.5,
+    "remaining_delta": 0.0,
+}
+
+
+def page(*items: Any, cursor: str | None = None) -> Any:
+    return 200, {"items": list(items), "next": cursor}, {}
+
+
+def test_queries_are_listed_page_by_page_with_their_questions(play: Play) -> None:
+    purse, script = play(page(QUERY, cursor="c"), page({**QUERY, "id": "q0"}))
+    queries = list(purse.queries("star"))
+    assert [query.id for query in queries] == ["q1", "q0"]
+    assert queries[0].question == QUERY["question"]
+    assert queries[0].released is None
+    assert [str(one.url.params) for one in script.requests] == [
+        "dataset=star&limit=1000",
+        "dataset=star&limit=1000&cursor=c",
+    ]
+
+
+def test_listings_are_rows_without_nested_values(play: Play) -> None:
+    purse, _ = play(page(ACCOUNT), page({"name": "ana", "roles": ["analyst", "owner"]}))
+    assert purse.budgets().rows() == [FLAT]
+    assert purse.users().rows() == [{"name": "ana", "roles": "analyst, owner", "disabled": False}]
+    assert purse_of(page(QUERY)).queries().rows()[0] == {
+        **{name: QUERY[name] for name in ("id", "status", "analyst", "dataset", "question")},
+        "dataset_version": 3,
+        "charge_epsilon": 0.5,
+        "charge_delta": 0.0,
+        "created": purse_of(page(QUERY)).queries().rows()[0]["created"],
+        "released": None,
+    }
+
+
+def purse_of(*turns: Any) -> PrivyPurse:
+    script = httpx.MockTransport(Script(list(turns), None))
+    return PrivyPurse("http://service", "pp_x", transport=script)
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow"])
+def test_listings_and_answers_are_data_frames(name: str) -> None:
+    pytest.importorskip(name, reason=f"{name} is not installed")
+    numbers = {"value": [7, 5], "low": [4, 2], "high": [10, 8]}
+    answer = {"selected": ["a", "b"], "values": numbers, "confidence": 0.95}
+    top = TopK.read(ANSWERED | {"answer": answer}, {})
+    frames = [
+        getattr(framed, f"to_{'arrow' if name == 'pyarrow' else name}")()
+        for framed in (purse_of(page(ACCOUNT)).budgets(), purse_of(page(QUERY)).queries(), top)
+    ]
+    names = [list(getattr(frame, "column_names", frame.columns)) for frame in frames]
+    assert sorted(names[0]) == sorted(FLAT)
+    assert names[2] == ["selected", "value", "low", "high"]
+    assert [len(frame) for frame in frames] == [1, 1, 2]
+
+
+def test_a_library_that_is_missing_is_named() -> None:
+    with pytest.raises(ImportError, match="pip install no_such_library"):
+        library("no_such_library")
+
+
+def test_a_stored_answer_is_that_of_its_call(play: Play) -> None:
+    stored = ANSWERED | {"query": {"kind": "top_k"}}
+    running = {**QUERY, "status": "running", "elapsed": 0.1, "expected": 1.0}
+    purse, script = play((200, running, {}), (200, stored, {}))
+    answer = purse.answer("q1")
+    assert isinstance(answer, TopK)
+    assert answer.selected == [4, 2]
+    assert script.lines == ["GET /v1/queries/q1"] * 2
+
+
+def test_a_stored_tree_reads_the_description(play: Play) -> None:
+    stored = ANSWERED | {"query": {"kind": "tree"}, "answer": {"trees": [{"label": "yes"}]}}
+    described = {"name": "star", "attributes": [{"name": "a", "kind": "categorical", "values": []}]}
+    purse, script = play((200, stored, {}), (200, described, {}))
+    answer = purse.answer("q1")
+    assert isinstance(answer, Trees)
+    assert list(answer.tree.columns) == ["a"]
+    assert script.lines[1] == "GET /v1/datasets/star"
+
+
+def test_queries_without_an_answer_say_so(play: Play) -> None:
+    purse, _ = play((200, {**QUERY, "status": "failed"}, {}))
+    with pytest.raises(NoAnswer, match="failed"):
+        purse.answer("q1")
+    purse, _ = play(after=(200, {**QUERY, "status": "running"}, {}))
+    with pytest.raises(Unanswered):
+        purse.answer("q1", timeout=3)
+
+
+READY = (200, {"name": "g", "status": "ready"}, {})
+ROWS = [{"town": "a", "age": 7.5}, {"town": None, "age": 8.0}]
+
+
+def sent(play: Play, records: Any) -> httpx.Request:
+    purse, script = play((201, {}, {}), READY)
+    purse.upload("g", records)
+    return script.requests[0]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow"])
+def test_tables_of_other_libraries_are_sent_as_parquet(play: Play, name: str) -> None:
+    module = pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "pyarrow":
+        records = pyarrow.Table.from_pylist(ROWS)
+    else:
+        records = module.DataFrame(ROWS)
+    request = sent(play, records)
+    assert request.headers["Content-Type"] == "application/vnd.apache.parquet"
+    table = parquet.read_table(io.BytesIO(request.content))
+    assert table.to_pylist() == ROWS
+
+
+@pytest.mark.parametrize("kind", ["Graph", "DiGraph", "MultiGraph"])
+def test_graphs_are_sent_with_each_edge_once(play: Play, kind: str) -> None:
+    graph = getattr(networkx, kind)([("a,b", "c"), ("c", "a,b"), (1, 2)])
+    request = sent(play, graph)
+    assert request.headers["Content-Type"] == "text/csv"
+    header, *edges = csv.reader(io.StringIO(request.content.decode()))
+    assert header == ["source", "target"]
+    assert sorted(map(sorted, edges)) == [["1", "2"], ["a,b", "c"]]
+
+
+def test_other_objects_are_refused_before_anything_is_sent(play: Play) -> None:
+    purse, _ = play()
+    with pytest.raises(TypeError, match="not list"):
+        purse.upload("g", [1, 2])
+
+
+def test_both_clients_have_the_same_calls_and_signatures() -> None:
+    for name, call in inspect.getmembers(PrivyPurse, inspect.isfunction):
+        if name.startswith("_") or name == "close":
+            continue
+        own = vars(AsyncPrivyPurse).get(name)
+        if own is not None:
+            assert inspect.signature(own) == inspect.signature(call), name
+            assert inspect.iscoroutinefunction(own) or inspect.isasyncgenfunction(own), name
+
+
+def test_calls_of_an_event_loop_run_side_by_side() -> None:
+    async def several() -> list[str]:
+        turns = [(200, {"name": "ana", "roles": []}, {})] * 5
+        transport = httpx.MockTransport(Script(turns, None))
+        async with AsyncPrivyPurse("http://service", "pp_x", transport=transport) as purse:
+            users = await asyncio.gather(*(purse.me() for _ in range(5)))
+            with pytest.raises(AttributeError):
+                _ = purse.no_such_call
+            assert "pp_x" not in repr(purse)
+        return [user.name for user in users]
+
+    assert asyncio.run(several()) == ["ana"] * 5
