@@ -62,6 +62,16 @@ class SortedNumbers:
         ).astype(np.int64)
 
 
+def farthest(cap: int, beta: float) -> int:
+    """Return a distance from which even GS = ``cap``, times e^{−βs}, is below one step."""
+    return ceil(log(max(cap, 2)) / beta) + 1
+
+
+def most_windows(cap: int, beta: float) -> int:
+    """The public number of windows that ``AddRemoveBound`` looks at, at most."""
+    return _most_steps(min(FARTHEST, farthest(cap, beta)))
+
+
 @dataclass(frozen=True)
 class QuantileBound:
     """The base of both smooth bounds S of a quantile; ``cap`` is the global sensitivity GS.
@@ -75,7 +85,7 @@ class QuantileBound:
 
     def reach(self, beta: float) -> int:
         """Return a distance from which even GS, times e^{−βs}, is below one step."""
-        return ceil(log(max(self.cap, 2)) / beta) + 1
+        return farthest(self.cap, beta)
 
 
 class ReplaceBound(QuantileBound):
@@ -106,7 +116,7 @@ class AddRemoveBound(QuantileBound):
 
     @follows_records(
         "the windows lie between the ranks of the rows that count",
-        lambda self, beta: _most_steps(min(FARTHEST, self.reach(beta))),
+        lambda self, beta: most_windows(self.cap, beta),
     )
     def smooth(self, beta: float) -> float:
         count = self.ordered.count

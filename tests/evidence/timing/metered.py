@@ -60,6 +60,7 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
     "last": [(2, 1, 3)] * 8,
 }
 CUTOFFS = (0, 1, 3, 6)
+STAGES = {"stages": {"shortlist": 3, "share": 0.5}}
 
 
 def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]]:
@@ -145,6 +146,8 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
             common = {"candidates": candidates, "sensitivity": sensitivity.value}
             for member in members:
                 yield {"kind": "selection", "utilities": [member], **common}
+            if kind_of == "nodes" and sensitivity is not Sensitivity.SHIFTED:
+                yield {"kind": "top_k", "k": 2, "utilities": members[:1], **common, **STAGES}
             if len(members) > 1:
                 several = {"kind": "top_k", "k": 2, "utilities": members[:3], **common}
                 yield {**several, "objective": "weighted_sum"}
