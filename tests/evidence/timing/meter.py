@@ -19,12 +19,13 @@ import numpy as np
 
 import mechanisms
 from mechanisms.model.executor import Executor
-from mechanisms.model.following import FOLLOWING
+from mechanisms.model.following import FOLLOWING, Following
 from mechanisms.model.randomness import Words
 
 MECHANISMS = str(Path(mechanisms.__file__).parent)
 #: Files that read released numbers alone, so their work may depend on them.
 AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
+AFTER = Following("it reads released numbers alone", lambda: sys.maxsize, None)
 Place = tuple[str, str, int]
 
 
@@ -105,13 +106,13 @@ class Meter:
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
-        if not code.co_filename.startswith(self.root) or code.co_filename.endswith(AFTERWARDS):
+        if not code.co_filename.startswith(self.root):
             return None
-        if code in FOLLOWING:
-            bound, words = FOLLOWING[code].bound, FOLLOWING[code].words
+        if declaration := declaration_of(code):
+            words = declaration.words
             most = None if words is None else value_at_call(words, frame)
-            limits = Limits(Counter(), value_at_call(bound, frame), self.drawn["words"], most)
-            self._open.append(limits)
+            bound = value_at_call(declaration.bound, frame)
+            self._open.append(Limits(Counter(), bound, self.drawn["words"], most))
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -119,7 +120,7 @@ class Meter:
         if event == "line":
             lines = self._open[-1].lines if self._open else self.lines
             lines[place(code, frame.f_lineno)] += 1
-        elif event == "return" and code in FOLLOWING:
+        elif event == "return" and declaration_of(code):
             self._close(code.co_qualname, *self._open.pop())
         elif event == "return" and not self._open:
             values = [*frame.f_locals.values(), argument]
@@ -137,6 +138,10 @@ class Meter:
             spent, self.drawn["words"] = self.drawn["words"] - drawn, drawn
             if spent > words:
                 self.beyond.append(f"{name}: {spent} words, not {words}")
+
+
+def declaration_of(code: CodeType) -> Following | None:
+    return FOLLOWING.get(code) or (AFTER if code.co_filename.endswith(AFTERWARDS) else None)
 
 
 def value_at_call(bound: Callable[..., int], frame: FrameType) -> int:
