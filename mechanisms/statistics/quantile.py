@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.radix import sorted_numbers
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.noise.addition import Integers
@@ -74,10 +75,10 @@ class Quantile(Part):
         return Plan(exponent, high - low)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        numbers, dataset = self._ordered(context), context.dataset
+        (numbers, count), dataset = self._ordered(context), context.dataset
         low, high = bounds(dataset, self.attribute, plan.exponent)
-        ordered = SortedNumbers(numbers, plan.exponent, low, high)
-        place = rank(self.quantile.numerator, self.quantile.denominator, len(numbers))
+        ordered = SortedNumbers(numbers, plan.exponent, low, high, count)
+        place = rank(self.quantile.numerator, self.quantile.denominator, count)
         kind: type[AddRemoveBound | ReplaceBound] = AddRemoveBound
         if replaces(dataset):
             kind = ReplaceBound if self.where is None else ConditionalReplaceBound
@@ -86,19 +87,22 @@ class Quantile(Part):
             local=kind(ordered, self.quantile, high - low),
         )
 
-    def _ordered(self, context: QueryContext) -> NDArray[np.float64]:
-        """Return the private numbers of the rows that meet the condition, in ascending order."""
+    def _ordered(self, context: QueryContext) -> tuple[NDArray[np.float64], int]:
+        """Return private numbers in ascending order, and how many of the first count.
+
+        These are of the rows that meet the condition.
+        """
         if self.where is None:
-            return context.table.ordered[self.attribute]
+            ordered = context.table.ordered[self.attribute]
+            return ordered, len(ordered)
         numbers, met = context.table.values[self.attribute], rows_where(self.where, context)
         met_rows = np.empty(len(numbers), np.bool_)
         for start in range(0, len(numbers), _ROWS):
             rows = slice(start, min(start + _ROWS, len(numbers)))
             met_rows[rows] = met(rows)
         # All rows are sorted, the others to the end, so the work follows from the number of rows.
-        ordered = np.where(met_rows, numbers, np.inf)
-        ordered.sort()
-        return ordered[: int(met_rows.sum())]
+        ordered = sorted_numbers(np.where(met_rows, numbers, np.inf))
+        return ordered, int(met_rows.sum())
 
     def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
         return number_bounds(dataset, self.attribute)

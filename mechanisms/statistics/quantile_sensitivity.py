@@ -9,6 +9,11 @@ Under add/remove the rank moves as well. With w deletions inside a window and R 
 elsewhere, the rank reaches every window x_i … x_{i + w + 1} for i_min ≤ i ≤ i_max. Both limits are
 extremes of a function that is monotone in the number of insertions among the R changes. So it is
 enough to compute it for R insertions and for R deletions.
+
+Deletions inside move the rank of p ≤ 1/2 upwards as far as any changes, and that of p ≥ 1/2
+downwards. So the median needs windows with R = 0 alone, and another quantile those of one side
+besides, which need insertions. There the first distance of a window is f(i) + h(i + w + 1), which
+makes the best right end monotone in the left end.
 """
 
 from dataclasses import dataclass
@@ -35,19 +40,36 @@ class SortedNumbers:
     exponent: int
     low: int
     high: int
+    #: How many of the numbers count, from the first; None for all. It is private.
+    rows: int | None = None
 
     @property
     def count(self) -> int:
-        return len(self.numbers)
+        return len(self.numbers) if self.rows is None else self.rows
 
+    @follows_records(
+        "ranks beyond the rows that count have no number", lambda first, stop: stop - first + 8
+    )
     def window(self, first: int, stop: int) -> Integers:
         """Return x_first … x_{stop − 1}; ranks below 1 and above n have the public bounds."""
-        inside = on_grid(self.numbers[max(first, 1) - 1 : max(stop - 1, 0)], self.exponent)
+        inside = on_grid(
+            self.numbers[max(first, 1) - 1 : max(min(stop - 1, self.count), 0)], self.exponent
+        )
         before = max(min(stop, 1) - first, 0)
         after = max(stop - max(first, self.count + 1), 0)
         return np.concatenate(
             (np.full(before, self.low), inside, np.full(after, self.high))
         ).astype(np.int64)
+
+
+def farthest(cap: int, beta: float) -> int:
+    """Return a distance from which even GS = ``cap``, times e^{−βs}, is below one step."""
+    return ceil(log(max(cap, 2)) / beta) + 1
+
+
+def most_windows(cap: int, beta: float) -> int:
+    """The public number of windows that ``AddRemoveBound`` looks at, at most."""
+    return _most_steps(min(FARTHEST, farthest(cap, beta)))
 
 
 @dataclass(frozen=True)
@@ -63,7 +85,7 @@ class QuantileBound:
 
     def reach(self, beta: float) -> int:
         """Return a distance from which even GS, times e^{−βs}, is below one step."""
-        return ceil(log(max(self.cap, 2)) / beta) + 1
+        return farthest(self.cap, beta)
 
 
 class ReplaceBound(QuantileBound):
@@ -80,6 +102,11 @@ class ReplaceBound(QuantileBound):
         return max(1.0, _widest(left, right, beta))
 
 
+def _most_steps(horizon: int) -> int:
+    """A bound on the windows up to this distance, with the searches among them."""
+    return 64 * (horizon + 8) * (horizon + 8).bit_length() ** 2
+
+
 class AddRemoveBound(QuantileBound):
     """The smooth bound under add/remove. Implements ``SmoothBound``.
 
@@ -87,6 +114,10 @@ class AddRemoveBound(QuantileBound):
     than two rows would remain.
     """
 
+    @follows_records(
+        "the windows lie between the ranks of the rows that count",
+        lambda self, beta: most_windows(self.cap, beta),
+    )
     def smooth(self, beta: float) -> float:
         count = self.ordered.count
         share, whole = self.quantile.numerator, self.quantile.denominator
@@ -97,7 +128,11 @@ class AddRemoveBound(QuantileBound):
         first = max(place - 2 * horizon - 4, 0)
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
-        widest = _widest_of_pairs(numbers, first, count, share, whole, horizon, self.cap, beta)
+        widest = _widest_by_deletions(numbers, first, count, share, whole, horizon, beta)
+        # Nothing is below the minimum, p = 0.
+        if 0 < share != whole - share:
+            inserted = _widest_by_insertions(numbers, first, count, share, whole, horizon, beta)
+            widest = max(widest, inserted)
         return max(1.0, beyond, widest)
 
 
@@ -170,47 +205,95 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
 
 
 @compiled
-@follows_records(
-    "distances that cannot raise the maximum are skipped",
-    lambda horizon: 8 * (horizon + 2) ** 2 * (horizon + 4),
-)
-def _widest_of_pairs(
+def _widest_by_deletions(
     numbers: Integers,
     first: int,
     count: int,
     share: int,
     whole: int,
     horizon: int,
-    cap: int,
     beta: float,
 ) -> float:
-    """Return max over s < horizon of e^{−βs}·LS(s); each window counts at its first distance only.
-
-    At distance s a window ends at most max(p, 1 − p)·s + 2 ranks away on either side. So once the
-    windows with all deletions inside have set a maximum, most distances are skipped.
-    """
-    place, far = rank(share, whole, count), max(share, whole - share)
+    """Return max over s < horizon of e^{−βs} times the windows with all s deletions inside."""
     best = 0.0
     for s in range(horizon):
         low, high = _reach(share, whole, count, s, 0)
         for i in range(low, high + 1):
             width = numbers[min(i + s + 1, count + 1) - first] - numbers[i - first]
             best = max(best, width * np.exp(-beta * s))
-    for s in range(horizon):
-        fade = np.exp(-beta * s)
-        if cap * fade <= best:
-            break
-        away = far * s // whole + 2
-        reach = (
-            numbers[min(place + away, count + 1) - first] - numbers[max(place - away, 0) - first]
-        )
-        if reach * fade <= best:
-            continue
-        for deleted in range(s):
-            low, high = _reach(share, whole, count, deleted, s - deleted)
-            seen_low, seen_high = _reach(share, whole, count, deleted, s - deleted - 1)
-            for i in range(low, high + 1):
-                if not seen_low <= i <= seen_high:
-                    width = numbers[min(i + deleted + 1, count + 1) - first] - numbers[i - first]
-                    best = max(best, width * fade)
+    return best
+
+
+@compiled
+def _edge(share: int, whole: int, count: int, a: int) -> int:
+    """The last right end (p < 1/2) or the first (p > 1/2) of a window x_a … that needs insertions.
+
+    The proof of Theorem 5.2a in docs/dev/theory/statistics.md has the inequalities.
+    """
+    if 2 * share < whole:
+        return (share * (count + 2) - whole - (whole - share) * a - 1) // share
+    return a + 2 + count - whole * a // share
+
+
+@compiled
+def _changes(share: int, whole: int, count: int, a: int, b: int) -> int:
+    """The least changes that reach a window which needs insertions: f(a) + h(b)."""
+    deleted = b - a - 1
+    if 2 * share < whole:
+        outside = share * (count + 2 - b) - (whole - share) * a - whole
+        return deleted - (-outside // (whole - share))
+    return deleted + whole * a // share - count + deleted
+
+
+@compiled
+@follows_records("the shape of the search", _most_steps)
+def _widest_by_insertions(
+    numbers: Integers,
+    first: int,
+    count: int,
+    share: int,
+    whole: int,
+    horizon: int,
+    beta: float,
+) -> float:
+    """Return max of e^{−βs}·width over the windows that need insertions at their first distance s.
+
+    Rows are left ends a, columns right ends b. Ends of a row fall as a rises, so the windows are a
+    staircase, which is cut into rectangles. In a rectangle s = f(a) + h(b), so the best b of a row
+    never falls as a rises. Windows beyond the horizon do no harm: the caller counts more for them.
+    """
+    place, before = rank(share, whole, count), 2 * share < whole
+    least, most = max(place - horizon - 3, 0), min(place + horizon + 3, count + 1)
+    best = 0.0
+    steps = [(least, min(most, count), least if before else most)]
+    while len(steps) > 0:
+        low, high, column = steps.pop()
+        if before:
+            b_low, b_high = column, min(_edge(share, whole, count, high), most)
+            column = max(column, b_high + 1)
+        else:
+            b_low, b_high = max(_edge(share, whole, count, low), least), column
+            column = min(column, b_low - 1)
+        if low < high:
+            middle = (low + high) // 2
+            steps.append((low, middle, column))
+            steps.append((middle + 1, high, column))
+        stack = [(low, high, b_low, b_high)]
+        while len(stack) > 0 and b_low <= b_high:
+            a_low, a_high, from_b, to_b = stack.pop()
+            a = (a_low + a_high) // 2
+            top, at = -np.inf, from_b
+            for b in range(from_b, to_b + 1):
+                # A right end that is not right of a counts less the further left it is.
+                value = float(b - a - 1)
+                if b > a:
+                    width = numbers[b - first] - numbers[a - first]
+                    value = width * np.exp(-beta * _changes(share, whole, count, a, b))
+                if value > top:
+                    top, at = value, b
+            best = max(best, top)
+            if a_low < a:
+                stack.append((a_low, a - 1, from_b, at))
+            if a < a_high:
+                stack.append((a + 1, a_high, at, to_b))
     return best

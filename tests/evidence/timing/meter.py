@@ -23,6 +23,8 @@ from mechanisms.model.following import FOLLOWING
 from mechanisms.model.randomness import Words
 
 MECHANISMS = str(Path(mechanisms.__file__).parent)
+#: Files that read released numbers alone, so their work may depend on them.
+AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
 Place = tuple[str, str, int]
 
 
@@ -103,7 +105,7 @@ class Meter:
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
-        if not code.co_filename.startswith(self.root):
+        if not code.co_filename.startswith(self.root) or code.co_filename.endswith(AFTERWARDS):
             return None
         if code in FOLLOWING:
             bound, words = FOLLOWING[code].bound, FOLLOWING[code].words

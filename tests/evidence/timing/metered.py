@@ -60,6 +60,7 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
     "last": [(2, 1, 3)] * 8,
 }
 CUTOFFS = (0, 1, 3, 6)
+STAGES = {"stages": {"shortlist": 3, "share": 0.5}}
 
 
 def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]]:
@@ -127,6 +128,14 @@ def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     """Every utility, objective, sensitivity and statistic; with ``every`` all examples too."""
     yield from QUERY_KINDS["statistic"].examples.every(dataset)
+    yield from QUERY_KINDS["table"].examples.every(dataset)
+    if isinstance(dataset.domain, TableDomain):
+        where = {"attribute": "A", "in": ["0"]}
+        of_numbers = {"kind": "statistic", "attribute": "number", "where": where}
+        smooth = {"mechanism": "smooth_sensitivity", "delta": "0.001"}
+        yield {**of_numbers, "statistic": "mean"}
+        yield {**of_numbers, "statistic": "median"}
+        yield {**of_numbers, "statistic": "quantile", "quantile": 0.25, **smooth}
     if every:
         yield from QUERY_KINDS["selection"].examples.every(dataset)
         yield from QUERY_KINDS["top_k"].examples.every(dataset)
@@ -137,6 +146,8 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
             common = {"candidates": candidates, "sensitivity": sensitivity.value}
             for member in members:
                 yield {"kind": "selection", "utilities": [member], **common}
+            if kind_of == "nodes" and sensitivity is not Sensitivity.SHIFTED:
+                yield {"kind": "top_k", "k": 2, "utilities": members[:1], **common, **STAGES}
             if len(members) > 1:
                 several = {"kind": "top_k", "k": 2, "utilities": members[:3], **common}
                 yield {**several, "objective": "weighted_sum"}

@@ -141,7 +141,7 @@ def journal(people: Service) -> Outputs:
     with people.client.app.state.services.database.read() as connection:
         rows = {
             name: connection.execute(text(f"SELECT * FROM {name}")).mappings().all()
-            for name in ("journal", "audit", "query", "entry", "settlement", "refusal")
+            for name in ("journal", "audit", "query", "entry", "settlement")
         }
     return {
         f"row {number} of {table}": str({name: column(name, row[name]) for name in row})

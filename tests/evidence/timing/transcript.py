@@ -6,8 +6,8 @@ all of them. Each release is computed as ever, for its work, and then replaced b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 from unittest.mock import patch
@@ -20,21 +20,32 @@ from mechanisms.trees.id3.split_rule import SplitRule
 _LARGE, _SMALL = 10**9, 0
 
 
+#: The modules whose noisy counts decide what follows inside the same query.
+_RELEASES = ("trees.id3.grow", "distances.tables")
+
+
 @contextmanager
 def fixed() -> Iterator[None]:
-    """Every second node of a tree is split, always by its first remaining attribute."""
-    grow = import_module("mechanisms.trees.id3.grow")
-    release, choose = grow.discrete_laplace, SplitRule.choose
+    """Every second node of a tree is split, by its first remaining attribute; pairs are alike."""
+    choose = SplitRule.choose
+
+    def places(rule: SplitRule, nodes: Any, context: Any) -> list[int]:
+        return [0 for _ in choose(rule, nodes, context)]
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(SplitRule, "choose", places))
+        for name in _RELEASES:
+            module = import_module(f"mechanisms.{name}")
+            release = module.discrete_laplace
+            stack.enter_context(patch.object(module, "discrete_laplace", replaced(release)))
+        yield
+
+
+def replaced(release: Callable[..., Any]) -> Callable[..., Any]:
+    """The same work with public counts as its result."""
 
     def counts(values: Any, *rest: Any) -> Any:
         release(values, *rest)
         return np.resize(np.array([_LARGE, _SMALL]), values.shape)
 
-    def places(rule: SplitRule, nodes: Any, context: Any) -> list[int]:
-        return [0 for _ in choose(rule, nodes, context)]
-
-    with (
-        patch.object(grow, "discrete_laplace", counts),
-        patch.object(SplitRule, "choose", places),
-    ):
-        yield
+    return counts

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.radix import ascending, classes, lexicographic, sort_below
+from mechanisms.kernels.radix import ascending, classes, lexicographic, sort_below, sorted_numbers
 
 EDGES = st.sampled_from([-(2**63), -(2**62), -1, 0, 1, 2**11 - 1, 2**11, 2**62, 2**63 - 1])
 NUMBERS = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1) | EDGES
@@ -17,6 +17,14 @@ NUMBERS = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1) | EDGES
 def test_the_order_is_the_stable_one(numbers: list[int]) -> None:
     values = np.array(numbers, dtype=np.int64)
     assert ascending(values).tolist() == np.argsort(values, kind="stable").tolist()
+    assert values.tolist() == numbers
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0]), max_size=60))
+def test_numbers_are_sorted(numbers: list[float]) -> None:
+    values = np.array(numbers, dtype=np.float64)
+    assert sorted_numbers(values).tolist() == sorted(numbers)
     assert values.tolist() == numbers
 
 
