@@ -39,6 +39,7 @@ CONTRACT = {
     "DELETE /v1/datasets/{name}/records": "owner",
     "GET /v1/datasets": "key",
     "GET /v1/datasets/{name}": "key",
+    "GET /v1/datasets/{name}/mock": "analyst owner auditor",
     "PUT /v1/datasets/{name}/budgets/{user}": "owner",
     "GET /v1/datasets/{name}/budgets": "owner auditor",
     "GET /v1/budgets": "analyst",

@@ -17,6 +17,7 @@ from app.queries.parts.cost import FIXED
 from app.service.warm import _table_domain
 from mechanisms.kernels.preparation import GRAPH_COLUMNS
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, Records, TableRecords
 from mechanisms.noise.keystream import SystemRandomness
@@ -120,7 +121,10 @@ def test_memory_of_every_example_is_bounded() -> None:
             for body in kind.examples.every(dataset):
                 if isinstance(records, GraphRecords) and kind.name == "statistic":
                     continue  # it reads totals, which this ring lacks
-                taken, bound = peak(records, dataset, body)
+                try:
+                    taken, bound = peak(records, dataset, body)
+                except UnsupportedQuery:
+                    continue  # it is refused on so many candidates, before any work
                 assert taken <= bound, body
 
 
