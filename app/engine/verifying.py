@@ -43,7 +43,8 @@ class Verifier:
         self._wake, self._closing = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
-        self._took = 0.0
+        #: Seconds of the last whole run, and of the last run on request.
+        self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
         #: When the last whole run without a bad row began, microseconds; None if none did.
         self.whole_us: int | None = None
@@ -79,14 +80,17 @@ class Verifier:
         while not self._closing.is_set():
             requested = self._wake.wait(self._seconds)
             self._wake.clear()
-            if self._closing.wait(self._took * SHARE if requested else 0):
+            if self._closing.wait(self._on_request * SHARE if requested else 0):
                 break
+            began = time.monotonic()
             with self._lock:
                 waiting, self._waiting = self._waiting, []
             try:
                 self._verify(requested)
             except Exception as error:
                 self._fail(error)
+            if requested:
+                self._on_request = time.monotonic() - began
             for future in waiting:
                 if future.set_running_or_notify_cancel():
                     future.set_result(None)
