@@ -17,7 +17,6 @@ import structlog
 from storage.assurance.heads import HeadsLog
 from storage.assurance.verification import Verification, verify, verify_new
 from storage.database.database import Database
-from storage.database.failures import is_unavailable
 from storage.errors import StorageError
 
 log = structlog.get_logger("privypurse.verification")
@@ -101,7 +100,7 @@ class Verifier:
     def _fail(self, error: Exception) -> None:
         """Log a run without an outcome. Unless it can be repeated, no earlier outcome counts."""
         log.error("the verification failed", error=type(error).__qualname__)
-        if not (isinstance(error, StorageError | OSError) or is_unavailable(error)):
+        if not isinstance(error, StorageError | OSError):
             # Whoever changed a row may have caused this, so the ledger is not shown as valid.
             self._latest = None
 
