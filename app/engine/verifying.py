@@ -17,7 +17,6 @@ import structlog
 from storage.assurance.heads import HeadsLog
 from storage.assurance.verification import Verification, verify, verify_new
 from storage.database.database import Database
-from storage.database.failures import is_unavailable
 from storage.errors import StorageError
 
 log = structlog.get_logger("privypurse.verification")
@@ -43,7 +42,8 @@ class Verifier:
         self._wake, self._closing = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
-        self._took = 0.0
+        #: Seconds of the last whole run, and of the last run on request.
+        self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
         #: When the last whole run without a bad row began, microseconds; None if none did.
         self.whole_us: int | None = None
@@ -79,14 +79,17 @@ class Verifier:
         while not self._closing.is_set():
             requested = self._wake.wait(self._seconds)
             self._wake.clear()
-            if self._closing.wait(self._took * SHARE if requested else 0):
+            if self._closing.wait(self._on_request * SHARE if requested else 0):
                 break
+            began = time.monotonic()
             with self._lock:
                 waiting, self._waiting = self._waiting, []
             try:
                 self._verify(requested)
             except Exception as error:
                 self._fail(error)
+            if requested:
+                self._on_request = time.monotonic() - began
             for future in waiting:
                 if future.set_running_or_notify_cancel():
                     future.set_result(None)
@@ -97,7 +100,7 @@ class Verifier:
     def _fail(self, error: Exception) -> None:
         """Log a run without an outcome. Unless it can be repeated, no earlier outcome counts."""
         log.error("the verification failed", error=type(error).__qualname__)
-        if not (isinstance(error, StorageError | OSError) or is_unavailable(error)):
+        if not isinstance(error, StorageError | OSError):
             # Whoever changed a row may have caused this, so the ledger is not shown as valid.
             self._latest = None
 

@@ -36,10 +36,11 @@ def readiness(services: Services) -> Readiness:
     After a start it is not ready until the versions of all datasets were opened. A version that
     cannot be opened keeps only its own dataset from answering, so it does not count here.
     """
+    folders = (services.settings.heads_file().parent, services.database.folder)
     ready = (
         services.database.ready()
         and services.files.usable()
-        and has_room(services.settings.heads_file().parent)
+        and all(has_room(folder) for folder in folders if folder is not None)
         and not services.publisher.lacks_heads
         and services.opener.is_ready()
     )

@@ -149,3 +149,6 @@ def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
         raise Refused(str(error)) from None
     except StorageError as error:
         raise OutOfReach(str(error)) from error
+    except OSError as error:
+        place = error.filename or settings.data
+        raise OutOfReach(f"{place} cannot be used: {error.strerror}") from error

@@ -74,7 +74,7 @@ class Datasets:
 
         ``domain`` is None for a graph whose node list comes later by ``set_nodes``. ``labels``
         default to those of the domain.
-        Raises: AlreadyExists; ValueError for repeated labels; StoreFailed.
+        Raises: AlreadyExists; ValueError for repeated labels; StoreFailed; OutOfRoom.
         """
         if isinstance(domain, GraphDomain):
             labels = domain.labels if labels is None else labels
@@ -150,7 +150,7 @@ class Datasets:
 
         Names are permanent. ``max_degree`` defaults to the number of nodes less one.
         Raises: AlreadyExists if the nodes have names, another number or published records;
-            ValueError for repeated labels or a larger ``max_degree``; StoreFailed.
+            ValueError for repeated labels or a larger ``max_degree``; StoreFailed; OutOfRoom.
         """
         degree = len(labels) - 1 if max_degree is None else max_degree
         domain = encode_domain(GraphDomain(len(labels), degree, labels))

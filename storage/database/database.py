@@ -172,6 +172,12 @@ class Database:
         """
         return self.engine.dialect.name == "sqlite"
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file of SQLite; None for a server."""
+        file = self.engine.url.database if self.embedded else None
+        return None if file is None else Path(file).absolute().parent
+
     def look_up(self, statement: Hot, **values: Any) -> list[Any]:
         """The rows of one statement that only reads, run on the driver to save time.
 

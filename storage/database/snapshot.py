@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, text
 
 from storage.database.database import Database
+from storage.database.failures import is_unavailable
 from storage.database.statements import driver_of
+from storage.errors import Busy
 
 #: The rows per fetch: few enough to bound memory, enough to save round trips to the server.
 ROWS_AT_ONCE = 500
@@ -20,7 +22,20 @@ def snapshot(database: Database) -> Iterator[Connection]:
     """A transaction in which every statement sees the same moment; it only reads.
 
     Every read transaction of SQLite does so; PostgreSQL needs the level REPEATABLE READ.
+    Raises: Busy if the database cannot be reached now.
     """
+    try:
+        with _snapshot(database) as connection:
+            yield connection
+    except Exception as error:
+        # Errors of the driver are among them, because ``streamed`` reads by its cursors.
+        if is_unavailable(error):
+            raise Busy("the database cannot answer now") from error
+        raise
+
+
+@contextmanager
+def _snapshot(database: Database) -> Iterator[Connection]:
     with database.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection = connection.execution_options(

@@ -23,7 +23,7 @@ from storage.errors import TooLarge
 from storage.files.folders import create_file, make_folder, remove_folder, sync
 from storage.files.labels import Labels, open_labels, write_labels
 from storage.files.manifest import DIGESTS, digests_of
-from storage.files.room import has_room
+from storage.files.room import has_room, room
 from storage.files.shared import Shared
 from storage.records.retention import AGE, References
 from storage.records.tickets import Tickets
@@ -109,22 +109,28 @@ class Files:
         """Copy a node list to an object store, yield its folder there, and remove it on failure.
 
         The transaction that names the nodes runs inside the block. The copy stays if its commit is
-        unknown. Raises: ValueError for repeated labels; StoreFailed. Here it only yields None.
+        unknown. Raises: ValueError for repeated labels; StoreFailed; OutOfRoom. Here it only yields
+        None.
         """
         return nullcontext()
 
     def write_labels(self, dataset_id: int, labels: Labels) -> None:
-        """Store the node list of a dataset. Replaces a list that a crashed transaction stored."""
-        folder = self.dataset_folder(dataset_id) / "nodes"
-        remove_folder(folder)
-        write_labels(folder, labels)
+        """Store the node list of a dataset. Replaces a list that a crashed transaction stored.
+
+        Raises: OutOfRoom.
+        """
+        with room():
+            folder = self.dataset_folder(dataset_id) / "nodes"
+            remove_folder(folder)
+            write_labels(folder, labels)
 
     def labels(self, dataset_id: int, folder: str | None = None, length: int = 0) -> Labels:  # noqa: ARG002
-        """The stored node list, memory-mapped. Raises: FileNotFoundError.
+        """The stored node list, memory-mapped. Raises: FileNotFoundError; OutOfRoom.
 
         If it is in the ``folder`` of an object store, the first use fetches its ``length`` names.
         """
-        return open_labels(self.dataset_folder(dataset_id) / "nodes")
+        with room():
+            return open_labels(self.dataset_folder(dataset_id) / "nodes")
 
     def staging_folder(self, dataset_id: int) -> Path:
         """A new path for a version that is being prepared. Does not create the folder."""

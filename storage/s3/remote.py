@@ -26,6 +26,7 @@ from storage.files.manifest import (
     files_of,
     is_without_digests,
 )
+from storage.files.room import room
 from storage.records.data_folder import Files
 from storage.records.retention import AGE, OWNER, References, is_orphan
 from storage.s3.cache import CachedStore
@@ -80,9 +81,10 @@ class RemoteFiles(Files):
         # No dataset has the number 0. The dataset of these names may not have a number yet.
         staging = self.staging_folder(0)
         try:
-            write_labels(staging, labels)
-            with self._keep(staging, "nodes", token_hex(16)) as folder:
-                yield folder
+            with room():
+                write_labels(staging, labels)
+                with self._keep(staging, "nodes", token_hex(16)) as folder:
+                    yield folder
         finally:
             remove_folder(staging)
 

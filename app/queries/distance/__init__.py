@@ -7,8 +7,11 @@ from app.queries.distance.examples import EXAMPLES
 from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields
 
+#: The parameters of the baseline, and those that other mechanisms are compared by.
+COMPARISONS = ("selection_rule", "threshold", "context_share", "sensitivity", "selector")
+
 KIND = Kind(
-    form=KindForm(Distance, order=40, datasets=("table",)),
+    form=KindForm(Distance, 40, ("table",), advanced=COMPARISONS),
     examples=EXAMPLES,
     columns=columns,
     mechanism=by_fields("context", "sensitivity"),

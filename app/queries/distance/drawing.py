@@ -13,8 +13,12 @@ from app.queries.parts.sentences import printable
 
 #: The most values that a heat map shows; with more, its cells would be smaller than a point.
 MOST = 60
-TREE, LABEL, WIDTH, TOP = 110, 150, 640, 4.0
+TREE, LABEL, WIDTH = 110, 150, 640
+#: The height of the labels of columns, which stand on end, and of the legend below.
+TOP, LEGEND = 130.0, 46.0
 LONGEST = 20
+#: The shades of the legend, and the width of each.
+SHADES, SHADE_WIDTH = 5, 44.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Shade:
+    """One shade of the legend, with the distance that it stands for."""
+
+    x: float
+    opacity: float
+    text: str
+
+
+@dataclass(frozen=True)
 class HeatMap:
     """The shapes of one heat map and its dendrogram."""
 
@@ -38,6 +51,12 @@ class HeatMap:
     side: float
     #: The baseline (y coordinate) of each row's label, and the label.
     labels: tuple[tuple[float, str], ...]
+    #: The x coordinate of each column's label, which ends at ``columns_y``, and the label.
+    columns: tuple[tuple[float, str], ...]
+    columns_y: ClassVar[float] = TOP - 6
+    #: The shades of the legend, from the closest to the farthest, and their y coordinate.
+    legend: tuple[Shade, ...]
+    legend_y: float
     cells: tuple[Cell, ...]
     #: The lines of the dendrogram, as SVG paths.
     branches: tuple[str, ...]
@@ -72,10 +91,24 @@ def heat_map(values: Sequence[str], matrix: Sequence[Sequence[float]]) -> HeatMa
         for value in order
         for place, other in enumerate(order)
     )
+    bottom = TOP + side * len(order)
     return HeatMap(
-        width=TREE + LABEL + side * len(order) + 4,
-        height=TOP * 2 + side * len(order),
+        width=TREE + LABEL + max(side * len(order), SHADES * SHADE_WIDTH) + 4,
+        height=bottom + LEGEND,
         side=side,
+        columns=tuple(
+            (TREE + LABEL + (place + 0.5) * side + 4, printable(values[value], LONGEST))
+            for place, value in enumerate(order)
+        ),
+        legend=tuple(
+            Shade(
+                x=TREE + LABEL + i * SHADE_WIDTH,
+                opacity=1 - i / (SHADES - 1),
+                text=f"{farthest * i / (SHADES - 1):.3g}",
+            )
+            for i in range(SHADES)
+        ),
+        legend_y=bottom + 12,
         labels=tuple((rows[value] + 4, printable(values[value], LONGEST)) for value in order),
         cells=tuple(cells),
         branches=tuple(branches),

@@ -13,6 +13,9 @@ from typing import Any, Literal
 from app.contract.datasets import Facts
 from app.queries.parts.query import CatalogueEntry
 
+#: The title of the group of parameters that have good defaults.
+ADVANCED = "Advanced"
+
 
 @dataclass(frozen=True)
 class Option:
@@ -55,6 +58,8 @@ class KindForm:
     bodies: Mapping[str, type[CatalogueEntry]] = field(default_factory=dict)
     #: Parameters that are objects, with the titles under which the page folds their fields.
     folded: Mapping[str, str] = field(default_factory=dict)
+    #: Parameters that the page folds under ``ADVANCED``: most people leave them to the service.
+    advanced: tuple[str, ...] = ()
 
     def fits(self, facts: Facts) -> bool:
         """True if this kind of query can run on the dataset."""
@@ -82,7 +87,7 @@ class KindForm:
                     path, group = f"{name}.{part}", self.folded[name]
                     yield replace(field, name=path, schema=form, group=group)
             elif name != self.choice:
-                yield field
+                yield replace(field, group=ADVANCED) if name in self.advanced else field
 
     def targets(self, variant: str) -> tuple[str, ...]:
         """Returns the names of the accuracies that a request for a quote may set as targets."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.contract.datasets import Facts
-from app.queries.parts.form import FormField, KindForm, Option
+from app.queries.parts.form import ADVANCED, FormField, KindForm, Option
 from app.queries.statistic.body import FIELDS, OWN
 from mechanisms.statistics import STATISTICS
 from mechanisms.statistics.validity import VALID
@@ -24,7 +24,11 @@ class StatisticForm(KindForm):
             if field.name == "where" and "where" in FIELDS[variant]:
                 yield replace(field, widget="where")
             elif field.name == "mechanism":
-                yield replace(field, schema={**field.schema, "enum": _mechanisms(variant, facts)})
+                schema = {**field.schema, "enum": _mechanisms(variant, facts)}
+                yield replace(field, schema=schema, group=ADVANCED)
+            elif field.name == "delta":
+                # A δ is among the other fields only where the recommended mechanism needs one.
+                yield replace(field, group="" if _needs_delta(variant, facts) else ADVANCED)
             elif field.name in FIELDS[variant]:
                 yield replace(field, required=True)
             elif field.name not in OWN:
@@ -37,3 +41,11 @@ def _mechanisms(statistic: str, facts: Facts) -> list[str]:
         for row in VALID
         if row.statistic == statistic and facts.neighbouring in row.relations
     ]
+
+
+def _needs_delta(statistic: str, facts: Facts) -> bool:
+    return any(
+        row.delta and row.recommended
+        for row in VALID
+        if row.statistic == statistic and facts.neighbouring in row.relations
+    )

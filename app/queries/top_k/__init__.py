@@ -8,7 +8,7 @@ from app.queries.top_k.drawing import draw
 from app.queries.top_k.examples import EXAMPLES
 
 KIND = Kind(
-    form=CandidateForm(TopK, order=20),
+    form=CandidateForm(TopK, 20, advanced=("sensitivity", "selector", "draws", "rescore")),
     examples=EXAMPLES,
     columns=columns,
     mechanism=by_fields("selector", "sensitivity"),

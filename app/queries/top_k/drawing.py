@@ -28,6 +28,13 @@ class Bar:
     high: float
     title: str
 
+    @property
+    def error(self) -> str:
+        """The interval as the path of an error bar: a line with a cap at either end."""
+        top, middle, bottom = (self.y + share * (ROW - GAP) for share in (0.2, 0.5, 0.8))
+        caps = (f"M{x:.1f} {top:.1f}V{bottom:.1f}" for x in (self.low, self.high))
+        return f"{''.join(caps)}M{self.low:.1f} {middle:.1f}H{self.high:.1f}"
+
 
 @dataclass(frozen=True)
 class BarChart:

@@ -9,7 +9,14 @@ from app.queries.tree.formats import FORMATS, draw
 
 KIND = Kind(
     model=AnyTree,
-    form=KindForm(Tree, 30, ("table",), choice="algorithm", bodies=ALGORITHMS),
+    form=KindForm(
+        Tree,
+        30,
+        ("table",),
+        choice="algorithm",
+        bodies=ALGORITHMS,
+        advanced=("sensitivity", "selector"),
+    ),
     examples=EXAMPLES,
     columns=columns,
     mechanism=by_fields("algorithm", "selector", "sensitivity"),

@@ -211,6 +211,30 @@ def test_an_upload_without_room_is_refused(shop: Service, number: int, step: int
     assert not list((shop.settings.data / "datasets").glob("*/staging-*"))
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE])
+def test_a_node_list_without_room_is_refused(shop: Service, number: int) -> None:
+    """503 at every step, and then it is taken as if nothing had been sent before."""
+    shop.dataset("olga", None, name="named")
+    failing = 0
+    with failing_calls(shop.settings.data, number) as calls:
+        while True:
+            calls.count, calls.failing = 0, failing
+            reply = shop(
+                "olga",
+                "PUT",
+                "/v1/datasets/named/nodes",
+                content=b"ada\nbob\neve\njoe\nmia\n",
+                headers={"Content-Type": "text/csv"},
+            )
+            calls.failing = None
+            if reply.status_code == 200:
+                break
+            assert kind_of(reply) == (503, "busy"), failing
+            assert reply.headers["Retry-After"]
+            failing += 1
+    assert failing >= 5
+
+
 def test_a_full_disk_is_not_ready(shop: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shop.client.get("/readyz").status_code == 200
     monkeypatch.setattr("storage.files.room.LEAST_FREE", 2**80)

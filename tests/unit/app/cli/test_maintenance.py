@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,32 @@ def test_verify_says_valid_or_names_the_row(shop: Service) -> None:
     status, _, err = run("verify", "--data", data)
     assert status == 1
     assert "the ledger is not valid: query: query " in err
+
+
+def test_verify_does_not_call_a_ledger_invalid_that_it_cannot_compare(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status 1 is for a bad row alone."""
+    data = shop.settings.data
+    stop(shop)
+    heads = data / "heads.log"
+    heads.unlink()
+    heads.mkdir()
+    status, _, err = run("verify", "--data", data)
+    assert (status, err) == (2, f"{heads} cannot be used: Is a directory\n")
+    heads.rmdir()
+
+    failure = sqlite3.OperationalError("a reader")
+    failure.sqlite_errorcode = sqlite3.SQLITE_IOERR
+
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("storage.assurance.verify_chains.streamed", fail)
+    status, _, err = run("verify", "--data", data)
+    assert (status, err) == (2, "the database cannot answer now\n")
+    monkeypatch.undo()
+    start_again(shop)
 
 
 def test_verify_compares_prepared_arrays_when_it_is_told_to(shop: Service) -> None:

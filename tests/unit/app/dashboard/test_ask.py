@@ -165,12 +165,36 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
     assert tried == expected[dataset]
 
 
+@pytest.mark.parametrize(
+    ("dataset", "kind", "form", "advanced"),
+    [
+        ("web", "top_k", "nodes", {"sensitivity", "selector", "draws", "rescore"}),
+        ("weather", "distance", "", {"selection_rule", "threshold", "sensitivity", "selector"}),
+        ("weather", "statistic", "median", {"mechanism", "delta"}),
+    ],
+)
+@pytest.mark.usefixtures("offered")
+def test_comparisons_are_folded_and_the_rule_of_the_service_comes_first(
+    sign_in: SignIn, dataset: str, kind: str, form: str, advanced: set[str]
+) -> None:
+    page = sign_in("ana").get("/ui/ask", dataset=dataset, kind=kind, form=form).text
+    before, _, after = page.partition("<details><summary>Advanced</summary>")
+    group = after.partition("</details>")[0]
+    for name in advanced:
+        assert f'name="{name}"' in group
+        assert f'name="{name}"' not in before
+    for first in re.findall(r"<select[^>]*><option value=\"(\w*)\" selected", group):
+        assert first in ("auto", "", "mean_su", "global", "permute_and_flip", "false")
+
+
 def test_a_tree_is_drawn_and_its_words_stay_words(offered: Service, sign_in: SignIn) -> None:
     query = {"kind": "tree", "attributes": ["mood"], "max_depth": 1, "prune": False}
     body = {"dataset": "weather", "epsilon": "900", "query": query}
     answered = offered("ana", "POST", "/v1/queries", json=body).json()
     page = sign_in("ana").get(f"/ui/queries/{answered['id']}").text
     assert "<title>decision tree</title>" in page
+    sizes = re.findall(r'type="radio" name="zoom-1" value="(\w+)"( checked)?', page)
+    assert sizes == [("whole", " checked"), ("fit", ""), ("half", ""), ("twice", "")]
     assert "= high &lt;b&gt;" in page
     assert "<b>" not in page
     assert "mood = low: " in words(page)

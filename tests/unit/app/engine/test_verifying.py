@@ -177,6 +177,35 @@ def test_a_request_waits_for_a_run_that_begins_after_it(world: World, log: Heads
         verifier.close()
 
 
+def test_a_request_does_not_wait_for_the_share_of_a_whole_run(world: World, log: HeadsLog) -> None:
+    """It reads new entries alone, however long it would take to read everything."""
+    world.ready()
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    scheduled(verifier)
+    verifier._took = 3600.0
+    verifier.start()
+    try:
+        verifier.request().result(PATIENCE)
+        assert verifier.latest is not None
+        assert (verifier.latest.whole, verifier.latest.valid) == (False, True)
+    finally:
+        verifier.close()
+
+
+def test_runs_on_request_take_a_share_of_the_time(
+    world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "SHARE", 10**9)
+    verifier = Verifier(world.database, log, 3600, YEAR)
+    verifier.start()
+    try:
+        verifier.request().result(PATIENCE)
+        with pytest.raises(TimeoutError):
+            verifier.request().result(0.2)
+    finally:
+        verifier.close()
+
+
 def test_requests_that_are_given_up_leave_nothing_behind(
     world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

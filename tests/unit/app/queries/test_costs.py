@@ -86,6 +86,12 @@ SOME_OF_TABLES: list[dict[str, Any]] = [
     {"kind": "statistic", "statistic": "sum", "attribute": "number"},
     {
         "kind": "statistic",
+        "statistic": "median",
+        "attribute": "number",
+        "where": {"attribute": "number", "from": 2},
+    },
+    {
+        "kind": "statistic",
         "statistic": "count",
         "where": {"any": [{"attribute": "few", "in": ["x"]}, {"attribute": "more", "in": ["u"]}]},
     },

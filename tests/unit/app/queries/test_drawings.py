@@ -60,6 +60,23 @@ def test_a_heat_map_escapes_and_stays_in_its_frame() -> None:
     shapes = heat_map(values, matrix)
     assert all(0 <= cell.x <= shapes.width - shapes.side for cell in shapes.cells)
     assert all(0 <= cell.y <= shapes.height - shapes.side for cell in shapes.cells)
+    assert sorted(text for _, text in shapes.columns) == sorted(text for _, text in shapes.labels)
+    assert all(0 <= x <= shapes.width for x, _ in shapes.columns)
+
+
+def test_a_heat_map_has_a_legend_from_the_closest_to_the_farthest() -> None:
+    shapes = heat_map(["a", "b", "c"], [[0, 0.2, 0.8], [0.2, 0, 0.8], [0.8, 0.8, 0]])
+    assert [shade.text for shade in shapes.legend] == ["0", "0.2", "0.4", "0.6", "0.8"]
+    opacities = [shade.opacity for shade in shapes.legend]
+    assert opacities == [1, 0.75, 0.5, 0.25, 0]
+    # The shade of a cell is that of its distance in the legend.
+    (opacity,) = {cell.opacity for cell in shapes.cells if cell.title == "a and b: 0.2"}
+    assert opacity == opacities[1]
+    assert shapes.legend[-1].x + 44 <= shapes.width
+    assert shapes.legend_y + 27 <= shapes.height
+    drawn = drawing_of(["a", "b"], [[0.0, 0.5], [0.5, 0.0]])
+    assert drawn.count('class="shade"') == 5
+    assert drawn.count("rotate(-90") == 2
 
 
 def test_equal_values_are_drawn_too() -> None:
@@ -109,6 +126,10 @@ def test_bars_stay_in_their_frame_with_their_intervals(count: int) -> None:
     html = page.render(answer=values(count), drawing=chart)
     assert "&lt;script&gt;" in html
     assert "<script" not in html
+    assert html.count('class="error"') == len(chart.bars)
+    bar = chart.bars[0]
+    top, bottom = f"{bar.y + 3:.1f}", f"{bar.y + 12:.1f}"
+    assert bar.error.startswith(f"M{bar.low:.1f} {top}V{bottom}M{bar.high:.1f} {top}V{bottom}M")
 
 
 def test_answers_without_values_have_no_bars_and_say_what_their_order_means() -> None:

@@ -53,6 +53,18 @@ def test_not_ready_when_the_database_is_gone(service: Service) -> None:
     assert service.client.get("/healthz").status_code == 200
 
 
+def test_not_ready_when_the_disk_of_the_ledger_is_full(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger may lie on another disk than records and heads."""
+    ledger = tmp_path / "ledger"
+    elsewhere = settings.model_copy(update={"database_url": f"sqlite:///{ledger}/purse.db"})
+    with TestClient(create_app(elsewhere)) as client:
+        assert client.get("/readyz").status_code == 200
+        monkeypatch.setattr("app.usecases.health.has_room", lambda folder: folder != ledger)
+        assert client.get("/readyz").status_code == 503
+
+
 def test_metrics_are_the_operators(settings: Settings, client: TestClient) -> None:
     absent = client.get("/metrics", headers={"Authorization": "Bearer x"})
     assert (absent.status_code, absent.json()["type"]) == (404, "/problems/not-found")

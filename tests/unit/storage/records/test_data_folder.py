@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage.errors import TooLarge
+from storage.errors import OutOfRoom, TooLarge
 from storage.files.arrays import open_arrays, write_arrays
 from storage.files.manifest import FORMAT, DamagedFolder
 from storage.records.data_folder import Files
@@ -142,3 +143,22 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         open_arrays(folder, "test")
     with pytest.raises(FileNotFoundError):
         open_arrays(tmp_path / "w", "test")
+
+
+def test_a_node_list_is_refused_while_no_descriptor_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request that needs the names of a dataset opens them."""
+    files = Files(tmp_path)
+    files.write_labels(7, ["a", "b"])
+    assert list(files.labels(7)) == ["a", "b"]
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", fail)
+        with pytest.raises(OutOfRoom):
+            files.labels(7)
+    with pytest.raises(FileNotFoundError):
+        files.labels(8)
