@@ -6,14 +6,16 @@ _WORD = 64
 
 
 def uniform(count: int, source: WordSource) -> int:
-    """Exactly uniform on 0, …, count − 1: words are cut to the needed bits and redrawn if too
-    large."""
-    bits = max((count - 1).bit_length(), 1)
-    words = -(-bits // _WORD)
+    """Exactly uniform on 0, …, count − 1; ``count`` may be private.
+
+    A word more than needed is drawn, so a second draw has a probability below 2^−64. With fewer,
+    the number of draws would follow from the count.
+    """
+    words = -(-count.bit_length() // _WORD) + 1
+    every = 1 << _WORD * words
     while True:
         drawn = 0
         for word in source.words(words).tolist():
             drawn = drawn << _WORD | word
-        drawn &= (1 << bits) - 1
-        if drawn < count:
-            return drawn
+        if drawn < every - every % count:
+            return drawn % count

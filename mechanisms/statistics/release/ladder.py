@@ -83,18 +83,21 @@ def weights(widths: Integers) -> Integers:
 
 
 def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
-    """Draw the answer minus the true value."""
+    """Draw the answer minus the true value.
+
+    The rung is private, so the words of the tail and of the place on it are drawn for every rung.
+    """
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
-    if rung == 0:
-        return 0
     # The race returns the first rung of the tail for all its rungs, so a geometric number is added.
-    further = single_noise(add_geometric, rate, randomness) if rung == widths.size else 0
-    width = int(widths[rung - 1])
+    further = single_noise(add_geometric, rate, randomness) * (rung == widths.size)
+    # A rung that is drawn is not empty; rung 0 takes the words of any other.
+    width = max(int(widths[max(rung - 1, 0)]), 1)
     inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
     place = uniform(2 * width, randomness.stream())
     side, step = divmod(place, width)
-    distance = passed + 1 + step
+    # Rung 0 is the value alone.
+    distance = (passed + 1 + step) * (rung > 0)
     return distance if side else -distance
 
 
