@@ -15,6 +15,7 @@ from app.queries.parts.cost import CELL, memory
 from mechanisms.distances import accuracy
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import MAX_SUBSETS, Plan
+from mechanisms.distances.subset_counts import MOST_CELLS
 from mechanisms.kernels.subsets import DENSE
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
@@ -127,5 +128,5 @@ def metric_memory(plan: Plan) -> int:
     # Every pair of attributes has a table at most, and every target a matrix of distances.
     cells = sum(levels) ** 2
     subsets = plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY
-    more = (DENSE + MAX_SUBSETS) * CELL if subsets else 0
+    more = (DENSE + MAX_SUBSETS + MOST_CELLS) * CELL if subsets else 0
     return memory(plan.dataset, cells=cells, more=more)
