@@ -76,14 +76,12 @@ class Settings(BaseSettings):
     header_timeout: float = Field(default=10.0, gt=0, le=3600, allow_inf_nan=False)
     """Seconds from a free connection to the end of the headers of its next request."""
 
-    release_interval: float = Field(default=0.1, ge=0, le=60, allow_inf_nan=False)
-    """Seconds. Answers leave at reservation + interval · 2^j, j = 0, 1, …; 0 disables the wait."""
+    release_interval: float = Field(default=0.025, ge=0, le=60, allow_inf_nan=False)
+    """Seconds. Answers leave at deadlines, multiples of it after their begin; 0 disables them."""
     opening_interval: float = Field(default=5.0, ge=0, le=60, allow_inf_nan=False)
     """Seconds between searches for versions to open, which become readable at its multiples."""
     workers: int | None = Field(default=None, ge=1, le=1024)
     """Threads that run kernels; one per processor when unset."""
-    places: int | None = Field(default=None, ge=1, le=4096)
-    """The most queries that run at the same time; eight per worker when unset."""
     lease: float = Field(default=60.0, ge=1, le=86_400, allow_inf_nan=False)
     """Seconds after a crash until a retry with the same idempotency key runs the query again."""
 
@@ -102,15 +100,15 @@ class Settings(BaseSettings):
     """Seconds after which such a verification reads the whole ledger again."""
 
     in_flight_per_analyst: int = Field(default=256, ge=1)
-    """Queries of one analyst that run, or wait for their release instant, at the same time."""
+    """Queries of one analyst that run, or wait for their deadline, at the same time."""
     in_flight_total: int = Field(default=1024, ge=1)
-    """Queries of all analysts that run, or wait for their release instant, at the same time."""
+    """Queries of all analysts that run, or wait for their deadline, at the same time."""
     rate_limit: str | None = "180000/minute"
     """The most requests per key, as a number and a window such as ``100/second``."""
     body_timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)
     """Seconds that a body may take to arrive; for uploads, seconds between two chunks."""
-    query_limit: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
-    """Seconds to wait for a place before the charge is released, and to run before failure."""
+    query_limit: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
+    """The most seconds that the public worst case of a query may take; more is refused."""
 
     query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
     """Memory for all queries that run at the same time; a query beyond it waits for others."""
@@ -289,9 +287,9 @@ class Settings(BaseSettings):
         """The number of threads that run kernels."""
         return self.workers or os.cpu_count() or 1
 
-    def places_in_effect(self) -> int:
-        """The most queries that run at the same time."""
-        return self.places or 8 * self.kernel_threads()
+    def slots(self) -> int:
+        """The most heavy queries that run at the same time."""
+        return 3 if self.kernel_threads() <= 4 else 4
 
     def heads_file(self) -> Path:
         """The absolute path of the file of published heads."""

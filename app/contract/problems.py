@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, formatted
 from app.contract import errors
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from mechanisms.model.errors import UnsupportedQuery
@@ -85,8 +85,9 @@ def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)
     return {
-        **_facts("charge", "remaining")(error),
-        "largest_affordable": PrivacyLoss(epsilon, delta).as_dict(),
+        "charge": error.charge.as_dict(),
+        "remaining": error.remaining.as_dict(),
+        "largest_affordable": formatted((epsilon, delta)),
         "entries": "/v1/ledger",
     }
 

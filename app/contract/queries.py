@@ -39,6 +39,7 @@ class QuoteOut(Reply):
     """The charge of a query, step by step, and the accuracy to expect of its answer.
 
     ``affordable``: True if the charge fits every account that the query would be charged to.
+    ``seconds``: from the begin of the query to its deadline, at which its answer leaves.
     ``resolved``: what `auto` stands for in this query. ``order_preserving``: whether the scores of
     a selection follow the order of the utilities; null for other queries.
     """
@@ -47,5 +48,6 @@ class QuoteOut(Reply):
     steps: list[dict[str, Any]]
     accuracy: dict[str, Any]
     affordable: bool
+    seconds: float
     resolved: dict[str, str]
     order_preserving: bool | None

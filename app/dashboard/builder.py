@@ -14,6 +14,7 @@ from app.contract.errors import InvalidRequest
 from app.dashboard.conditions import condition_control, condition_of
 from app.dashboard.controls import Control, plain_control, read_control
 from app.dashboard.forms import Form
+from app.dashboard.measures import group_control, groups_of, measure_control, measures_of
 from app.queries import QUERY_KINDS, Kind
 from app.queries.parts.form import FormField, Option
 
@@ -62,6 +63,10 @@ class Builder:
             return condition_of(self.facts, texts)
         if control.control == "utilities":
             return _members(texts)
+        if control.control == "groups":
+            return groups_of(control)
+        if control.control == "measures":
+            return measures_of(control)
         return read_control(control, texts)
 
 
@@ -88,6 +93,10 @@ def _control(field: FormField, facts: Facts, texts: Form) -> Control:
             return condition_control(facts, texts)
         case "utilities":
             return _utility_control(field, texts)
+        case "groups":
+            return group_control(field, facts, texts)
+        case "measures":
+            return measure_control(field, texts)
         case "plain":
             return plain_control(field, facts, texts)
 

@@ -27,7 +27,9 @@ class Control:
     """One field of the form; ``values`` are its current texts."""
 
     name: str
-    control: Literal["choice", "number", "text", "names", "json", "utilities", "where"]
+    control: Literal[
+        "choice", "number", "text", "names", "json", "utilities", "where", "groups", "measures"
+    ]
     label: str
     help: str = ""
     required: bool = False

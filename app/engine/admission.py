@@ -1,7 +1,7 @@
 """Admission limits: requests per key, and queries and long reads per user and in total.
 
-A query counts until its public release instant. A refusal for load therefore reveals no more about
-a run time than that instant does. Each process counts for itself, so limits apply per process.
+A query counts until its public deadline, so a refusal for load reveals nothing about a run time.
+Each process counts for itself, so limits apply per process.
 """
 
 import math
@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from limits import parse
 
@@ -18,19 +19,27 @@ from app.queries.parts.cost import Cost
 from app.queries.parts.query import Query
 
 
-def check_cost(query: Query, cost: Cost, memory: int, cells: int) -> None:
-    """Raises: TooCostly if the query could never fit into ``memory`` bytes, a public fact.
+@dataclass(frozen=True)
+class Limits:
+    """The most public cost of one query: bytes of memory, cells of a table, seconds of work."""
 
-    Likewise for a table of more than ``cells`` cells.
-    """
-    if cost.cells > cells:
-        raise TooCostly(f"{cost.cells} cells", f"{cells} cells", query.lowerable())
-    if cost.bytes > memory:
-        raise TooCostly(f"{cost.bytes} bytes of memory", f"{memory} bytes", query.lowerable())
+    memory: int
+    cells: int
+    seconds: float
+
+    def check(self, query: Query, cost: Cost, seconds: float) -> None:
+        """Raises: TooCostly if the worst case of the query exceeds a limit, a public fact."""
+        lower = query.lowerable()
+        if cost.cells > self.cells:
+            raise TooCostly(f"{cost.cells} cells", f"{self.cells} cells", lower)
+        if cost.bytes > self.memory:
+            raise TooCostly(f"{cost.bytes} bytes of memory", f"{self.memory} bytes", lower)
+        if seconds > self.seconds:
+            raise TooCostly(f"{seconds:.3g} seconds", f"{self.seconds:.3g} seconds", lower)
 
 
 class InFlight:
-    """Queries between their reservation and their release instant; safe between threads."""
+    """Queries between their reservation and their deadline; safe between threads."""
 
     def __init__(self, per_analyst: int, total: int) -> None:
         self._per_analyst, self._total = per_analyst, total

@@ -5,11 +5,11 @@
 Steps before "reserve" read public facts only, and a refusal there is free of charge. The service
 has opened and checked the arrays before, so nothing of a query can fail between its charge and its
 work for want of a file. From the begin on, every outcome costs the full price: the answer, or one
-fixed error if the work itself fails. Both leave at a public release instant. A failure outside of
-the work, such as a lost database, leaves the query charged and without an answer: the same key runs
-it again under the same charge. A query can be cancelled until it gets a place to run in, which also
-happens at a public instant. If the client disconnects, the work continues and its answer is stored
-under the idempotency key.
+fixed error if the work itself fails. Both leave at a public deadline. A failure outside of the
+work, such as a lost database, leaves the query charged and without an answer: the same key runs it
+again under the same charge. A query can be cancelled until it begins, which also happens at a
+public instant. If the client disconnects, the work continues and its answer is stored under the
+idempotency key.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -24,14 +25,15 @@ from starlette.concurrency import run_in_threadpool
 
 from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
-from app.engine.admission import InFlight, check_cost
-from app.engine.deadlines import next_from, next_instant, release_after
+from app.engine.admission import InFlight, Limits
+from app.engine.deadlines import MOST_MISSES, Clock
 from app.engine.execution import Execution, inline_if_embedded
-from app.engine.places import Places
 from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
-from app.engine.waiting import over
-from app.queries import QueryContext
-from app.queries.parts.cost import Cost
+from app.engine.schedule import Ticket
+from app.engine.scheduler import Scheduler
+from app.engine.waiting import over, until
+from app.queries import Query, QueryContext
+from app.queries.parts.cost import Cost, Speeds
 from mechanisms.model.executor import ExecutorFailed
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import Records
@@ -56,6 +58,9 @@ log = structlog.get_logger("privypurse.answering")
 
 #: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
+#: The public cost in seconds up to which work runs on the event loop: to wake a thread takes longer
+#: than most of it, and it delays no deadline.
+INLINE = 0.001
 #: Failures of the machine and not of the work: no descriptor, disk full, no memory, no cluster.
 #: They leave the query charged and without an answer, and never become its answer.
 OUTSIDE = (OSError, MemoryError, StorageError, ExecutorFailed)
@@ -73,18 +78,19 @@ class Reply:
 
 @dataclass
 class UnderWay:
-    """A query of this process between its reservation and its release instant.
+    """A query of this process between its reservation and its deadline.
 
-    ``begun`` gets its result when the query gets a place. No record is read before that.
+    ``begun`` gets its result when the query begins. No record is read before that.
     """
 
     reservation: Reservation
     records: Records
-    cost: Cost
-    analyst_id: int
+    ticket: Ticket
     started: float
     begun: asyncio.Future[float]
     task: asyncio.Task[Reply] | None = None
+    #: Seconds from the begin to the deadline, which a miss moves.
+    length: float = 0.0
 
     def cancel(self) -> bool:
         """Prevent the query from reading records. Returns False if it has begun already."""
@@ -104,25 +110,26 @@ class Answering:
         queries: Queries,
         execution: Execution,
         randomness: Randomness,
-        interval: float,
+        clock: Clock,
+        speeds: Speeds,
         lease: float,
         in_flight: InFlight,
-        places: Places,
-        memory: int,
-        cells: int,
-        limit: float,
+        scheduler: Scheduler,
+        limits: Limits,
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._lookup = QueryLookup(database, datasets, ledger)
-        self._execution, self._randomness, self._interval = execution, randomness, interval
+        self._execution, self._randomness = execution, randomness
+        self._clock, self._speeds = clock, speeds
         self._lease, self._database = lease, database
-        self._in_flight, self._places = in_flight, places
-        self._memory, self._cells, self._limit = memory, cells, limit
+        self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
+        #: How many deadlines were missed, for the operator alone.
+        self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
-        #: Query kinds that have run once: their light queries now run on the event loop.
+        #: Kinds of work that have run once: their kernels are compiled.
         self._warm: set[str] = set()
 
     async def answer(
@@ -150,7 +157,9 @@ class Answering:
         if looked_up.public is None:
             raise NoRecords(looked_up.name)  # no node list was uploaded yet
         priced = request.priced(looked_up.public)
-        check_cost(request.query, priced.cost, self._memory, self._cells)
+        cost = priced.cost
+        seconds = cost.seconds(self._speeds)
+        self._limits.check(request.query, cost, seconds)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
@@ -190,13 +199,23 @@ class Answering:
         if not isinstance(outcome, Reservation):
             return self._replayed(outcome)
         now = time.monotonic()
-        begun = self._places.enter(now, priced.cost.bytes)
-        under_way = UnderWay(outcome, records, priced.cost, analyst.id, now, begun)
+        ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, cost.bytes)
+        begun = self._scheduler.enter(ticket, now)
+        under_way = UnderWay(outcome, records, ticket, now, begun, length=ticket.length)
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
         under_way.task = asyncio.create_task(self._finish(under_way, request, priced))
         return await self._reply_within(under_way, request, wait)
+
+    def deadline(self, query: Query, cost: Cost) -> float:
+        """The seconds from the begin of a query to its deadline; public, and so free.
+
+        Raises: TooCostly.
+        """
+        seconds = cost.seconds(self._speeds)
+        self._limits.check(query, cost, seconds)
+        return round(self._clock.length(seconds), 6)
 
     async def _fetch(self, names: DistantLabels) -> None:
         """Download a node list before anything is charged; concurrent callers share one thread.
@@ -212,7 +231,7 @@ class Answering:
         await asyncio.shield(task)
 
     def as_seen(self, row: QueryRow) -> QueryRow:
-        """The row as it may be shown: a settled query counts as running until its release."""
+        """The row as it may be shown: a settled query counts as running until its deadline."""
         return row.as_running() if row.id in self._under_way and row.is_settled else row
 
     def _replayed(self, replay: Replay) -> Reply:
@@ -232,7 +251,7 @@ class Answering:
         raise TooLate(query_id)
 
     async def wait_for(self, query_id: UUID, wait: float) -> None:
-        """Return at the query's release instant, or after ``wait`` seconds if that comes first."""
+        """Return at the query's deadline, or after ``wait`` seconds if that comes first."""
         under_way = self._under_way.get(query_id)
         if under_way is not None and under_way.task is not None:
             await over(under_way.task, wait)
@@ -245,10 +264,17 @@ class Answering:
                 return
             await asyncio.sleep(min(POLL, max(0.0, deadline - time.monotonic())))
 
-    def progress(self, started_ago: float) -> dict[str, float]:
-        """The time since reservation and the next release instant in seconds; both are public."""
-        expected = next_instant(started_ago, self._interval)
-        return {"elapsed": round(started_ago, 3), "expected": round(expected, 3)}
+    def progress(self, query_id: UUID, elapsed: float) -> dict[str, float]:
+        """Seconds since the reservation, and from it to the deadline; both are public.
+
+        Before its begin, a query counts as if it began now. The process that runs it knows alone.
+        """
+        under_way, expected = self._under_way.get(query_id), elapsed
+        if under_way is not None:
+            begin = under_way.ticket.begin
+            waited = elapsed if begin is None else begin - under_way.started
+            expected = waited + self._clock.next_tick(under_way.length, elapsed - waited)
+        return {"elapsed": round(elapsed, 3), "expected": round(expected, 3)}
 
     async def close(self) -> None:
         """Wait until all running queries have settled, because their charges are kept."""
@@ -260,8 +286,8 @@ class Answering:
 
     async def _reply_within(self, under_way: UnderWay, request: QueryRequest, wait: float) -> Reply:
         assert under_way.task is not None
-        # The task ends at a release instant, never at the end of the work. A reply of 202 therefore
-        # reveals no more about a run time than the release instants do.
+        # The task ends at a deadline, never at the end of the work. So a reply of 202 reveals no
+        # more about a run time than the deadlines do.
         task, done = under_way.task, False
         try:
             done = await over(task, wait)
@@ -279,31 +305,28 @@ class Answering:
             "dataset": request.dataset,
             "dataset_version": under_way.reservation.version,
             "query": request.query.model_dump(mode="json"),
-            **self.progress(elapsed),
+            **self.progress(under_way.reservation.query_id, elapsed),
         }
         headers = {"Location": location, "Retry-After": "1"}
         return Reply(under_way.reservation.query_id, 202, written(body).encode(), headers)
 
     async def _finish(self, under_way: UnderWay, request: QueryRequest, priced: Priced) -> Reply:
-        """Compute, settle, and return the reply at its release instant.
+        """Compute, settle, and return the reply at its deadline.
 
-        Raises, also at a release instant: QueryReleased if the query was cancelled; StillRunning
-            or CommitUnknown if it has no answer for a reason outside of its work.
+        Raises, also at a deadline: QueryReleased if the query was cancelled; StillRunning or
+            CommitUnknown if it has no answer for a reason outside of its work.
         """
         id = under_way.reservation.query_id
         settled: bool | Exception
         try:
             begun = await self._begin(under_way)
-            reply, after = await self._reply(under_way, begun, request, priced)
+            reply = await self._outcome(under_way, request, priced)
             settled = reply if isinstance(reply, Exception) else False
             if not isinstance(reply, Exception):
-                settled = await self._settle(under_way.reservation, reply, after)
-            late = time.monotonic() - under_way.started
-            if late > after:
-                after = next_instant(late, self._interval)
-            remaining = under_way.started + after - time.monotonic()
-            if remaining > 0:
-                await asyncio.sleep(remaining)
+                settled = await self._settle(under_way, reply)
+            # An answer that was stored late is seen at the next tick.
+            elapsed = time.monotonic() - begun
+            await until(begun + self._clock.next_tick(under_way.length, elapsed))
             if isinstance(settled, Exception):
                 raise settled
             assert not isinstance(reply, Exception)
@@ -312,47 +335,64 @@ class Answering:
                 return await self._winner(id)
             return Reply(id, *reply)
         finally:
-            self._in_flight.leave(under_way.analyst_id)
+            self._in_flight.leave(under_way.ticket.analyst)
             # A newer attempt at the query may have replaced this entry.
             if self._under_way.get(id) is under_way:
                 del self._under_way[id]
 
-    async def _reply(
-        self, under_way: UnderWay, begun: float | None, request: QueryRequest, priced: Priced
-    ) -> tuple[tuple[int, bytes] | Exception, float]:
-        """Status and body, or the reason why there are none; and when they may leave.
-
-        The latter in seconds from the reservation.
-        """
-        id = under_way.reservation.query_id
-        if begun is None:
-            elapsed = time.monotonic() - under_way.started
-            return StillRunning(id), release_after(elapsed, self._interval)
-        work = (under_way, request, priced)
-        kind, light = request.query.name, request.query.is_light(priced.dataset)
-        reply: tuple[int, bytes] | Exception
+    async def _outcome(
+        self, under_way: UnderWay, request: QueryRequest, priced: Priced
+    ) -> tuple[int, bytes] | Exception:
+        """Status and body, or the reason why there are none, when they are to be stored."""
+        id, ticket, kinds = (
+            under_way.reservation.query_id,
+            under_way.ticket,
+            priced.cost.work.keys(),
+        )
+        if ticket.cost <= INLINE and kinds <= self._warm:
+            job = self._execution.inline(self._compute, under_way, request, priced)
+        else:
+            job = self._execution.job(self._compute, under_way, request, priced)
+        if not await self._in_time(job, under_way):
+            # A kernel cannot be stopped: it keeps its slot until it ends, and its result is lost.
+            job.add_done_callback(lambda late: late.cancelled() or late.exception())
+            job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
+            return StillRunning(id)
+        self._warm |= kinds
+        end = under_way.begun.result() + under_way.length
+        self._scheduler.finish(ticket, end if self._clock.tick else time.monotonic())
         try:
-            if light and kind in self._warm:
-                reply = self._compute(*work)
-                instant = self._places.leave(begun, under_way.cost.bytes)
-            else:
-                reply, instant = await self._within_limit(begun, work)
-                # The first query of a kind may compile kernels. Later ones need no thread.
-                self._warm |= {kind} if light else set()
+            return job.result()
         except OUTSIDE as error:
-            instant = self._places.leave(begun, under_way.cost.bytes)
             log.error("a query ended without an answer", error=type(error).__qualname__)
-            reply = StillRunning(id)
-        return reply, next_from(under_way.started, instant, self._interval)
+            return StillRunning(id)
 
-    async def _settle(
-        self, reservation: Reservation, reply: tuple[int, bytes], after: float
-    ) -> bool | Exception:
+    async def _in_time(self, job: asyncio.Future[Any], under_way: UnderWay) -> bool:
+        """Wait until the work is to be stored. Returns False if it misses its last deadline."""
+        begun, first = under_way.begun.result(), under_way.length
+        if not self._clock.tick:
+            if not job.done():
+                await asyncio.wait([job])
+            return True
+        for misses in range(MOST_MISSES + 1):
+            under_way.length = first * 2.0**misses
+            instant = begun + under_way.length - self._clock.allowance
+            if await over(job, max(0.0, instant - time.monotonic())):
+                await until(instant)
+                return True
+            self.misses += 1
+            log.error("a query has missed its deadline", seconds=under_way.length)
+        return False
+
+    async def _settle(self, under_way: UnderWay, reply: tuple[int, bytes]) -> bool | Exception:
         """Store the reply. Returns False if another attempt did, or the error to raise later.
 
-        A failure must also leave at a release instant, so that it does not reveal the run time.
+        A failure must also leave at the deadline, so that it does not reveal the run time.
         """
-        status, body = reply
+        (status, body), reservation = reply, under_way.reservation
+        begun = under_way.begun.result()
+        elapsed = self._clock.next_tick(under_way.length, time.monotonic() - begun)
+        after = begun - under_way.started + elapsed
         release_us = reservation.reserved_us + round(after * 1e6)
         try:
             return await self._ledger.settle(
@@ -365,42 +405,24 @@ class Answering:
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 
-    async def _begin(self, under_way: UnderWay) -> float | None:
-        """When the query begins; None if it does not, and its charge cannot be released.
+    async def _begin(self, under_way: UnderWay) -> float:
+        """When the query begins.
 
-        Raises: QueryReleased when it was cancelled or waited too long; its charge is released.
+        Raises: QueryReleased when it was cancelled and its charge is released; StillRunning when
+            it was cancelled and the charge may stand, so that the same key runs it later.
         """
-        begun = under_way.begun
+        begun, reservation = under_way.begun, under_way.reservation
         if not begun.done():
-            await over(begun, self._limit)
-        if begun.done() and not begun.cancelled():
+            await asyncio.wait([begun])
+        if not begun.cancelled():
             return begun.result()
-        begun.cancel()
-        reservation = under_way.reservation
         try:
             released = await self._ledger.release(reservation)
         except StorageError:
-            return None  # the charge may stand, so the same key runs the query later
+            released = False
         if released:
             raise QueryReleased(reservation.query_id)
-        return None
-
-    async def _within_limit(
-        self, begun: float, work: tuple[UnderWay, QueryRequest, Priced]
-    ) -> tuple[tuple[int, bytes], float]:
-        """Returns status and body of the reply, and the instant at which the place becomes free.
-
-        After the public time limit the reply is the fixed failure. A kernel cannot be stopped: it
-        keeps its place until it ends, and its result is dropped.
-        """
-        job, under_way = self._execution.job(self._compute, *work), work[0]
-        remaining = begun + self._limit - time.monotonic()
-        if not await over(job, max(0.0, remaining)):
-            job.add_done_callback(lambda late: late.cancelled() or late.exception())
-            job.add_done_callback(lambda _: self._places.leave(begun, under_way.cost.bytes))
-            instant = begun + release_after(time.monotonic() - begun, self._interval)
-            return (500, query_failed_body(under_way.reservation.query_id)), instant
-        return job.result(), self._places.leave(begun, under_way.cost.bytes)
+        raise StillRunning(reservation.query_id)
 
     async def _keep_all(self) -> None:
         """Renew all leases three times per lease, so no other process runs these queries."""
@@ -413,7 +435,7 @@ class Answering:
                     await self._ledger.renew(*reservations)
 
     async def _winner(self, query_id: UUID) -> Reply:
-        """Returns the stored reply of another attempt, after its release instant."""
+        """Returns the stored reply of another attempt, after its deadline."""
         while True:
             row = await asyncio.to_thread(self._queries.find, query_id)
             if row is not None and row.answer is not None and row.answer_status is not None:

@@ -1,45 +1,42 @@
-"""Release instants: the public moments at which an answer may leave.
+"""Deadlines: the public instants at which answers leave.
 
-The run time of work on open arrays may depend on records. So nothing about a query is shown before
-its release instant: the first reservation + interval · 2^j, j = 0, 1, …, after the end of the work.
-An observer of a run time therefore sees one of about a dozen values.
+The run time of work on open arrays may depend on records. So a query of public cost C counts as
+running until L seconds after its begin, with L = margin · C + allowance, rounded up to the tick.
+The answer waits in memory and is stored one allowance before its deadline. So neither the journal
+nor other queries show when the work ended. Work that is not over by then misses the deadline, which
+moves to L · 2^j after the begin.
 """
 
 import math
+from dataclasses import dataclass
 
-#: The share of one interval that is set aside to store the answer before its release instant.
-SETTLING_SHARE = 0.25
-
-
-def release_after(elapsed: float, interval: float) -> float:
-    """Seconds from reservation to release, for work that ended ``elapsed`` seconds after it.
-
-    ``interval`` 0 disables release instants: the answer leaves when it is ready.
-    """
-    if interval <= 0:
-        return elapsed
-    ready = max(elapsed, 0.0) + SETTLING_SHARE * interval
-    return next_instant(ready, interval)
+#: Seconds that are set aside to store an answer before its deadline, and the part of a long tick.
+ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
+#: How much longer than its cost the work of a query may take: other work disturbs it.
+MARGIN = 2.0
+#: The most times that a deadline moves; then the attempt ends without an answer.
+MOST_MISSES = 6
 
 
-def next_instant(elapsed: float, interval: float) -> float:
-    """The first instant interval · 2^j, j ≥ 0, that is not before ``elapsed``."""
-    if interval <= 0:
-        return elapsed
-    doublings = max(0, math.ceil(math.log2(max(elapsed, interval) / interval)))
-    # The rounding of log2 near a power of two may be wrong by one in either direction.
-    while interval * 2.0**doublings < elapsed:
-        doublings += 1
-    while doublings and interval * 2.0 ** (doublings - 1) >= elapsed:
-        doublings -= 1
-    return interval * 2.0**doublings
+@dataclass(frozen=True)
+class Clock:
+    """Deadlines are multiples of ``tick`` seconds after a begin; 0 disables them, for tests."""
 
+    tick: float
 
-def next_from(started: float, instant: float, interval: float) -> float:
-    """Seconds from ``started`` to its first release instant that is not before ``instant``.
+    @property
+    def allowance(self) -> float:
+        """Seconds before its deadline at which an answer is stored."""
+        return max(ALLOWANCE, ALLOWANCE_SHARE * self.tick)
 
-    Both arguments are seconds of the monotonic clock.
-    """
-    # ``started + interval - started`` may round to more than the interval. Without subtracting one
-    # ulp, a query would wait for two intervals at some uptimes of the machine and one at others.
-    return next_instant(instant - started - math.ulp(instant), interval)
+    def length(self, seconds: float) -> float:
+        """L, in seconds, of a query of this public cost."""
+        if not self.tick:
+            return 0.0
+        return math.ceil((MARGIN * seconds + self.allowance) / self.tick) * self.tick
+
+    def next_tick(self, length: float, elapsed: float) -> float:
+        """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""
+        if not self.tick or elapsed <= length:
+            return max(length, elapsed)
+        return length + math.ceil((elapsed - length) / self.tick) * self.tick

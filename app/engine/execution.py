@@ -60,18 +60,30 @@ class Execution:
     def __init__(
         self,
         workers: int,
-        places: int,
+        slots: int,
         elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
     ) -> None:
         self._threads = ThreadExecutor(workers)
         #: The threads, or an executor that also sends large work to other machines.
         self.kernels = elsewhere(self._threads)
-        self._jobs = started_pool(places, "job")
+        # Light queries have no slot. Those that do not run on the event loop have these threads.
+        self._jobs = started_pool(slots + workers, "job")
+
+    def inline(
+        self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
+    ) -> asyncio.Future[Result]:
+        """Run a whole query here and now; returns its future, which is done."""
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        try:
+            done.set_result(work(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
     def job(
         self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
     ) -> asyncio.Future[Result]:
-        """Run a whole query; ``app.engine.places`` admits at most one query per thread."""
+        """Run a whole query; ``app.engine.schedule`` admits one heavy query per slot."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._jobs, lambda: work(*args, **kwargs))
 

@@ -97,7 +97,7 @@ class Priced:
         price = request.query.price(dataset, loss)
         # The ledger charges the loss in the request. A price that differs from it is a bug.
         assert price.total() == loss
-        self.dataset, self.cost = dataset, request.query.cost(dataset)
+        self.dataset, self.cost = dataset, request.query.cost(dataset, loss)
         query = written(request.query.model_dump(mode="json"))
         charge = written({**loss.as_dict(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])

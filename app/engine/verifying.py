@@ -5,7 +5,7 @@ or on request as long as it takes less than a second. In between, only new entri
 states up to which they were verified are in the files of published heads, never in the database.
 
 Run times are public: they follow from how much was charged, and queries count as running until
-their release instants.
+their deadlines.
 """
 
 import threading

@@ -1,6 +1,7 @@
-"""Waiting for a task without cancelling it."""
+"""Waiting for a task without cancelling it, and for an instant."""
 
 import asyncio
+import time
 from typing import Any
 
 
@@ -26,3 +27,10 @@ async def over(task: asyncio.Future[Any], seconds: float) -> bool:
         timer.cancel()
         task.remove_done_callback(wake)
     return task.done()
+
+
+async def until(instant: float) -> None:
+    """Return at this monotonic time, or immediately if it is past."""
+    remaining = instant - time.monotonic()
+    if remaining > 0:
+        await asyncio.sleep(remaining)

@@ -9,18 +9,21 @@ import structlog
 from app import __version__
 from app.config.settings import Settings
 from app.contract.health import Readiness
-from app.engine.admission import InFlight, Rate, Reads
+from app.engine.admission import InFlight, Limits, Rate, Reads
 from app.engine.answering import Answering
 from app.engine.background import Repeated
+from app.engine.deadlines import Clock
 from app.engine.execution import Execution
 from app.engine.opening import Opener
-from app.engine.places import Places
 from app.engine.probe import Probe
+from app.engine.schedule import Schedule
+from app.engine.scheduler import Scheduler
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
 from app.identity.tokens import Tokens
 from app.service import wings
 from app.service.heads import alarmed, heads_of, watched
+from app.service.speeds import speeds_of_machine
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
 from app.usecases.charge_sums import ChargeSums
@@ -68,9 +71,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             may_charge=lambda: not publisher.lacks_heads,
         )
         queries = Queries(database)
-        places = settings.places_in_effect()
+        limits = Limits(settings.query_memory, settings.table_cells, settings.query_limit)
+        speeds = speeds_of_machine(settings.data)
         elsewhere = closing.enter_context(_cluster(settings, files.shared))
-        execution = Execution(settings.kernel_threads(), places, elsewhere)
+        execution = Execution(settings.kernel_threads(), settings.slots(), elsewhere)
         closing.callback(execution.close)
         answering = Answering(
             database=database,
@@ -79,14 +83,14 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             queries=queries,
             execution=execution,
             randomness=SystemRandomness(),
-            interval=settings.release_interval,
+            clock=Clock(settings.release_interval),
+            speeds=speeds,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
-            places=Places(places, settings.release_interval, settings.query_memory),
-            memory=settings.query_memory,
-            cells=settings.table_cells,
-            limit=settings.query_limit,
+            scheduler=Scheduler(_schedule(settings)),
+            limits=limits,
         )
+        metrics.watch_misses(lambda: answering.misses)
         openid = settings.openid()
         refusals = Refusals(database)
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
@@ -136,6 +140,12 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             probe=probe,
             metrics=metrics,
         )
+
+
+def _schedule(settings: Settings) -> Schedule:
+    # Without deadlines no instant is public, and light queries need no share of the processors.
+    processors = settings.kernel_threads() if settings.release_interval else float("inf")
+    return Schedule(settings.slots(), processors, settings.query_memory)
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""Compile every kernel ahead of its first use: ``python -m app.service.warm``.
+"""Compile every kernel ahead of its first use, and time this machine.
+
+``python -m app.service.warm`` does it at set-up.
 
 Compiled code is cached on disk, so running this at set-up saves the first upload and the first
 query some seconds each. Numba compiles a kernel once per combination of argument types. So this
@@ -8,24 +10,21 @@ kind on them in the same way as the service.
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
+from app.service.made_up import stored, table_domain
+from app.service.speeds import speeds_of_machine
 from mechanisms.kernels.contingency import level_counts
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
 from mechanisms.model.domains import (
-    CategoricalAttribute,
     Dataset,
     GraphDomain,
     NeighbouringRelation,
-    NumericAttribute,
     PrefixDomain,
-    TableDomain,
 )
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
@@ -49,7 +48,7 @@ def warm() -> None:
 
 def stored_types() -> list[tuple[Records, Dataset]]:
     """Synthetic records and their datasets, for every kind of records and relation."""
-    rows, table = table_records(), _table_domain()
+    rows, table = table_records(), table_domain()
     add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, table)
     replaced = replace(table, rows=ROWS, max_rows=None, min_rows=0)
     return [
@@ -78,39 +77,17 @@ def table_records() -> TableRecords:
     """A table with codes of one byte and of two bytes, and a numeric column."""
     numbers = np.arange(ROWS)
     codes = {
-        "class": _stored(numbers % 2, np.uint8),
-        "few": _stored(numbers % 2, np.uint8),
-        "more": _stored(numbers % 3, np.uint8),
-        "many": _stored(numbers, np.uint16),
-        "number": _stored(numbers // 4, np.uint8),
+        "class": stored(numbers % 2, np.uint8),
+        "few": stored(numbers % 2, np.uint8),
+        "more": stored(numbers % 3, np.uint8),
+        "many": stored(numbers, np.uint16),
+        "number": stored(numbers // 4, np.uint8),
     }
     level_counts(codes["many"], 300)
-    number = _stored(numbers, np.float64)
+    number = stored(numbers, np.float64)
     return TableRecords(codes, {"number": number}, {"number": number})
-
-
-def _table_domain() -> TableDomain:
-    return TableDomain(
-        (
-            CategoricalAttribute("class", ("a", "b")),
-            CategoricalAttribute("few", ("x", "y")),
-            CategoricalAttribute("more", ("u", "v", "w")),
-            # Codes of attributes with more than 256 levels take two bytes.
-            CategoricalAttribute("many", tuple(map(str, range(300)))),
-            NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0)),
-        ),
-        class_attribute="class",
-        max_rows=ROWS,
-        min_rows=1,
-    )
-
-
-def _stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Returns ``values`` as a read-only array, like the arrays of an opened version."""
-    column = values.astype(dtype)
-    column.flags.writeable = False
-    return column
 
 
 if __name__ == "__main__":
     warm()
+    speeds_of_machine()

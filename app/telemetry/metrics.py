@@ -1,7 +1,7 @@
 """Metrics for the operator: requests by route and status, and their durations.
 
 All datasets are counted together, and each request when its reply leaves. A paid query therefore
-counts at its public release instant. Memory, processor time and run times of kernels depend on
+counts at its public deadline. Memory, processor time and run times of kernels depend on
 records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
@@ -54,6 +54,11 @@ class Metrics:
             "Versions that queries need and that are not open in this process.",
             registry=self._registry,
         )
+        self._misses = Gauge(
+            "privypurse_deadlines_missed",
+            "Deadlines that queries of this process have missed, for a machine that is too slow.",
+            registry=self._registry,
+        )
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
@@ -67,6 +72,10 @@ class Metrics:
     def watch_versions(self, missing: Callable[[], int]) -> None:
         """Show the number that ``missing`` returns. It changes at public instants."""
         self._not_open.set_function(missing)
+
+    def watch_misses(self, misses: Callable[[], int]) -> None:
+        """Show the number that ``misses`` returns, which follows load."""
+        self._misses.set_function(misses)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

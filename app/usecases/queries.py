@@ -30,7 +30,7 @@ class QueryView:
 
     ``stored``: the stored reply with the answer, only for the analyst who sent the query.
     ``progress``: only while the query runs, the seconds ``elapsed`` since its reservation, and the
-    seconds ``expected`` until the next instant at which it may end.
+    seconds ``expected`` from there until its deadline.
     """
 
     query: QueryOut
@@ -125,7 +125,7 @@ async def look_up(
     if row.status == "running":
         now = await run_in_threadpool(services.database.now_us)
         elapsed = max(0.0, (now - row.created_us) / 1e6)
-        progress = services.answering.progress(elapsed)
+        progress = services.answering.progress(id, elapsed)
     return QueryView(view, None, progress)
 
 

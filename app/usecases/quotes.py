@@ -4,7 +4,6 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import UnsupportedQuery
 from app.contract.queries import ChargeOut, QuoteOut
-from app.engine.admission import check_cost
 from app.engine.execution import inline_if_embedded
 from app.engine.requests import QuoteRequest as QuoteRequest
 from app.identity.callers import Caller
@@ -37,13 +36,13 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
-    limits = services.settings.query_memory, services.settings.table_cells
-    check_cost(request.query, request.query.cost(public), *limits)
+    seconds = services.answering.deadline(request.query, request.query.cost(public, loss))
     return QuoteOut(
         charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],
         accuracy=dict(price.accuracy()),
         resolved=dict(price.resolved),
         order_preserving=price.order_preserving,
+        seconds=seconds,
         affordable=dataset.refusal(loss) is None,
     )

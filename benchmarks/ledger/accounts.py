@@ -15,6 +15,8 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.catalogue.dataset_states import record_dataset, record_version
 from storage.database.database import Database
 from storage.database.tables import dataset, dataset_version, users
+from storage.journal.facts import FactKind, changed, number_subject
+from storage.journal.streams import record
 from storage.ledger.ledger import Ledger, Reserve
 from storage.ledger.limits import open_account
 from storage.people.person_facts import record_user
@@ -66,7 +68,12 @@ def new_pairs(
         )
     )
     for rank, key in sorted({(rank, account_key(rank, pair)) for rank in limits for pair in pairs}):
-        open_account(connection, key, limits[rank], actor_id=1)
+        account = open_account(connection, key, limits[rank], actor_id=1)
+        assert account is not None
+        if rank != AccountRank.DATASET:  # the registration of a dataset states its cap
+            subject, state = number_subject(account.id), {"limits": list(limits[rank].amounts)}
+            granted = (1, "budget.set", "", {}, state, account.seq)
+            record(connection, changed(FactKind.LIMIT, subject, *granted))
     return pairs
 
 

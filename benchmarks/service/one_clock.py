@@ -23,7 +23,7 @@ import httpx
 
 from benchmarks.bench import Bar, Bench, Setting
 from benchmarks.result import Cell, Result
-from benchmarks.service.planted import planted_service
+from benchmarks.service.planted import SLOTS, planted_service
 from benchmarks.service.telling_apart import Pair, chance_if_alike
 
 #: The chance that any one check is wrong; together they stay below 10⁻⁶.
@@ -31,7 +31,6 @@ ALPHA = 1e-7
 #: Rows of the two neighbouring tables, and of the one that queries which only watch are of.
 TABLES = {"shorter": 100, "longer": 101, "watching": 100}
 AMPLE = {"epsilon": "1000000", "delta": "0"}
-#: Not a light one, which runs where it was received: there is nothing in it that could take long.
 QUERY = {
     "kind": "statistic",
     "statistic": "count",
@@ -151,7 +150,7 @@ async def cancelling(lane: Lane, table: str) -> float:
     return seconds
 
 
-#: What can be watched on a service that has a place for everybody.
+#: What can be watched on a service that has a slot for everybody.
 CHANNELS: dict[str, Channel] = {
     "reply": reply,
     "history": history,
@@ -159,18 +158,18 @@ CHANNELS: dict[str, Channel] = {
     "repeating the key": repeating,
     "in flight": in_flight,
 }
-#: On a service with one place, by one analyst who may wait in it with others.
+#: On a service with one slot, by one analyst whose other queries wait for it.
 ALONE: dict[str, Channel] = {"cancelling": cancelling}
 
 
 @asynccontextmanager
 async def lanes(
-    trial: Trial, count: int, interval: float, places: int, in_flight: int
+    trial: Trial, count: int, interval: float, slots: int, in_flight: int
 ) -> AsyncIterator[list[Lane]]:
     """So many analysts of a fresh service with the two tables."""
     settings = {
         "PURSE_RELEASE_INTERVAL": str(interval),
-        "PURSE_PLACES": str(places),
+        SLOTS: str(slots),
         "PURSE_IN_FLIGHT_PER_ANALYST": str(in_flight),
         "PURSE_UPLOAD_WAIT": "60",
     }
@@ -249,7 +248,7 @@ async def power(channel: Channel, among: list[Lane], coins: Random) -> tuple[int
     return len(seen), chance * len(LOOKS)
 
 
-#: Places of the service, queries in flight of an analyst, and what is watched then.
+#: Slots of the service, queries in flight of an analyst, and what is watched then.
 SETTINGS = ((16, 1, CHANNELS), (1, 256, ALONE))
 #: By channel: pairs, and the chance that they are as one-sided by accident.
 Seen = dict[str, tuple[int, float]]
@@ -258,21 +257,21 @@ Seen = dict[str, tuple[int, float]]
 async def with_clock_off(trial: Trial, coins: Random) -> Seen:
     """What an analyst finds who sees run times."""
     seen: Seen = {}
-    for places, in_flight_limit, channels in SETTINGS:
-        count = trial.lanes_off if places > 1 else 1
-        async with lanes(trial, count, 0, places, in_flight_limit) as among:
+    for slots, in_flight_limit, channels in SETTINGS:
+        count = trial.lanes_off if slots > 1 else 1
+        async with lanes(trial, count, 0, slots, in_flight_limit) as among:
             for name, channel in channels.items():
                 seen[name] = await power(channel, among, coins)
     return seen
 
 
 async def with_clock_on(trial: Trial, runs: Mapping[str, int], coins: Random) -> Seen:
-    """What analysts find who see release instants, from so many pairs by channel."""
+    """What analysts find who see deadlines, from so many pairs by channel."""
     seen: Seen = {}
 
-    async def watch(places: int, in_flight_limit: int, channels: dict[str, Channel]) -> None:
-        count = trial.lanes if places > 1 else 1
-        async with lanes(trial, count, trial.interval, places, in_flight_limit) as among:
+    async def watch(slots: int, in_flight_limit: int, channels: dict[str, Channel]) -> None:
+        count = trial.lanes if slots > 1 else 1
+        async with lanes(trial, count, trial.interval, slots, in_flight_limit) as among:
             for name, channel in channels.items():
                 observations = await pairs(channel, among, runs[name], coins)
                 seen[name] = len(observations), float(chance_if_alike(observations))

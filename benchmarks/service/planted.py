@@ -1,10 +1,12 @@
 """The service with one change, served as usual: nothing of this is in the service itself.
 
 ``slow WORK MORE`` gives it a run time that depends on the records, as no mechanism here should
-have: statistics take so many seconds, and of an odd number of rows some more. ``framework`` sends
-queries through the routes of FastAPI, past no fast lane. Settings come from the environment.
+have: statistics take so many seconds, and of an odd number of rows some more. Each takes one of
+``PLANTED_SLOTS`` slots. ``framework`` sends queries through the routes of FastAPI, past no fast
+lane. Settings come from the environment.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +16,8 @@ from typing import Any
 
 from benchmarks.service.processes import Checkout
 
+#: The variable of the slots of a planted service.
+SLOTS = "PLANTED_SLOTS"
 COMMAND = ("-m", "benchmarks.service.planted")
 
 
@@ -36,6 +40,16 @@ def planted(work: float, more: float) -> Callable[..., Any]:
     return slower
 
 
+def give_slots(slots: int, patch: Callable[[Any, str, Any], None]) -> None:
+    """Every query takes a thread and one of so many slots, although its public cost is small."""
+    from app.config.settings import Settings
+    from app.engine import answering, schedule
+
+    patch(Settings, "slots", lambda _: slots)
+    patch(schedule, "LIGHT", -1.0)
+    patch(answering, "INLINE", -1.0)
+
+
 def main() -> None:
     from app import main
     from app.cli.serving import serve
@@ -44,6 +58,7 @@ def main() -> None:
     change, *seconds, _, port = sys.argv[1:]
     if change == "slow":
         StatisticQuery.compute = planted(*map(float, seconds))  # type: ignore[method-assign]
+        give_slots(int(os.environ.get(SLOTS, "16")), setattr)
     else:
         main.create_app = partial(main.create_app, fast_lane=False)
     serve(port=int(port))

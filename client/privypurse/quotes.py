@@ -16,7 +16,8 @@ class Quote:
 
     ``affordable``: whether the charge fits the analyst's account and the dataset's cap now.
     ``resolved``: what ``auto`` stands for in this query. ``order_preserving``: whether scores
-    follow the order of the utilities; None for queries that select nothing.
+    follow the order of the utilities; None for queries that select nothing. ``seconds``: from the
+    begin of the query to its deadline, at which its answer leaves; None from older services.
     """
 
     charge: Amount
@@ -25,13 +26,23 @@ class Quote:
     affordable: bool
     resolved: Mapping[str, str] = field(default_factory=dict)
     order_preserving: bool | None = None
+    seconds: float | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         charge = Amount.of(body["charge"])
-        resolved, keeps_order = body.get("resolved", {}), body.get("order_preserving")
-        accuracy = body["accuracy"]
-        return cls(charge, body["steps"], accuracy, body["affordable"], resolved, keeps_order)
+        return cls(
+            charge,
+            body["steps"],
+            body["accuracy"],
+            body["affordable"],
+            body.get("resolved", {}),
+            body.get("order_preserving"),
+            body.get("seconds"),
+        )
+
+    def _after(self) -> str:
+        return "" if self.seconds is None else f", {self.seconds:g} s after it begins"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -40,7 +51,7 @@ class Quote:
         ]
         fits = "affordable" if self.affordable else "not affordable"
         return (
-            paragraph(f"{self.charge}, {fits}")
+            paragraph(f"{self.charge}, {fits}{self._after()}")
             + table(["step", "ε each", "times", "composition"], rows)
             + table(["accuracy", ""], self.accuracy.items())
             + (table(["auto", ""], self.resolved.items()) if self.resolved else "")

@@ -12,6 +12,7 @@ from mechanisms.distances import plan
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.utilities.tables import row_bound
 
 #: Coordinates are rounded to 2^−20, or more coarsely, down to 2^−8, if there are very many.
@@ -38,12 +39,19 @@ class ClusteringPlan:
             raise UnsupportedQuery(
                 "clusters of so many values are too large", supported={"cells": MAX_CELLS}
             )
-        work = len(self.attributes) * self.clusters * self.iterations
-        if work * row_bound(self.dataset) > MAX_WORK:
+        steps = len(self.attributes) * self.clusters * self.iterations
+        if steps * row_bound(self.dataset) > MAX_WORK:
             raise UnsupportedQuery(
                 "the public bound on rows is too large for so many clusters and iterations",
-                supported={"rows": MAX_WORK // work},
+                supported={"rows": MAX_WORK // steps},
             )
+
+    def work(self) -> Work:
+        """The public work of a clustering."""
+        rows, values = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
+        units = rows * len(self.attributes) * self.clusters + values * (values + self.clusters)
+        learned = NOTHING if self.metric is None else self.metric.work()
+        return together(learned, work("clusters", self.iterations * units, self.iterations))
 
     @property
     def moves(self) -> int:

@@ -21,19 +21,17 @@ from mechanisms.distances.context_scores import (
     ContextSensitivity,
     dampened,
     largest_change,
-    merged_purest,
     unit_steps,
 )
 from mechanisms.distances.entropies import entropy_steps
 from mechanisms.distances.options import Context
 from mechanisms.distances.plan import Plan
 from mechanisms.distances.rules import Contexts
+from mechanisms.distances.subset_counts import count_subsets
 from mechanisms.distances.tables import PairTables, columns, count_pairs
 from mechanisms.distances.uncertainty import at_least_mean, projected, symmetric_uncertainty
-from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.kernels.rarest_class import RarestPairs
-from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
@@ -128,9 +126,8 @@ class ContextSampler:
             ]
             self._pairs: PairTables = count_pairs(records, plan, pairs, executor)
         else:
-            self._codes = stacked(self._columns)
-            self._levels = np.array(plan.levels, np.int64)
-            self._entropies = self._all_subsets()
+            self._subset_counts = count_subsets(plan, self._columns, executor)
+            self._entropies = self._subset_counts.sums(self._sums)
 
     def draw(self, target: int, loss: PrivacyLoss, randomness: Randomness) -> tuple[int, ...]:
         """The context of one target."""
@@ -201,28 +198,7 @@ class ContextSampler:
         utilities = [h[tuple(sorted((*s, target)))] - h[s] for s in candidates]
         return candidates, np.array(utilities, np.int64)
 
-    def _all_subsets(self) -> dict[tuple[int, ...], int]:
-        """The private ΣΦ over all cells, of every set of attributes that a target needs."""
-        plan = self._plan
-        all_sums: dict[tuple[int, ...], int] = {}
-        numbers = range(len(plan.attributes))
-        several = len(plan.targets) > 1
-        for size in (plan.size, plan.size + 1):
-            listed = [
-                subset
-                for subset in combinations(numbers, size)
-                if several or (plan.targets[0] in subset) == (size > plan.size)
-            ]
-            sums = subset_sums(
-                self._codes, self._levels, np.array(listed, np.int64), self._sums, self._executor
-            )
-            all_sums.update(zip(listed, sums.tolist(), strict=True))
-        return all_sums
-
     def _purest(self, target: int, candidates: list[tuple[int, ...]]) -> RarestPairs:
         if self._plan.options.context is Context.MAX_RELEVANCE:
             return RarestPairs.of([self._pairs.of(x, target) for (x,) in candidates]).merged()
-        listed, rows = np.array(candidates, np.int64), self._plan.rows
-        return merged_purest(
-            purest_levels(self._codes, self._levels, target, listed, self._executor, rows)
-        )
+        return self._subset_counts.purest(target, candidates)

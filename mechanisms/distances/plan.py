@@ -19,6 +19,7 @@ from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, table_domain
+from mechanisms.model.work import Work, together, work
 from mechanisms.noise.rate import Rate
 from mechanisms.utilities.entropy_table import check_rows
 from mechanisms.utilities.tables import row_bound
@@ -67,6 +68,33 @@ class Plan:
     def others(self, target: int) -> tuple[int, ...]:
         """The candidates for the context of ``target``, in order."""
         return tuple(i for i in range(len(self.attributes)) if i != target)
+
+    def work(self) -> Work:
+        """The public work of learning the metric."""
+        levels, m = self.levels, len(self.levels)
+        pairs = comb(m, 2) if len(self.targets) > 1 else m - 1
+        cells = sum(levels) ** 2
+        tables = together(
+            work("pairs of attributes", self.rows * pairs, pairs),
+            work("noisy cells", cells, self.tables),
+            work("metric", cells * m, len(self.targets)),
+        )
+        if self.baseline is not None:
+            return tables
+        return together(tables, self._context_work(pairs))
+
+    def _context_work(self, pairs: int) -> Work:
+        context, targets = self.options.context, len(self.targets)
+        if context is Context.MEAN_SU:
+            counted = work("pairs of attributes", self.rows * pairs, pairs)
+            return together(counted, work("noisy cells", self.entropies))
+        name, levels = f"contexts by {context} {self.options.sensitivity}", sum(self.levels)
+        if context is Context.MAX_DEPENDENCY:
+            sets = 2 * comb(len(self.levels), self.size + 1)
+            return work(name, self.rows * (sets + targets * levels), targets)
+        # Utilities are at most as far from 0 as there are records, and each distance reads a pair
+        # of counts for every level.
+        return work(name, self.rows * (pairs + targets * levels), targets)
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
         """The loss of contexts, rounded down, and that of tables, which takes the rest."""
@@ -234,7 +262,7 @@ def _check_limits(plan: Plan) -> None:
         raise UnsupportedQuery(
             "the tables of these attributes have too many cells", supported={"cells": MAX_CELLS}
         )
-    work = len(pairs)
+    counts = len(pairs)
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
         # The number of subsets is bounded. With one target these are subsets of its candidates;
         # with several targets each set of one more attribute serves every target in it.
@@ -247,9 +275,9 @@ def _check_limits(plan: Plan) -> None:
         if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
         # Subsets are counted with and without a target.
-        work += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
-    if work * plan.rows > MAX_WORK:
+        counts += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
+    if counts * plan.rows > MAX_WORK:
         raise UnsupportedQuery(
             "the public bound on rows is too large for so many pairs and subsets",
-            supported={"rows": MAX_WORK // work},
+            supported={"rows": MAX_WORK // counts},
         )

@@ -17,6 +17,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
 from mechanisms.model.forest import Column, Forest
 from mechanisms.model.records import TableRecords
+from mechanisms.model.work import Work, work
 
 Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -66,6 +67,11 @@ def confusion(
     negatives = len(classes) - positives
     hits = counts[1, :-1]
     return Confusion(hits, negatives - (counts[0, :-1] - hits), positives, negatives)
+
+
+def forest_work(rows: int, nodes: int, literals: int) -> Work:
+    """The public work of ``confusion`` for trees of so many nodes and literals in all."""
+    return work("forest", (nodes + 2 * literals) * (-(-rows // 64) + 1))
 
 
 def _columns(records: TableRecords, forest: Forest) -> Arrays:

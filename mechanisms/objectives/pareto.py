@@ -12,8 +12,9 @@ from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work, together, work
 from mechanisms.objectives.objective import Term, common_candidates, common_relations
-from mechanisms.objectives.pareto_sensitivity import ParetoSensitivity
+from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES, ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement, both_ways
 
 #: The passes P unless a query names others, and the most it may name. P is the horizon T: every
@@ -113,6 +114,32 @@ class Pareto:
         ]
         delta = ParetoSensitivity.of(members, grids, grid.horizon, self._executor)
         return _measured(delta)
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        # Members are measured with their δ, and never dampened themselves.
+        members = [one.work(dataset, candidates, Sensitivity.GLOBAL) for one in self._members]
+        count = candidates.count(dataset)
+        horizon = self.grid(dataset, candidates, sensitivity).horizon
+        passes = 0 if sensitivity is Sensitivity.GLOBAL else horizon
+        return together(*members, self._passes(count, 1 + passes, sensitivity))
+
+    def rescoring(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        """The public work of the scores of all candidates without one of them."""
+        count = candidates.count(dataset)
+        if sensitivity is Sensitivity.GLOBAL:
+            return work("pareto again", count)
+        horizon = self.grid(dataset, candidates, sensitivity).horizon
+        if 8 * count * horizon > CACHE_BYTES:
+            return self._passes(count, 1 + horizon, sensitivity)
+        return work("pareto again", count * horizon)
+
+    def _passes(self, count: int, passes: int, sensitivity: Sensitivity) -> Work:
+        several = dominance_work(count, len(self._members))
+        if several:
+            return work("pareto blocks", passes * (several // 64 + 1), passes)
+        # Two coordinates are sorted and swept, with a tree of counts.
+        units = passes * count * len(self._members) * count.bit_length()
+        return work(f"pareto {sensitivity}", units, passes)
 
     def joint_influence(
         self,

@@ -37,4 +37,5 @@ class SingleUtility:
         self.direction: Literal[1, -1] = member.direction
         self.grid = member.grid
         self.measure = member.measure
+        self.work = member.work
         self.joint_influence = member.joint_influence

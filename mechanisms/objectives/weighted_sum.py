@@ -15,6 +15,7 @@ from mechanisms.model.facts import ObjectiveFacts, SensitivityFacts
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work, together, work
 from mechanisms.objectives import direction
 from mechanisms.objectives.objective import Term, common_candidates, common_relations
 from mechanisms.objectives.pareto import Pareto
@@ -47,6 +48,10 @@ class Weighting:
     scale: Fraction
     members: tuple[Grid, ...]
     grid: Grid
+
+
+#: The candidates whose scores take as long as one call for all of them.
+CALL = 1000
 
 
 class WeightedSum:
@@ -149,6 +154,16 @@ class WeightedSum:
         groups = [[[weighed[i] for i in part] for part in group] for group in self._groups(dataset)]
         sums = SumSensitivity(groups, grid.cap, grid.horizon, utilities.size)
         return Measurement(utilities, in_one_piece(sums))
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        members = [member.work(dataset, candidates, sensitivity) for member, _ in self._terms]
+        steps = 1
+        if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
+            horizon = self.grid(dataset, candidates, sensitivity).horizon
+            # Sums over δ of nodes are closed, and the steps of all others are taken one by one.
+            steps = horizon.bit_length() if self.candidates == "nodes" else horizon
+        each = candidates.count(dataset) + CALL
+        return together(*members, work(f"sum {sensitivity}", len(members) * steps * each))
 
     def joint_influence(
         self,

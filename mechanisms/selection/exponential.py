@@ -5,6 +5,7 @@ from fractions import Fraction
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import BoundedRange
+from mechanisms.model.work import Work
 from mechanisms.noise.race import race
 from mechanisms.selection.checks import at_least_one, one_release
 from mechanisms.selection.laws import exponential_probabilities
@@ -36,6 +37,9 @@ class Exponential(Selector):
     def rho_bound(self, loss: PrivacyLoss, k: int) -> BoundedRange:
         """k draws in a row, each at exactly ε/k."""
         return BoundedRange(loss.epsilon() / k, k)
+
+    def work(self, n: int, k: int, draws: Draws) -> Work:
+        return super().work(n, k, "one_shot")
 
     def misses(self, n: int, k: int) -> Fraction:
         """k(n − 1): a draw takes a candidate that scores x below the best with e^(−λx) at most."""

@@ -11,6 +11,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.order import largest_in_public_order
@@ -67,6 +68,10 @@ class NoisyVector:
         noisy = discrete_laplace(scores, self.rate(loss, influence), randomness, executor)
         indices = largest_in_public_order(noisy, k)
         return NoisyScores(indices, noisy[indices])
+
+    def work(self, n: int) -> Work:
+        """The public work of ``top`` with n candidates."""
+        return work(f"draw by {self.name}", n)
 
     def error(self, loss: PrivacyLoss, influence: JointInfluence, confidence: float) -> int:
         """The steps within which all noisy scores together are of the true ones."""

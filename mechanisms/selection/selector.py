@@ -21,6 +21,7 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import Pure, RhoBound
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.rate import Rate
 from mechanisms.selection.checks import enough
@@ -104,6 +105,11 @@ class Selector(ABC):
     ) -> OrderedLaw:
         """The exact law of ordered answers; λ = ε / (k·2^{q + 1}), equal shares."""
         return peeled_probabilities(self.probabilities, scores, p, k)
+
+    def work(self, n: int, k: int, draws: Draws) -> Work:
+        """The public work of ``top`` with n candidates."""
+        calls = k if draws == "peeled" else 1
+        return work(f"draw by {self.name}", calls * n, calls)
 
     @abstractmethod
     def misses(self, n: int, k: int) -> Fraction:

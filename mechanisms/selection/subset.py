@@ -10,6 +10,7 @@ from accounting.rho import BoundedRange
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.subset import most_rounds, subset
@@ -70,6 +71,10 @@ class Subset:
         """
         self.steps(loss, k, influence)
         return subset(scores, k, self._rate(loss, k, influence), randomness)
+
+    def work(self, n: int, k: int) -> Work:
+        """The public work of ``top``: rounds until k coins of n show heads."""
+        return work(f"draw by {self.name}", n + most_rounds(n, k) * (n // 64 + 64))
 
     def accuracy(
         self, loss: PrivacyLoss, k: int, influence: JointInfluence, confidence: float

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.table_candidates import table_domain
+from mechanisms.model.work import NOTHING, Work
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.predicate import Condition, fits, holds
+from mechanisms.statistics.predicate import Condition, condition_work, fits, holds
 from mechanisms.statistics.statistic import Measurement, Part
+from mechanisms.statistics.tables import most_rows
 
 _BLOCK = 1 << 20
 
@@ -28,6 +30,11 @@ class Count(Part):
         table_domain(dataset)
         fits(self.where, dataset)
         return whole_plan(1, epsilon_nano)
+
+    def work(self, dataset: Dataset) -> Work:
+        if not self.where.get("all", True):
+            return NOTHING
+        return condition_work(self.where, most_rows(dataset))
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         table = context.table

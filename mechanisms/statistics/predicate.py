@@ -19,6 +19,7 @@ from mechanisms.model.domains import Attribute, CategoricalAttribute, Dataset, N
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
+from mechanisms.model.work import NOTHING, Work, work
 
 MAX_DEPTH = 8
 #: The most values of all lists of a condition together; each of its parts counts as one more.
@@ -64,6 +65,19 @@ def fits(where: Condition, dataset: Dataset) -> None:
             _check_leaf(body, attribute_named(dataset, body["attribute"]))
         parts, _ = _children(body)
         pending = parts + pending
+
+
+def comparisons(where: Condition) -> int:
+    """The comparisons that a condition takes for one row, at least 1."""
+    if "attribute" in where:
+        return 1 + len(where.get("in", ())).bit_length()
+    parts, _ = _children(where)
+    return 1 + sum(map(comparisons, parts))
+
+
+def condition_work(where: Condition | None, rows: int) -> Work:
+    """The public work of ``holds`` on so many rows; none without a condition."""
+    return NOTHING if where is None else work("condition", rows * comparisons(where))
 
 
 def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:

@@ -16,6 +16,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import PrefixRecords, records_of
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan, real_exponent
 from mechanisms.statistics.statistic import Measurement, Part
@@ -82,6 +83,12 @@ class SmallestSum(Part):
     def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
         """Each value is rounded down by less than a step."""
         return len(_values(dataset)) * plan.step if plan.cap else Fraction(0)
+
+    def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
+        return len(_values(dataset)) + 1
+
+    def work(self, dataset: Dataset) -> Work:
+        return work("public values", len(_values(dataset)))
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         cutoff = records_of(PrefixRecords, context.records).cutoff

@@ -14,19 +14,23 @@ from numpy.typing import NDArray
 from mechanisms.kernels.radix import sorted_numbers
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.predicate import Condition, fits
+from mechanisms.statistics.predicate import Condition, condition_work, fits
 from mechanisms.statistics.quantile_sensitivity import (
     AddRemoveBound,
     ConditionalReplaceBound,
     ReplaceBound,
     SortedNumbers,
+    farthest,
+    most_windows,
     rank,
 )
 from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.tables import (
     bounds,
+    most_rows,
     number_bounds,
     number_grid,
     numeric,
@@ -74,6 +78,27 @@ class Quantile(Part):
             fits(self.where, dataset)
         return Plan(exponent, high - low)
 
+    def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
+        assert beta is not None, "the ladder has no bound of a quantile"
+        if not replaces(dataset):
+            return most_windows(plan.cap, beta)
+        if self.where is not None:
+            return most_windows(plan.cap, beta / 2)
+        reach = min(farthest(plan.cap, beta), most_rows(dataset))
+        return 2 * reach * (reach.bit_length() + 2)
+
+    def form(self, dataset: Dataset) -> str:
+        # A replacement moves the number of rows that meet a condition.
+        return super().form(dataset) if self.where is None else "add_remove"
+
+    def work(self, dataset: Dataset) -> Work:
+        if self.where is None:
+            return NOTHING
+        rows = most_rows(dataset)
+        return together(
+            condition_work(self.where, rows), work("sorted rows", rows * rows.bit_length())
+        )
+
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         (numbers, count), dataset = self._ordered(context), context.dataset
         low, high = bounds(dataset, self.attribute, plan.exponent)
@@ -107,6 +132,13 @@ class Quantile(Part):
     def limits(self, dataset: Dataset) -> tuple[Fraction, Fraction]:
         return number_bounds(dataset, self.attribute)
 
+    def cell_count(self, dataset: Dataset) -> int:
+        """The public number of candidates."""
+        attribute = numeric(dataset, self.attribute)
+        lower, upper = attribute.lower, attribute.upper
+        whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
+        return (int(upper - lower) if whole else CELLS) + 1
+
     def cells(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the public candidates lower + i·(upper − lower) / G for i = 0 … G, ascending.
 
@@ -114,8 +146,7 @@ class Quantile(Part):
         """
         attribute = numeric(dataset, self.attribute)
         lower, upper = attribute.lower, attribute.upper
-        whole = lower.is_integer() and upper.is_integer() and upper - lower <= MOST_WHOLE
-        count = int(upper - lower) if whole else CELLS
+        count = self.cell_count(dataset) - 1
         grid = lower + np.arange(count + 1) * ((upper - lower) / count)
         grid[-1] = upper
         # If the bounds are so close that there are fewer doubles than cells, rounding keeps the

@@ -84,7 +84,6 @@ class QuantileBound:
     cap: int
 
     def reach(self, beta: float) -> int:
-        """Return a distance from which even GS, times e^{−βs}, is below one step."""
         return farthest(self.cap, beta)
 
 

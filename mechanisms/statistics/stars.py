@@ -20,6 +20,7 @@ from mechanisms.model.candidates import graph_domain
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.graphs import most_shared
 from mechanisms.statistics.grid import Plan, whole_plan
@@ -90,6 +91,16 @@ class Stars(Part):
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(2 * comb(_most(dataset), self.k - 1), epsilon_nano)
+
+    def work(self, dataset: Dataset) -> Work:
+        domain = graph_domain(dataset)
+        return work("degrees", domain.nodes + 100 * domain.max_degree)
+
+    def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
+        return MOST_PAIRS * super().terms(dataset, plan, beta)
+
+    def reach(self, dataset: Dataset) -> int:
+        return 2 * _most(dataset)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph = context.graph

@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import log
 from typing import ClassVar
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.work import NOTHING, Work
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.local_sensitivity import SmoothBound
+from mechanisms.statistics.local_sensitivity import LEAST, SmoothBound
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,28 @@ class Part(Statistic):
         By default the number is whole and rounded down once, to steps of at least 1.
         """
         return plan.step - 1
+
+    def work(self, dataset: Dataset) -> Work:
+        """The public work of ``measure``; none where it only reads prepared totals."""
+        return NOTHING
+
+    def form(self, dataset: Dataset) -> str:
+        """The public name of the form of the bound."""
+        return dataset.neighbouring
+
+    def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
+        """The public number of terms of the bound that a mechanism reads.
+
+        ``beta``: the rate of a smooth bound; None for a mechanism that reads every distance.
+        """
+        reach = self.reach(dataset)
+        if beta is not None:
+            reach = min(reach, int(log(max(plan.cap / LEAST, 1.0)) / beta) + 1)
+        return reach + 1
+
+    def reach(self, dataset: Dataset) -> int:
+        """The public distance from which the bound is the global sensitivity."""
+        return 0
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
         self.plan(dataset, NANO)

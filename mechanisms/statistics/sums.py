@@ -11,9 +11,10 @@ from fractions import Fraction
 from accounting.privacy_loss import NANO
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.work import Work, together, work
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.grid import Plan
-from mechanisms.statistics.predicate import Condition, fits
+from mechanisms.statistics.predicate import Condition, condition_work, fits
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 from mechanisms.statistics.tables import (
     bounds,
@@ -62,6 +63,10 @@ class Sum(Part):
         if not replaces(dataset):
             return Plan(exponent, alone)
         return Plan(exponent, high - low if self.where is None else max(high - low, alone))
+
+    def work(self, dataset: Dataset) -> Work:
+        rows = most_rows(dataset)
+        return together(work("sum of numbers", rows), condition_work(self.where, rows))
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         numbers = context.table.values[self.attribute]

@@ -28,18 +28,18 @@ def replaces(dataset: Dataset) -> bool:
     return dataset.neighbouring is NeighbouringRelation.REPLACE
 
 
+def most_rows(dataset: Dataset) -> int:
+    """The public bound on the rows, or their number where it is public; 0 before it is fixed."""
+    domain = table_domain(dataset)
+    return domain.rows or domain.max_rows or 0
+
+
 def public_rows(dataset: Dataset) -> int:
     """The number of rows of a table whose relation is ``replace``; it is public."""
     rows = table_domain(dataset).rows
     if rows is None:
         raise UnsupportedQuery("rows is not fixed yet")
     return rows
-
-
-def most_rows(dataset: Dataset) -> int:
-    """The public bound on the number of rows."""
-    domain = table_domain(dataset)
-    return domain.rows or domain.max_rows or 0
 
 
 def number_bounds(dataset: Dataset, name: str) -> tuple[Fraction, Fraction]:

@@ -81,6 +81,9 @@ class Triangles(Part):
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(most_shared(dataset), epsilon_nano)
 
+    def reach(self, dataset: Dataset) -> int:
+        return 2 * most_shared(dataset) + 2
+
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph, most = context.graph, most_shared(context.dataset)
         local = supports(graph, most)
@@ -174,6 +177,9 @@ class TwoTriangles(Part):
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:
         return whole_plan(global_sensitivity(most_shared(dataset)), epsilon_nano)
+
+    def reach(self, dataset: Dataset) -> int:
+        return 2 * most_shared(dataset) + 2
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph, dataset = context.graph, context.dataset

@@ -15,6 +15,7 @@ from mechanisms.model.facts import (
 from mechanisms.model.joint_influence import Exchange, JointInfluence, Together
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work, work
 from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, value_candidates
 from mechanisms.utilities.utility import Grid, Measurement
 
@@ -77,6 +78,9 @@ class Count:
         if dataset.neighbouring is NeighbouringRelation.REPLACE:
             return Exchange(count, one)
         return Together(count, one, moving=1)
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        return work("level counts", row_bound(dataset))
 
     def one_way(
         self, relation: NeighbouringRelation, sensitivity: Sensitivity

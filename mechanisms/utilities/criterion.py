@@ -10,6 +10,7 @@ from mechanisms.model.facts import BOTH_WAYS, JointByRelation, JointFacts
 from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import Work, together, work
 from mechanisms.utilities.tables import (
     TABLE_RELATIONS,
     attribute_candidates,
@@ -27,6 +28,7 @@ class Criterion(ABC):
     Implements ``Utility`` except for its names and descriptions.
     """
 
+    name: str
     candidates = "attributes"
     relations = TABLE_RELATIONS
     #: If δ varies, it is larger for purer splits, which have few records of a rarest class.
@@ -68,6 +70,21 @@ class Criterion(ABC):
         """The sign of all changes of a score when a record is added; 0 if both signs occur."""
         added = relation is NeighbouringRelation.ADD_REMOVE
         return -1 if added and sensitivity is Sensitivity.GLOBAL else 0
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        listed = attribute_candidates(candidates)
+        levels = [len(one.levels) for one in listed.attributes(dataset)]
+        classes = len(listed.classes(dataset).levels)
+        rows = row_bound(dataset)
+        counted = work("contingency", rows * len(levels), len(levels))
+        return together(counted, self.table_work(rows, sum(levels), classes, sensitivity))
+
+    def table_work(self, rows: int, levels: int, classes: int, sensitivity: Sensitivity) -> Work:
+        """The work of scores from class counts of so many levels in all, of ``rows`` in each."""
+        if sensitivity is Sensitivity.GLOBAL:
+            return work(f"{self.name} global", rows + levels * classes)
+        # A walk ends at utility 0, which is no farther than all records outside of one class.
+        return work(f"{self.name} {sensitivity}", (rows - rows // classes) * levels)
 
     def joint_influence(
         self,

@@ -14,7 +14,8 @@ from mechanisms.model.facts import (
 from mechanisms.model.joint_influence import JointInfluence, Together
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.utilities.graphs import node_column
+from mechanisms.model.work import Work
+from mechanisms.utilities.graphs import node_column, node_work
 from mechanisms.utilities.utility import Grid, InnerChange, Measurement, Trend
 
 
@@ -63,6 +64,9 @@ class Degree:
     ) -> JointInfluence:
         # δ is constant, so in every mode a score is the degree itself.
         return Together(graph_domain(dataset).nodes, 1 << score_bits, moving=2)
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        return node_work(self, dataset, candidates, sensitivity)
 
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
         return InnerChange(0, 0)

@@ -10,9 +10,10 @@ from mechanisms.model.facts import ByRelation, JointByRelation, JointFacts, Sens
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.edge_influence import all_fall, edge_influence
-from mechanisms.utilities.graphs import DEGREES, node_column
+from mechanisms.utilities.graphs import DEGREES, node_column, node_work
 from mechanisms.utilities.utility import Grid, InnerChange, Measurement, Trend, finest_bits
 
 _DEGREE_FORM = JointFacts(
@@ -117,6 +118,9 @@ class EgocentricBetweenness:
         if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
             return all_fall(dataset, score_bits)
         return edge_influence(dataset, self.inner_change(dataset, grid), grid.cap, score_bits)
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        return node_work(self, dataset, candidates, sensitivity)
 
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
         """An edge {a, b} inside N(v) takes the pair {a, b}, at most 2^g steps. Of every other

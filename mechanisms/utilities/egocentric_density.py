@@ -22,9 +22,10 @@ from mechanisms.model.facts import (
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import Work
 from mechanisms.utilities.covering import ClosedForm
 from mechanisms.utilities.edge_influence import edge_influence
-from mechanisms.utilities.graphs import DEGREES, node_column
+from mechanisms.utilities.graphs import DEGREES, node_column, node_work
 from mechanisms.utilities.utility import (
     Grid,
     InnerChange,
@@ -100,6 +101,9 @@ class EgocentricDensity:
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
             return Measurement.constant(utilities, grid)
         return Measurement(utilities, DensitySensitivity.of(degree, dataset, grid))
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        return node_work(self, dataset, candidates, sensitivity)
 
     def joint_influence(
         self,

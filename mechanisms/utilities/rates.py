@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.kernels.forests import Confusion, confusion, forest_work
 from mechanisms.kernels.long_division import scaled_floor
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
@@ -14,6 +14,7 @@ from mechanisms.model.facts import BOTH_WAYS, ByRelation, JointByRelation, same_
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.utilities.rate_sensitivity import RATE_FACTS, RateSensitivity
 from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_candidates
 from mechanisms.utilities.utility import Grid, Measurement, both_ways, finest_bits
@@ -77,6 +78,17 @@ class Rate(ABC):
             horizon=rows if replaced else rows + 1,
             largest=1 << bits,
         )
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        rows, counted = row_bound(dataset), NOTHING
+        if not isinstance(candidates, CountedTrees):
+            forest = tree_candidates(candidates).forest(dataset)
+            counted = forest_work(rows, len(forest.literal), forest.literals)
+        grid = self.grid(dataset, candidates, sensitivity)
+        # Steps of equal width are taken together, so there are few runs of them.
+        runs = 1 if sensitivity is Sensitivity.GLOBAL else min(rows, 2 << grid.bits // 2)
+        scored = work(f"{self.name} {sensitivity}", candidates.count(dataset) * runs)
+        return together(counted, scored)
 
     def joint_influence(
         self,

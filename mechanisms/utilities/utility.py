@@ -17,6 +17,7 @@ from mechanisms.model.facts import ByRelation, JointByRelation
 from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity, SensitivityFunction
+from mechanisms.model.work import Work
 from mechanisms.utilities.covering import ConstantSensitivity
 
 
@@ -104,6 +105,10 @@ class Objective(Protocol):
 
         ``sensitivity`` chooses between several forms of δ.
         """
+        ...
+
+    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
+        """The public work of ``measure`` and of the scores of all candidates."""
         ...
 
     def joint_influence(

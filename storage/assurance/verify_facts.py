@@ -15,23 +15,28 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
+from accounting.account import AccountRank
 from storage.assurance.verify_chains import Bad
 from storage.catalogue.dataset_states import dataset_state, version_state
 from storage.database.adopted import COLUMNS, KEYS, digest_of_rows
 from storage.database.expressions import uuid_bytes
 from storage.database.tables import (
     api_key,
+    budget_account,
     dataset,
     dataset_version,
+    entry,
     journal,
     metadata,
     query,
     users,
 )
 from storage.journal.facts import FactKind, canonical, number_subject
+from storage.journal.layouts import EntryKind
+from storage.ledger.freezing import OPERATOR
 from storage.people.person_facts import key_state, user_state
 
-_j, _q = journal.c, query.c
+_a, _e, _j, _q = budget_account.c, entry.c, journal.c, query.c
 _ADOPTED, _ACCEPTED, _TAKEN_OVER, _ENDED = (
     int(FactKind.ADOPTED),
     int(FactKind.ACCEPTED),
@@ -42,6 +47,7 @@ _USERS = (int(FactKind.USER), int(FactKind.UNTOLD_USER))
 _USER_KEYS = (int(FactKind.KEY), int(FactKind.UNTOLD_KEY))
 _DATASETS = (int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET))
 _VERSION = int(FactKind.UNTOLD_VERSION)
+_LIMIT = int(FactKind.LIMIT)
 #: The tables of which the migration adopted every row for good; of queries those that had ended.
 _READ_ONLY = ("settlement", "audit", "query")
 
@@ -58,6 +64,8 @@ class Facts:
     states: dict[_Place, tuple[int, Any]] = field(default_factory=dict)
     adopted: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
     first_stream: int = 0
+    #: By account: its numbers of entries after the limits that facts state.
+    limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
     #: By query: the attempt and the moment of each takeover.
     takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -74,6 +82,8 @@ class Facts:
                 return self._adopt(stream, subject, values)
             if kind == _TAKEN_OVER:
                 self.takeovers[subject].append((_whole(values["attempt"]), at_us))
+            elif kind == _LIMIT:
+                self.limits[subject].add(_whole(values["revision"]))
             elif kind in _USERS:
                 self._change("users", subject, subject, values)
             elif kind in _USER_KEYS:
@@ -123,6 +133,7 @@ def check_facts(connection: Connection, facts: Facts) -> Bad | None:
         _check_rows(connection, facts)
         or _check_adopted(connection, facts)
         or _check_takeovers(connection, facts)
+        or _check_limits(connection, facts)
         or _check_orphans(connection)
     )
 
@@ -207,6 +218,34 @@ def _check_takeovers(connection: Connection, facts: Facts) -> Bad | None:
             row = connection.execute(attempts).one_or_none()
         if row is None or (row.attempt, row.attempt_us) != taken[-1]:
             return Bad("query", f"query {UUID(bytes=id)}", f"should be at attempt {taken[-1][0]}")
+    return None
+
+
+def _check_limits(connection: Connection, facts: Facts) -> Bad | None:
+    """An account that nobody was granted, or a change of a limit without its fact, or None.
+
+    The operator's own changes have no such fact: their actor is 0. In a ledger from before the
+    journal, facts begin with the first limit that was set afterwards.
+    """
+    columns = (_a.id, _a.rank, _a.dataset_id, _a.analyst_id)
+    accounts = {row.id: row for row in connection.execute(select(*columns).order_by(_a.id))}
+    is_older = bool(facts.adopted)
+
+    def bad(id: int, table: str, row: str, reason: str) -> Bad:
+        return Bad(table, row, reason, accounts[id].dataset_id, accounts[id].analyst_id)
+
+    for id, account in accounts.items():
+        is_granted = account.rank == AccountRank.DATASET or number_subject(id) in facts.limits
+        if not (is_granted or is_older):
+            return bad(id, "budget_account", f"account {id}", "was opened without a fact")
+    changes = select(_e.account_id, _e.seq).where(
+        _e.kind == int(EntryKind.LIMIT_CHANGE), _e.actor != OPERATOR
+    )
+    for id, seq in connection.execute(changes.order_by(_e.account_id, _e.seq)):
+        stated = facts.limits.get(number_subject(id), set())
+        is_before = is_older and seq < min(stated, default=seq + 1)
+        if seq not in stated and not is_before:
+            return bad(id, "entry", f"account {id}, entry {seq}", "sets a limit without a fact")
     return None
 
 

@@ -116,6 +116,10 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
+        #: True for SQLite: ``look_up`` takes microseconds and never blocks, so it needs no thread.
+        #: SQLite reads the memory of this process, and a reader of its write-ahead log waits for
+        #: no lock.
+        self.embedded = engine.dialect.name == "sqlite"
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
         #: Connections to PostgreSQL that write. The last one used is the first one taken, because
@@ -162,15 +166,6 @@ class Database:
             if is_unavailable(error):
                 raise Busy("the database cannot answer now") from error
             raise
-
-    @property
-    def embedded(self) -> bool:
-        """True for SQLite: ``look_up`` takes microseconds and never blocks, so it needs no thread.
-
-        SQLite reads the memory of this process, and a reader of its write-ahead log waits for no
-        lock.
-        """
-        return self.engine.dialect.name == "sqlite"
 
     @property
     def folder(self) -> Path | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import sub
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -30,6 +31,7 @@ SUMS = tuple(_a[measure.charged] for measure in MEASURES)
 MOVED = tuple(measure.moved for measure in MEASURES)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, *LIMITS, *SUMS)
+_SUMS_FROM = 1 + len(LIMITS)
 
 ACCOUNTS = select(*_a, users.c.name.label("analyst"), dataset.c.name.label("dataset")).select_from(
     budget_account.outerjoin(users, users.c.id == _a.analyst_id).outerjoin(
@@ -49,12 +51,12 @@ class AccountBalance(NamedTuple):
     @classmethod
     def of(cls, rank: int, values: tuple[int, ...]) -> AccountBalance:
         """Makes a balance from the ``values`` of the columns ``BALANCE``."""
-        return cls(rank, values[0], values[1 : len(LIMITS) + 1], values[len(LIMITS) + 1 :])
+        return cls(rank, values[0], values[1:_SUMS_FROM], values[_SUMS_FROM:])
 
     @property
     def remaining(self) -> PrivacyLoss:
         """The amount that may still be charged, one part per measure."""
-        return PrivacyLoss(*self.limits) - PrivacyLoss(*self.sums)
+        return PrivacyLoss(*map(sub, self.limits, self.sums))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ _CHARGED = tuple(
     zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True)
 )
 _BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
+#: The rank and the place in a row of each of these accounts; the analyst's own account is first.
+_PLACES = tuple(
+    (rank, _BALANCES_FROM + number * len(BALANCE)) for number, rank in enumerate(AccountRank)
+)
 
 _FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
 for _table, _key in _CHARGED[:2]:  # the third is the cap
@@ -115,7 +119,7 @@ class QueryLookup:
                 return outcome
         balances = _balances(row)
         # Access is checked before ``Datasets.facts`` opens node lists.
-        has_account = AccountRank.ANALYST_ON_DATASET in (balance.rank for balance in balances)
+        has_account = row[_BALANCES_FROM] is not None
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound
         charged = balances if has_account and row.query_id is None else None
@@ -124,8 +128,10 @@ class QueryLookup:
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:
-    parts = (
-        row[start : start + len(BALANCE)] for start in range(_BALANCES_FROM, len(row), len(BALANCE))
+    return tuple(
+        [
+            AccountBalance.of(rank, row[start : start + len(BALANCE)])
+            for rank, start in _PLACES
+            if row[start] is not None
+        ]
     )
-    ranked = zip(AccountRank, parts, strict=True)
-    return tuple(AccountBalance.of(rank, part) for rank, part in ranked if part[0] is not None)

@@ -34,7 +34,7 @@ def run(folder: Path, script: str, **variables: str) -> str:
 def test_the_page_of_the_client(tmp_path: Path) -> None:
     page = (ROOT / "docs/client.md").read_text("utf-8")
     program = "\n".join(blocks(page, "python"))
-    assert len(blocks(page, "python")) == 9
+    assert len(blocks(page, "python")) == 11
     _, setting_up = indented("docs/client.md", 2)
     [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
     with ServiceProcess(tmp_path / "data") as service:

@@ -42,6 +42,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     name = item.nodeid.partition("[")[0]
     if name.startswith(TRACED):
         item.stash[_traced] = True
+    elif item.get_closest_marker("slow") is not None:
+        pass  # the default run has no such case
     elif name.startswith(PARTLY_TRACED) and not name.startswith(UNTRACED):
         _cases[name] += 1
         item.stash[_traced] = _cases[name] <= TRACED_CASES

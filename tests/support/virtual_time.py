@@ -27,6 +27,7 @@ class VirtualTime:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._ahead, self._busy = 0.0, 0
+        self.patch = monkeypatch.setattr
         self._loop: asyncio.SelectorEventLoop | None = None
         for name in ("monotonic", "perf_counter"):
             clock = getattr(time, name)

@@ -12,8 +12,8 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import Cost, cost_of
-from app.queries.parts.metric import MetricOptions, Share, exact, metric_cost, predicted
+from app.queries.parts.cost import memory
+from app.queries.parts.metric import MetricOptions, Share, exact, metric_memory, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from mechanisms.clustering.cluster import Clustering as Centres
@@ -24,6 +24,7 @@ from mechanisms.distances.plan import plan
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import CONFIDENCE, whole_numbers
 from mechanisms.model.release import Release
+from mechanisms.model.work import Work
 
 TARGET = "count_noise_scale"
 MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000
@@ -86,11 +87,14 @@ class Clustering(Query):
         scale, public = only(target, TARGET), self._plan(dataset)
         return charge_for(dataset, least_loss(public.steps, public.count_noise_scale, scale))
 
-    def cost(self, dataset: Dataset) -> Cost:
+    def memory(self, dataset: Dataset) -> int:
         public = self._plan(dataset)
         values = sum(len(attribute.levels) for attribute in public.attributes)
-        learning = 0 if public.metric is None else metric_cost(public.metric).bytes
-        return cost_of(dataset, cells=values * (self.clusters + values), more=learning)
+        learning = 0 if public.metric is None else metric_memory(public.metric)
+        return memory(dataset, cells=values * (self.clusters + values), more=learning)
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+        return self._plan(dataset).work()
 
     def lowerable(self) -> tuple[str, ...]:
         return ("clusters", "distance.attributes")

@@ -13,8 +13,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import Cost
-from app.queries.parts.metric import TARGET, MetricOptions, metric_cost, predicted
+from app.queries.parts.metric import TARGET, MetricOptions, metric_memory, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of
 from mechanisms.distances.accuracy import cell_noise_scale
@@ -22,6 +21,7 @@ from mechanisms.distances.learn import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
+from mechanisms.model.work import Work
 
 
 class Distance(MetricOptions, Query):
@@ -55,8 +55,11 @@ class Distance(MetricOptions, Query):
         noise = partial(cell_noise_scale, public)
         return charge_for(dataset, least_loss(public.steps, noise, scale))
 
-    def cost(self, dataset: Dataset) -> Cost:
-        return metric_cost(self._plan(dataset))
+    def memory(self, dataset: Dataset) -> int:
+        return metric_memory(self._plan(dataset))
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+        return self._plan(dataset).work()
 
     def lowerable(self) -> tuple[str, ...]:
         return ("attributes",)

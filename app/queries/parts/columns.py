@@ -12,6 +12,8 @@ Columns = Mapping[str, Sequence[Any]]
 
 #: The members of a released number, in the order of columns.
 NUMBER = ("value", "low", "high", "raw")
+#: An amount that a charge does not have.
+ABSENT = (None, "0")
 #: The members that explain an answer, which ``explained`` writes into columns of its own.
 EXPLAINING = ("question", "confidence")
 
@@ -70,8 +72,10 @@ def explained(columns: Columns, reply: Mapping[str, Any]) -> Columns:
         ]
     if "question" in answer:
         more["question"] = [answer["question"]] * rows
-    delta = "" if charge["delta"] == "0" else f", δ = {charge['delta']}"
-    more["charge"] = [f"ε = {charge['epsilon']}{delta}"] * rows
+    symbols = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    amounts = {symbol: charge.get(name) for name, symbol in symbols.items()}
+    spent = (f"{symbol} = {amount}" for symbol, amount in amounts.items() if amount not in ABSENT)
+    more["charge"] = [", ".join(spent)] * rows
     return {**columns, **{name: values for name, values in more.items() if name not in columns}}
 
 

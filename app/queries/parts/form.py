@@ -36,8 +36,9 @@ class FormField:
     #: The schemas of the models that ``schema`` refers to, by name.
     definitions: Mapping[str, Any] = field(default_factory=dict)
     #: The control: ``plain`` follows the schema, ``utilities`` is tick boxes with weights,
-    #: ``where`` edits a condition on records.
-    widget: Literal["plain", "utilities", "where"] = "plain"
+    #: ``where`` edits a condition on records, ``groups`` chooses attributes as rows and columns of
+    #: a table, and ``measures`` what is counted in its cells: ``options`` as "name:attribute".
+    widget: Literal["plain", "utilities", "where", "groups", "measures"] = "plain"
     options: tuple[Option, ...] = ()
     #: The page folds the fields of one group together under this title.
     group: str = ""

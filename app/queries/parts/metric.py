@@ -11,10 +11,11 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, significant
 from app.queries.parts.candidates import Text
-from app.queries.parts.cost import CELL, Cost, cost_of
+from app.queries.parts.cost import CELL, memory
 from mechanisms.distances import accuracy
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import MAX_SUBSETS, Plan
+from mechanisms.distances.subset_counts import MOST_CELLS
 from mechanisms.kernels.subsets import DENSE
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
@@ -121,11 +122,11 @@ def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
     return {**said, "explanation": explanation}
 
 
-def metric_cost(plan: Plan) -> Cost:
-    """Returns the public worst case of learning a metric."""
+def metric_memory(plan: Plan) -> int:
+    """Returns the public bound on the bytes of learning a metric."""
     levels = plan.levels
     # Every pair of attributes has a table at most, and every target a matrix of distances.
     cells = sum(levels) ** 2
     subsets = plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY
-    more = (DENSE + MAX_SUBSETS) * CELL if subsets else 0
-    return cost_of(plan.dataset, cells=cells, more=more)
+    more = (DENSE + MAX_SUBSETS + MOST_CELLS) * CELL if subsets else 0
+    return memory(plan.dataset, cells=cells, more=more)

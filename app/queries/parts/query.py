@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Self
 from accounting.composition import Step, total, total_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.models import Body
-from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.cost import Cost, memory
 from mechanisms.model.context import QueryContext as QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
+from mechanisms.model.work import Work
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,28 @@ class Query(CatalogueEntry, ABC):
         Raises: UnsupportedQuery if this kind has no such target or no loss reaches it.
         """
 
-    def cost(self, dataset: Dataset) -> Cost:
+    def cost(self, dataset: Dataset, loss: PrivacyLoss) -> Cost:
         """Returns the public worst case of ``compute``, for a query that fits the dataset.
 
-        Privacy: a function of the description and of the query alone.
+        Privacy: a function of the description, of the query and of its charge alone.
         """
-        return cost_of(dataset)
+        return Cost(self.memory(dataset), self.work(dataset, loss), self.cells(dataset))
+
+    def cells(self, dataset: Dataset) -> int:  # noqa: ARG002 - some kinds read it
+        """Returns the public number of cells of a released table."""
+        return 0
+
+    def memory(self, dataset: Dataset) -> int:
+        """Returns the public bound on the bytes that ``compute`` takes at the same time."""
+        return memory(dataset)
+
+    @abstractmethod
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        """Returns the public bound on the work of ``compute``, as ``cost`` does.
+
+        Each kind of work needs a reference query in ``reference.py`` of some query kind, by which
+        this machine is timed.
+        """
 
     def lowerable(self) -> tuple[str, ...]:
         """Returns the parameters that lower the cost when they are lowered."""
@@ -112,10 +129,6 @@ class Query(CatalogueEntry, ABC):
 
         It reads public facts only. The query must fit the dataset, so that ``price`` accepts it.
         """
-
-    def is_light(self, dataset: Dataset) -> bool:  # noqa: ARG002 - some kinds read it
-        """True if ``compute`` always takes less time than waking a thread, so it may run inline."""
-        return False
 
     def names_nodes(self) -> bool:
         """True if the answer may hold names of nodes."""

@@ -14,7 +14,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import CandidateList, Nodes
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import RECORD, Cost, cost_of
+from app.queries.parts.cost import RECORD, memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.stages import Shortlist, Stages
@@ -30,8 +30,9 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.number import nearest
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import Work, times, together
 from mechanisms.objectives import Objective
-from mechanisms.objectives.pareto import MOST_PASSES, PASSES
+from mechanisms.objectives.pareto import MOST_PASSES, PASSES, Pareto
 from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
 from mechanisms.selection import JOINT_SELECTORS, LAPLACE, SELECTORS, SUBSET, Choice
 from mechanisms.selection.automatic import (
@@ -184,14 +185,38 @@ class ScoredSelection(Query):
             reached = self.stages.loss_for(reached)
         return charge_for(dataset, reached)
 
-    def cost(self, dataset: Dataset) -> Cost:
+    def memory(self, dataset: Dataset) -> int:
         members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
         # A Pareto score keeps counts of dominating candidates for its next draws.
         cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
-        return cost_of(dataset, record=RECORD * (1 + members), more=cached)
+        return memory(dataset, record=RECORD * (1 + members), more=cached)
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        whole, _ = mechanism_loss(dataset, loss)
+        terms, candidates = self._terms(dataset, whole), self.candidates.over(dataset)
+        objective, choice = self._objective(), terms.choice
+        scored = objective.work(dataset, candidates, choice.sensitivity)
+        size = n = candidates.count(dataset)
+        if terms.first is not None:
+            size = terms.first.size
+            first = objective.work(dataset, candidates, terms.first.sensitivity)
+            scored = together(scored, first, SUBSET.work(n, size))
+        again: Work = {}
+        if self.drawing().rescore and isinstance(objective, Pareto):
+            again = objective.rescoring(dataset, candidates, choice.sensitivity)
+        return together(scored, self._draw_work(size, choice), times(again, self.drawing().k - 1))
+
+    def _draw_work(self, n: int, choice: Choice) -> Work:
+        k = self.drawing().k
+        if choice.selector == "subset":
+            return SUBSET.work(n, k)
+        if choice.selector == "laplace":
+            return LAPLACE.work(n)
+        return SELECTORS[choice.selector].work(n, k, choice.draws)
 
     def lowerable(self) -> tuple[str, ...]:
-        return ("utilities",)
+        passes = ("passes",) if self.objective == "pareto" else ()
+        return ("utilities", *passes, *(("k",) if self.drawing().k > 1 else ()))
 
     def compute(self, context: QueryContext) -> Release:
         whole, _ = mechanism_loss(context.dataset, context.loss)

@@ -18,9 +18,10 @@ from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.statistic.sentence import sentence
-from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.number import nearest
 from mechanisms.model.release import Release
+from mechanisms.model.work import Work
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
 from mechanisms.statistics.predicate import condition
 from mechanisms.statistics.quantile import exact_share
@@ -50,8 +51,6 @@ OWN = ("attribute", "quantile", "k", "where")
 READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
 #: The text in place of an interval, for mechanisms whose noise follows the records.
 NO_INTERVAL = "The noise depends on the records, so its size is private and there is no interval."
-#: A count of fewer rows than this takes less time than waking a thread. It reads a byte per row.
-LIGHT_ROWS = 1 << 16
 #: The accuracies that a quote may target: the error of the value, or for some mechanisms of its
 #: rank.
 ERROR, RANK_ERROR = "error", "rank_error"
@@ -140,6 +139,13 @@ class StatisticQuery(Query):
             answer["parts"] = _parts(released)
         return Release(answer)
 
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        share, _ = mechanism_loss(dataset, loss)
+        return self._mechanism(dataset).work(self._statistic, dataset, share)
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("mechanism", "where")
+
     def question(self, dataset: Dataset, version: int) -> str:
         return sentence(self.statistic, self._fields, version_of(dataset, version))
 
@@ -153,16 +159,6 @@ class StatisticQuery(Query):
             memory = self.__dict__["_scale"] = dataset, loss, scale
         result: Fraction | None = memory[2]
         return result
-
-    def is_light(self, dataset: Dataset) -> bool:
-        table = dataset.domain
-        return (
-            self.statistic == "count"
-            and self.where is None
-            and isinstance(table, TableDomain)
-            and (table.rows or table.max_rows or LIGHT_ROWS) < LIGHT_ROWS
-            and self._mechanism(dataset).name == "laplace"
-        )
 
     def _mechanism(self, dataset: Dataset) -> Mechanism:
         name = choose(self.statistic, self.mechanism, dataset.neighbouring, self.delta)

@@ -15,7 +15,7 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.condition_words import phrase
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of, words
 from app.queries.table.answer import answer_of
@@ -23,7 +23,9 @@ from app.queries.table.parameters import AggregateBody, By, MeasuredBody, groupi
 from mechanisms.kernels.cells import PARTS
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
-from mechanisms.statistics.predicate import condition
+from mechanisms.model.work import Work, together, work
+from mechanisms.statistics.predicate import comparisons, condition
+from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
@@ -136,14 +138,35 @@ class Table(Query):
 
         return charge_for(dataset, least_loss(lambda loss: plan(loss).steps(), first_error, error))
 
-    def cost(self, dataset: Dataset) -> Cost:
-        plan = TablePlan(self.request, dataset, PrivacyLoss(NANO * NANO))
+    def memory(self, dataset: Dataset) -> int:
+        return memory(dataset, record=ROW_BYTES, more=self._numbers(dataset) * NUMBER_BYTES)
+
+    def cells(self, dataset: Dataset) -> int:
+        return self._plan(dataset).cells * max(self._widths(dataset))
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+        numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
+        # Each effect of the axes is taken out of all numbers.
+        adjusted = numbers << len(self.by) if self.request.consistent else 0
+        return together(
+            work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
+            work("numbers of tables", numbers),
+            work("adjusted numbers", adjusted),
+        )
+
+    def _plan(self, dataset: Dataset) -> TablePlan:
+        """The plan at a loss that fits every table; only its sizes are read."""
+        return TablePlan(self.request, dataset, PrivacyLoss(NANO * NANO))
+
+    def _widths(self, dataset: Dataset) -> list[int]:
+        """The numbers of each measured part of a cell."""
+        return [part.width for part, margin in self.request.weights(dataset) if margin is None]
+
+    def _numbers(self, dataset: Dataset) -> int:
+        """The most released numbers, with those of all margins."""
         # A margin has at most as many numbers as there are cells and one more label per axis.
-        totals = prod(size + 1 for size in plan.shape)
-        widths = [part.width for part, margin in self.request.weights(dataset) if margin is None]
-        numbers = totals * (sum(widths) + self._columns)
-        bytes = cost_of(dataset, record=ROW_BYTES, more=numbers * NUMBER_BYTES).bytes
-        return Cost(bytes, cells=plan.cells * max(widths))
+        totals = prod(size + 1 for size in self._plan(dataset).shape)
+        return totals * (sum(self._widths(dataset)) + self._columns)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("by", "aggregates")

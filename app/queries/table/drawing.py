@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
+from app.queries.table.charts import charts
+
 #: The most rows that a page shows; downloads have all.
 MOST = 500
 
@@ -29,13 +31,13 @@ class Sheet:
 
 
 def draw(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the sheet of all cells, and one per margin."""
+    """Returns the sheet of all cells, one sheet per margin, and the charts."""
     by: Mapping[str, list[str]] = answer["by"]
     totals = [
         sheet({name: by[name] for name in one["by"]}, one["cells"], one["measured"])
         for one in answer.get("totals", ())
     ]
-    return {"cells": sheet(by, answer["cells"]), "totals": totals}
+    return {"cells": sheet(by, answer["cells"]), "totals": totals, **charts(answer)}
 
 
 def sheet(

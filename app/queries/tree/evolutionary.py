@@ -15,7 +15,7 @@ from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
@@ -23,6 +23,7 @@ from app.queries.tree.common import TreeQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 
@@ -81,9 +82,12 @@ class EvolutionaryTree(TreeQuery):
         loss = self._selector().loss_for(plan.pools[-1], error, plan.draws[-1], CONFIDENCE)
         return charge_for(dataset, loss * len(plan.draws))
 
-    def cost(self, dataset: Dataset) -> Cost:
+    def memory(self, dataset: Dataset) -> int:
         search = self._search(dataset)
-        return cost_of(dataset, cells=sum(search.pools) << (self.max_depth + 1))
+        return memory(dataset, cells=sum(search.pools) << (self.max_depth + 1))
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+        return self._search(dataset).work(dataset)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("population", "generations", "max_depth")

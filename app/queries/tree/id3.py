@@ -12,7 +12,7 @@ from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, SCORE_TARGET, significant
 from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
-from app.queries.parts.cost import Cost, cost_of
+from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.tree.common import TreeQuery
@@ -21,6 +21,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH
+from mechanisms.model.work import Work
 from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
@@ -80,11 +81,15 @@ class Id3Tree(TreeQuery):
         loss = PrivacyLoss(max(shares) * (2 * id3.splits + 1))
         return charge_for_add_remove(dataset, loss)
 
-    def cost(self, dataset: Dataset) -> Cost:
+    def memory(self, dataset: Dataset) -> int:
         task = self._task(dataset)
         node = sum(task.levels) * len(task.labels)
         depth = min(node * most_nodes(task.levels, self.max_depth), MAX_COUNTERS)
-        return cost_of(dataset, cells=max(node, depth))
+        return memory(dataset, cells=max(node, depth))
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        native = as_add_remove(dataset, loss)
+        return self._id3(native.dataset).work(native.dataset)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("max_depth",)

@@ -18,6 +18,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.work import Work, together, work
 from mechanisms.noise.addition import Kernel, add_noise
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan
@@ -92,6 +93,16 @@ class DataDependentNoise(AddedNoise):
         plan = self.single(statistic, dataset, loss)
         scale = float(self.widest * plan.cap * plan.step / share(loss))
         return depends(scale * WIDTHS + float(plan.step))
+
+    def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        ((part, spent, plan),) = self.plans(statistic, dataset, loss)
+        kind = f"{self.name} {statistic.name} {part.form(dataset)}"
+        bound = work(kind, self.terms(part, dataset, plan, spent))
+        return together(part.work(dataset), bound)
+
+    def terms(self, part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss) -> int:
+        """The public number of terms that the noise reads of the bound of the part."""
+        return part.terms(dataset, plan, None)
 
     def single(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plan:
         """The grid of a statistic of one part."""

@@ -9,6 +9,7 @@ from accounting.rho import BoundedRange
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.work import Work, together, work
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.quantile import Quantile
@@ -20,6 +21,7 @@ from mechanisms.statistics.release.mechanism import (
     significant,
 )
 from mechanisms.statistics.statistic import Statistic
+from mechanisms.statistics.tables import most_rows
 
 
 class ExponentialQuantile(Mechanism):
@@ -61,6 +63,11 @@ class ExponentialQuantile(Mechanism):
         steps = 2 * question.rank_sensitivity(dataset) / question.quantile.denominator
         misses = log(self._misses(question, dataset))
         return PrivacyLoss(max(1, ceil(misses * steps * NANO / error)))
+
+    def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        question = _quantile(statistic)
+        cells = question.cell_count(dataset) * most_rows(dataset).bit_length()
+        return together(question.work(dataset), work("exponential quantile", cells))
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         question = _quantile(statistic)

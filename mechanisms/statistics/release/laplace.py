@@ -11,6 +11,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import CONFIDENCE, Number
 from mechanisms.model.randomness import Randomness
+from mechanisms.model.work import Work, together, work
 from mechanisms.noise.discrete_laplace import add_discrete_laplace, likely_error
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan, rate_at_most
@@ -103,6 +104,10 @@ class Laplace(AddedNoise):
         if not plan.cap:
             return super().rho_bound(loss, plan)
         return LaplaceNoise(_rate(loss, plan.cap).exponent(), plan.cap, plan.cap)
+
+    def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        parts = [part.work(dataset) for part, _, _ in self.plans(statistic, dataset, loss)]
+        return together(work("laplace", 0, len(parts)), *parts)
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         plans = super().plans(statistic, dataset, loss)

@@ -16,6 +16,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.number import CONFIDENCE as CONFIDENCE
 from mechanisms.model.number import Number
+from mechanisms.model.work import Work
 from mechanisms.statistics.statistic import Statistic
 
 #: Laplace noise is farther than this many scales from 0 with probability 1 − CONFIDENCE.
@@ -62,6 +63,10 @@ class Mechanism(ABC):
         raise UnsupportedQuery(
             "the accuracy of this mechanism depends on the records", supported={"target": []}
         )
+
+    @abstractmethod
+    def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        """The public work of ``release``."""
 
     @abstractmethod
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:

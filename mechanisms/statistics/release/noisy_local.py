@@ -26,7 +26,7 @@ from mechanisms.statistics.graphs import most_second_order
 from mechanisms.statistics.grid import Plan, coarse, rate_at_most
 from mechanisms.statistics.release.added_noise import DataDependentNoise, Plans, single_noise
 from mechanisms.statistics.release.mechanism import share
-from mechanisms.statistics.statistic import Measurement, Statistic
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 
 class NoisyLocalSensitivity(DataDependentNoise):
@@ -74,6 +74,9 @@ class NoisyLocalSensitivity(DataDependentNoise):
         # The public global sensitivity bounds LS too; both are rounded up to grid steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
+
+    def terms(self, part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss) -> int:
+        return 1
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         third = PrivacyLoss(loss.epsilon_nano // 3, loss.delta_atto)

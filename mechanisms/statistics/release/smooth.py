@@ -10,6 +10,7 @@ from abc import abstractmethod
 from fractions import Fraction
 
 from accounting.privacy_loss import PrivacyLoss
+from mechanisms.model.domains import Dataset
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import add_rounded_laplace
@@ -18,7 +19,7 @@ from mechanisms.statistics.local_sensitivity import LEAST, SmoothBound
 from mechanisms.statistics.release.added_noise import DataDependentNoise, single_noise
 from mechanisms.statistics.release.mechanism import share
 from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.statistic import Measurement, Part
 
 #: Raises S above its rounding errors, so it bounds the local sensitivity; β allows for it.
 _RAISE = 1 + Fraction(1, 1 << 30)
@@ -38,6 +39,10 @@ class SmoothNoise(DataDependentNoise):
         self, measured: Measurement, plan: Plan, loss: PrivacyLoss, randomness: Randomness
     ) -> int:
         return single_noise(add_rounded_laplace, self.rate(measured, plan, loss), randomness)
+
+    def terms(self, part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss) -> int:
+        beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
+        return 1 if beta is None else part.terms(dataset, plan, beta)
 
     def rate(self, measured: Measurement, plan: Plan, loss: PrivacyLoss) -> Rate:
         """The private rate ε / 2S. If β is too small, the global sensitivity is in place of S."""

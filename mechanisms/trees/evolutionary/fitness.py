@@ -13,6 +13,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import Work
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
 from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.utilities.rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
@@ -47,6 +48,10 @@ class Fitness:
         grid = self._objective().grid(dataset, CountedTrees(pool), self.sensitivity)
         check_exact(grid, score_bits)
         return grid
+
+    def work(self, dataset: Dataset, pool: int) -> Work:
+        """The public work of the scores of a pool of counted trees."""
+        return self._objective().work(dataset, CountedTrees(pool), self.sensitivity)
 
     def unit(self, dataset: Dataset, pool: int) -> tuple[Grid, float]:
         """The public grid, and the number of its units that make one unit of the objective."""

@@ -8,12 +8,13 @@ import numpy as np
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.forests import Confusion, confusion
+from mechanisms.kernels.forests import Confusion, confusion, forest_work
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import TableRecords
+from mechanisms.model.work import Work, together, work
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
 from mechanisms.trees.evolutionary.dice import Dice
@@ -78,6 +79,18 @@ class Search:
     def draws(self) -> list[int]:
         """The number of trees that each selection draws."""
         return [self.selected] * self.generations + [self.outputs]
+
+    def work(self, dataset: Dataset) -> Work:
+        """The public work of the search; every proposed tree may be new, and full."""
+        nodes, rows = 2 << self.max_depth, row_bound(dataset)
+        proposed = self.population * (self.generations + 1) * nodes
+        literals = sum(self.task.levels) * (self.generations + 1)
+        selections = [
+            together(self.fitness.work(dataset, pool), self.selector.work(pool, draws, "peeled"))
+            for pool, draws in zip(self.pools, self.draws, strict=True)
+        ]
+        counted = forest_work(rows, proposed, literals)
+        return together(work("proposals", proposed), counted, *selections)
 
     def losses(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
         """The loss of each selection in equal shares; the last one also has the remainder.

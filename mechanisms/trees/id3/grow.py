@@ -13,16 +13,20 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.work import Work, times, together, work
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
 from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact
-from mechanisms.trees.id3.budget import Budget
+from mechanisms.trees.id3.budget import Budget, most_nodes
 from mechanisms.trees.id3.node import Node, as_json, prune
 from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
-from mechanisms.trees.id3.stop_rule import to_split
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, to_split
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
+
+#: The counters of a node whose work equals that of the node itself.
+NODE = 4000
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,16 @@ class Id3:
     def splits(self) -> int:
         """L, the most splits on a path from the root to a leaf."""
         return min(self.max_depth, len(self.task.attributes))
+
+    def work(self, dataset: Dataset) -> Work:
+        """The public work of growing a tree; all nodes of a depth hold every row once."""
+        rows, task = row_bound(dataset), self.task
+        criterion, levels = CRITERIA[self.criterion], sum(task.levels)
+        scored = criterion.table_work(rows, levels, len(task.labels), self.sensitivity)
+        level = together(work("rows of nodes", rows * len(task.levels)), scored)
+        nodes = sum(most_nodes(task.levels, depth) for depth in range(self.splits + 1))
+        cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
+        return together(times(level, self.splits), work("nodes", nodes * NODE + cells))
 
     def budget(self, loss: PrivacyLoss) -> Budget:
         return Budget(loss, self.splits)

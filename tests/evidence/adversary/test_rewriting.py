@@ -20,10 +20,13 @@ from storage.database import tables
 from storage.database.database import Database
 from storage.errors import LedgerAlarm
 from storage.journal.facts import Fact, FactKind
+from storage.journal.layouts import EntryKind
 from storage.journal.streams import record
+from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Reservation
+from storage.ledger.limits import open_account
 from tests.support.tampering import rows_of, tampering
-from tests.support.world import World, request
+from tests.support.world import World, loss, request
 
 q, j, s = tables.query.c, tables.journal.c, tables.journal_stream.c
 RESET = {
@@ -220,6 +223,36 @@ def test_a_fact_that_cannot_be_read_is_named(
     bad = verify(database).first_bad
     assert bad is not None
     assert (bad.row, bad.reason) == ("stream 1, fact 2", "cannot be read")
+
+
+@pytest.mark.parametrize("whose", ["analyst", "cap"])
+def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> None:
+    """By an entry that is chained correctly: nothing but the journal lacks it."""
+    dataset, analyst = world.ready()
+    world.grant(dataset, analyst, loss(2))
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert verify(world.database).valid
+    id = account.id if whose == "analyst" else world.ledger.cap(dataset.id).id
+    more = (10**9, *(0,) * (len(loss(1).amounts) - 1))
+    raised = Cause(EntryKind.LIMIT_CHANGE, world.owner.id, world.now(), more)
+    entry = world.database.write(lambda connection: change_account(connection, id, raised))
+    assert entry is not None
+    bad = verify(world.database).first_bad
+    assert bad is not None
+    assert (bad.row, bad.reason) == (
+        f"account {id}, entry {entry['seq']}",
+        "sets a limit without a fact",
+    )
+
+
+def test_an_account_opened_without_its_fact_is_found(world: World) -> None:
+    dataset, analyst = world.dataset(), world.analyst()
+    key = (0, dataset.id, analyst.id)
+    world.database.write(lambda connection: open_account(connection, key, loss(1), 1))
+    bad = verify(world.database).first_bad
+    assert bad is not None
+    assert bad.reason == "was opened without a fact"
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)

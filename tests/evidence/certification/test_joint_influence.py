@@ -133,7 +133,7 @@ def test_objectives_move_together_as_declared(
     kind: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
 ) -> None:
     universe = FAMILIES[kind, relation].build(*size)
-    objectives = dict(objectives_of(kind, horizon=4))
+    objectives = dict(objectives_of(kind, passes=4))
     if kind == "attributes":
         objectives["agreeing"] = weighted((InformationGain(), 1), (Gini(), 3), (Max(), "-0.5"))
         objectives["falling"] = weighted((Max(), 2), (Gini(), "-1.5"))

@@ -35,9 +35,9 @@ def made_up_objectives(seed: int) -> tuple[Universe, dict[str, Objective]]:
     universe, (first, second, third) = made_up(seed, 3)
     return universe, {
         "weighted_sum": weighted((first, 2), (second, -3)),
-        "pareto": pareto(first, second, horizon=3),
-        "pareto of three": pareto(first, second, third, horizon=3),
-        "pareto of a sum": pareto(weighted((first, 1), (second, -1)), third, horizon=3),
+        "pareto": pareto(first, second, passes=3),
+        "pareto of three": pareto(first, second, third, passes=3),
+        "pareto of a sum": pareto(weighted((first, 1), (second, -1)), third, passes=3),
     }
 
 
@@ -69,7 +69,7 @@ def test_selections_by_registered_utilities(
     family = FAMILIES[kind, relation]  # type: ignore[index]
     for size in family.tiny:
         universe = family.build(*size)
-        for objective in objectives_of(kind, horizon=3).values():
+        for objective in objectives_of(kind, passes=3).values():
             # Rates and entropies spread widely: a single grid step a unit keeps powers small.
             judge(measurements(objective, universe, sensitivity), selector, 0)
 
@@ -101,7 +101,7 @@ def rescored_breach(readings: Measurements, selector: Selector, p: Fraction, ste
 def test_two_draws_scored_anew_are_private(sensitivity: Sensitivity, selector: Selector) -> None:
     for seed in range(3000, 3010):
         universe, (first, second) = made_up(seed, 2)
-        readings = measurements(pareto(first, second, horizon=3), universe, sensitivity)
+        readings = measurements(pareto(first, second, passes=3), universe, sensitivity)
         for p in P:
             # Each draw at λ = (ε/2) / 2^{q + 1}, q = 0: e^ε = p^(−2 · 2).
             assert not rescored_breach(readings, selector, p, 4)
@@ -112,6 +112,6 @@ def test_two_draws_scored_anew_cost_more_than_one() -> None:
     breaches = 0
     for seed in range(3000, 3010):
         universe, (first, second) = made_up(seed, 2)
-        readings = measurements(pareto(first, second, horizon=3), universe, Sensitivity.LOCAL)
+        readings = measurements(pareto(first, second, passes=3), universe, Sensitivity.LOCAL)
         breaches += rescored_breach(readings, SELECTORS["exponential"], Fraction(1, 1000), 2)
     assert breaches

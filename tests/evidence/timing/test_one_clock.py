@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -22,11 +21,12 @@ from app.config.settings import Settings
 from app.engine import answering
 from app.engine.admission import InFlight
 from app.engine.answering import Answering, UnderWay
-from app.engine.deadlines import release_after
-from app.engine.places import Places
+from app.engine.schedule import Ticket
+from app.engine.scheduler import Scheduler
 from app.main import create_app
 from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import ALONE, CHANNELS, SETTINGS, Lane, peopled
+from benchmarks.service.planted import give_slots
 from storage.ledger import replay
 from storage.queries import history
 from tests.support.virtual_time import VirtualTime
@@ -55,22 +55,24 @@ def virtual(monkeypatch: Patch) -> VirtualTime:
     return clock
 
 
-async def differences(folder: Path, interval: float, watched: Collection[str]) -> dict[str, float]:
+async def differences(
+    folder: Path, interval: float, watched: Collection[str], patch: Callable[..., None]
+) -> dict[str, float]:
     """Channel → seconds by which the longer table is observed later than the shorter one."""
     gaps = {}
-    for places, in_flight, all_channels in SETTINGS:
+    for slots, in_flight, all_channels in SETTINGS:
         channels = {name: channel for name, channel in all_channels.items() if name in watched}
         if not channels:
             continue
         settings = Settings(
-            data=folder / str(places),
+            data=folder / str(slots),
             database_url=None,
             workers=2,
             release_interval=interval,
-            places=places,
             in_flight_per_analyst=in_flight,
             upload_wait=300,
         )
+        give_slots(slots, patch)
         app = create_app(settings)
         async with (
             app.router.lifespan_context(app),
@@ -97,7 +99,7 @@ def told_apart(
     watched: Collection[str] = ALL,
 ) -> set[str]:
     """Those of the watched channels that distinguish the two tables."""
-    gaps = virtual.run(differences(folder, interval, watched))
+    gaps = virtual.run(differences(folder, interval, watched, virtual.patch))
     assert gaps.keys() == set(watched)
     return {name for name, seconds in gaps.items() if abs(seconds) > MORE / 2}
 
@@ -113,16 +115,26 @@ def test_without_it_every_channel_does(virtual: VirtualTime, tmp_path: Path) -> 
 
 
 def _answers_leave_early(patch: Patch) -> None:
-    """Instants are stored and reported, but the reply leaves as soon as it is ready."""
+    """Deadlines are stored and reported, but the reply leaves as soon as it is ready."""
 
-    async def at_once(*_: Any) -> None: ...
+    async def at_once(_instant: float) -> None: ...
 
-    patch.setattr(Answering, "_keep_all", at_once)  # It sleeps, too.
-    patch.setattr(answering, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": at_once}))
+    patch.setattr(answering, "until", at_once)
+
+
+def _stored_early(patch: Patch) -> None:
+    """Answers are stored when the work ends, not before their deadline."""
+
+    async def at_end(_: Answering, job: Any, _under_way: UnderWay) -> bool:
+        await asyncio.wait([job])
+        return True
+
+    patch.setattr(Answering, "_in_time", at_end)
 
 
 def _conflicts_end_early(patch: Patch) -> None:
     """The stored answer is given in place of 409 as soon as it is stored."""
+    _stored_early(patch)
     judge = replay.judge
 
     def early(row: Any, *rest: Any) -> Any:
@@ -138,6 +150,7 @@ def _conflicts_end_early(patch: Patch) -> None:
 
 def _states_show_early(patch: Patch) -> None:
     """GET says "answered" as soon as the answer is stored."""
+    _stored_early(patch)
     patch.setattr(history, "_status", lambda row: ("running", "answered")[row.state])
     patch.setattr(Answering, "as_seen", lambda _, row: row)
 
@@ -150,31 +163,41 @@ def _counts_fall_early(patch: Patch) -> None:
         try:
             return compute(self, under_way, *rest)
         finally:
-            leave(self._in_flight, under_way.analyst_id)
+            leave(self._in_flight, under_way.ticket.analyst)
 
     patch.setattr(Answering, "_compute", counted)
     patch.setattr(InFlight, "leave", lambda *_: None)
 
 
-def _places_are_free_early(patch: Patch) -> None:
+def _slots_are_free_early(patch: Patch) -> None:
     """The next query begins when the work before it ends."""
+    in_time, finish = Answering._in_time, Scheduler.finish
 
-    def leave(self: Places, begun: float, bytes: int) -> float:
-        now = time.monotonic()
-        self._pass_on(now, bytes)
-        return begun + release_after(now - begun, self._interval)
+    def once(self: Scheduler, ticket: Ticket, end: float) -> None:
+        if not ticket.is_over:
+            finish(self, ticket, end)
 
-    patch.setattr(Places, "leave", leave)
+    patch.setattr(Scheduler, "finish", once)
+
+    async def early(self: Answering, job: Any, under_way: UnderWay) -> bool:
+        def free(_: object) -> None:
+            self._scheduler.finish(under_way.ticket, time.monotonic())
+
+        job.add_done_callback(free)
+        return await in_time(self, job, under_way)
+
+    patch.setattr(Answering, "_in_time", early)
 
 
-def _instants_follow_the_work(patch: Patch) -> None:
-    """An answer is released some time after its work, not at an instant of its own."""
-    for module in ("app.engine.answering", "app.engine.places"):
-        patch.setattr(f"{module}.release_after", lambda elapsed, interval: elapsed + interval)
-    patch.setattr("app.engine.answering.next_instant", lambda elapsed, _interval: elapsed)
-    patch.setattr(
-        "app.engine.answering.next_from", lambda started, instant, _interval: instant - started
-    )
+def _deadlines_follow_the_work(patch: Patch) -> None:
+    """An answer is released some time after its work, not at a deadline of its own."""
+
+    async def at_end(_: Answering, job: Any, under_way: UnderWay) -> bool:
+        await asyncio.wait([job])
+        under_way.length = time.monotonic() - under_way.begun.result() + INTERVAL
+        return True
+
+    patch.setattr(Answering, "_in_time", at_end)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +207,8 @@ def _instants_follow_the_work(patch: Patch) -> None:
         (_conflicts_end_early, {"repeating the key"}),
         (_states_show_early, {"polling"}),
         (_counts_fall_early, {"in flight"}),
-        (_places_are_free_early, {"cancelling"}),
-        (_instants_follow_the_work, {"reply", "history"}),
+        (_slots_are_free_early, {"cancelling"}),
+        (_deadlines_follow_the_work, {"reply", "history"}),
     ],
 )
 def test_a_clock_that_is_broken_is_seen(

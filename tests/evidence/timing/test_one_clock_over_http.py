@@ -31,7 +31,7 @@ from benchmarks.service.one_clock import (
     with_clock_off,
     with_clock_on,
 )
-from benchmarks.service.planted import planted
+from benchmarks.service.planted import SLOTS, give_slots, planted
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ class Served:
 @contextmanager
 def served(data: Path, _work: float, _more: float, settings: Mapping[str, str]) -> Iterator[Served]:
     """A service of this process, on a port of its own."""
-    values = {name.removeprefix("PURSE_").lower(): value for name, value in settings.items()}
+    values = {
+        name.removeprefix("PURSE_").lower(): value
+        for name, value in settings.items()
+        if name != SLOTS
+    }
+    give_slots(int(settings[SLOTS]), setattr)
     own = Settings(data=data, database_url=None, workers=2, **values)  # type: ignore[arg-type]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(create_app(own), log_config=None, lifespan="on"))
@@ -65,9 +70,10 @@ TRIAL = Trial(interval=0.4, work=0.02, more=0.1, gap=0.05, lanes=8, lanes_off=4,
 @pytest.fixture(autouse=True)
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
+    give_slots(1, monkeypatch.setattr)  # which undoes what each service sets
 
 
-@pytest.mark.slow  # minutes of waiting for release instants, little work
+@pytest.mark.slow  # minutes of waiting for deadlines, little work
 def test_every_channel_tells_the_tables_apart_unless_the_clock_is_on() -> None:
     """As many pairs do not tell them apart as did, in the same minute, without the clock.
 

@@ -32,6 +32,7 @@ CONTRACT = {
     "POST /ui/ask/quote": "analyst",
     "GET /ui/datasets": "owner analyst auditor",
     "GET /ui/datasets/{name}": "owner analyst auditor",
+    "GET /ui/datasets/{name}/mock.csv": "owner analyst auditor",
     "POST /ui/datasets/{name}/records": "owner",
     "POST /ui/datasets/{name}/nodes": "owner",
     "POST /ui/datasets/{name}/withdraw": "owner",

@@ -14,6 +14,9 @@ import pytest
 from sqlalchemy import update
 
 from app.config.settings import Settings
+from app.engine import answering, schedule
+from app.engine.schedule import LONG, Ticket
+from app.queries.selection.body import Selection
 from app.usecases.services import Services
 from storage.database.tables import query
 from storage.errors import Busy
@@ -21,15 +24,16 @@ from tests.support.patience import PATIENCE, WAIT, until
 from tests.support.service import Service
 
 INTERVAL = 0.4
-#: The instants at which a reply may leave; on a busy machine work misses the first ones.
+#: The intervals after which a reply may leave; on a busy machine work misses the first ones.
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
 QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
 BODY = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
 
 
 @pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"release_interval": INTERVAL, "workers": 1, "places": 1})
+def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
+    interval = getattr(request, "param", INTERVAL)
+    return settings.model_copy(update={"release_interval": interval, "workers": 1})
 
 
 @pytest.fixture
@@ -60,7 +64,7 @@ def status(service: Service, path: str, **sent: Any) -> str:
     return str(service("ana", "GET", path, **sent).json()["status"])
 
 
-def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
+def test_an_answer_leaves_at_its_deadline(shop: Service) -> None:
     started = time.monotonic()
     reply = ask(shop)
     took = time.monotonic() - started
@@ -69,18 +73,52 @@ def test_an_answer_leaves_at_a_release_instant(shop: Service) -> None:
     assert took >= released_after(shop) * INTERVAL
 
 
-def test_work_that_misses_an_instant_leaves_at_the_next_power(shop: Service) -> None:
-    gate = hold(shop)
+def test_work_that_misses_its_deadline_leaves_at_the_next_power_and_is_counted(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A miss changes nothing but the instant: neither body nor status."""
+    in_time = ask(shop).json()
+    compute, go_on = Selection.compute, threading.Event()
+
+    def slow(*args: Any) -> Any:
+        assert go_on.wait(PATIENCE)
+        return compute(*args)
+
+    monkeypatch.setattr(Selection, "compute", slow)
+    # An inline query would block the loop that counts misses.
+    monkeypatch.setattr(answering, "INLINE", -1.0)
+    before = services(shop).answering.misses
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
-        until(lambda: shop("ana", "GET", "/v1/queries").json()["items"])
-        time.sleep(INTERVAL * 1.2)
-        gate.set()
+        until(lambda: services(shop).answering.misses > before)
+        go_on.set()
         assert reply.result().status_code == 201
     assert released_after(shop) in POWERS[1:]
+    assert reply.result().json().keys() == in_time.keys()
+    assert "deadlines_missed 0.0" not in services(shop).metrics.exposition().decode()
 
 
-def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
+def test_work_that_misses_every_deadline_leaves_the_query_running(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No status tells of the time of the work: the key runs the query again later."""
+    compute, go_on = Selection.compute, threading.Event()
+
+    def slow(*args: Any) -> Any:
+        assert go_on.wait(PATIENCE)
+        return compute(*args)
+
+    monkeypatch.setattr(Selection, "compute", slow)
+    monkeypatch.setattr(answering, "INLINE", -1.0)
+    monkeypatch.setattr(answering, "MOST_MISSES", 1)
+    reply = ask(shop, key="k")
+    go_on.set()
+    assert (reply.status_code, reply.json()["type"]) == (409, "/problems/still-running")
+    assert spent(shop) == "0.1"
+
+
+@pytest.mark.usefixtures("heavy")
+def test_a_wait_that_ends_before_the_deadline_gets_202(shop: Service) -> None:
     gate = hold(shop)
     reply = ask(shop, "wait=0")
     assert reply.status_code == 202
@@ -89,7 +127,8 @@ def test_a_wait_that_ends_before_the_instant_gets_202(shop: Service) -> None:
     assert status(shop, path, headers=WAIT) == "answered"
 
 
-def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
+@pytest.mark.usefixtures("heavy")
+def test_a_query_that_waits_for_a_slot_can_be_cancelled(shop: Service) -> None:
     gate = hold(shop)
     path = ask(shop, "respond-async", "k").headers["Location"]
     assert spent(shop) == "0.1"
@@ -104,6 +143,7 @@ def test_a_query_that_waits_for_a_place_can_be_cancelled(shop: Service) -> None:
     assert kinds[:2] == ["release", "charge"]
 
 
+@pytest.mark.usefixtures("heavy")
 def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
     gate = hold(shop)
     with ThreadPoolExecutor(1) as pool:
@@ -118,7 +158,7 @@ def test_who_waits_for_a_cancelled_query_is_told(shop: Service) -> None:
     assert spent(shop) == "0"
 
 
-def test_an_answer_that_is_stored_late_is_seen_at_the_next_instant(
+def test_an_answer_that_is_stored_late_is_seen_at_the_next_tick(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that misses its instant must not reveal when it ended."""
@@ -165,7 +205,7 @@ def test_an_attempt_that_lost_replies_with_the_stored_answer(
     assert spent(shop) == "0.1"
 
 
-def test_an_answer_that_cannot_be_stored_leaves_the_query_running_at_a_release_instant(
+def test_an_answer_that_cannot_be_stored_leaves_the_query_running_at_the_deadline(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the database fails at the end of the work, the error must not reveal that time.
@@ -202,25 +242,84 @@ def test_a_service_that_stops_answers_what_is_under_way(shop: Service) -> None:
 
 
 def released_after(service: Service) -> float:
-    """Intervals from reservation to release instant of the latest query, as everyone sees them."""
+    """Intervals from reservation to deadline of the latest query, as everyone sees them."""
     latest = service("ana", "GET", "/v1/queries").json()["items"][0]
     created, released = (datetime.fromisoformat(latest[at]) for at in ("created", "released"))
     return (released - created).total_seconds() / INTERVAL
 
 
 class Held:
-    """A slot that another query holds until ``set`` is called."""
+    """All slots of a service, which other queries hold until ``set`` is called."""
 
     def __init__(self, service: Service) -> None:
-        self._places = services(service).answering._places
+        self._scheduler = services(service).answering._scheduler
         self._portal = service.client.portal
         assert self._portal is not None
-        self._begun: float = self._portal.call(self._places.enter, time.monotonic())
+        now = time.monotonic()
+        slots = service.settings.slots()
+        # Longer than any test, and not so long that some slot must stay free of them.
+        self._tickets = [Ticket(-i - 1, LONG, 1.0) for i in range(slots)]
+        for ticket in self._tickets:
+            self._portal.call(self._scheduler.enter, ticket, now)
 
     def set(self) -> None:
         assert self._portal is not None
-        self._portal.call(self._places.leave, self._begun)
+        for ticket in self._tickets:
+            self._portal.call(self._scheduler.finish, ticket, time.monotonic())
 
 
 def hold(service: Service) -> Held:
     return Held(service)
+
+
+@pytest.fixture
+def heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every query needs a slot, whatever its cost."""
+    monkeypatch.setattr(schedule, "LIGHT", -1.0)
+
+
+#: A perfect matching, and the same with one more edge.
+MATCHING = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(0, 10, 2))
+ONE_MORE = MATCHING + "1,2\n"
+PARETO = {
+    "kind": "selection",
+    "utilities": [{"name": "degree"}, {"name": "egocentric_betweenness"}],
+    "objective": "pareto",
+    "sensitivity": "local",
+}
+
+
+@pytest.mark.parametrize("settings", [2.0], indirect=True)
+def test_neighbours_have_one_quote_and_one_time_although_one_takes_longer(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that the work of a query takes shows in what the analyst or the owner sees."""
+    compute = Selection.compute
+
+    def slow(query: Selection, context: Any) -> Any:
+        time.sleep(0.5 * (len(context.records.indices) // 2 - 5))
+        return compute(query, context)
+
+    monkeypatch.setattr(Selection, "compute", slow)
+    monkeypatch.setattr(answering, "INLINE", -1.0)
+    paths, quotes = {}, []
+    for name, edges in (("x", MATCHING), ("y", ONE_MORE)):
+        people.dataset("olga", edges.encode(), name=name, nodes={"count": 10}, max_degree=9)
+        people.grant("olga", name, "ana", "1")
+        body = {"dataset": name, "epsilon": "0.000001", "query": PARETO}
+        quotes.append(people("ana", "POST", "/v1/quotes", json=body).json())
+        asynchronous = {"Prefer": "respond-async"}
+        reply = people("ana", "POST", "/v1/queries", json=body, headers=asynchronous)
+        paths[name] = reply.headers["Location"]
+    assert quotes[0] == quotes[1]
+    assert quotes[0]["seconds"] == 2.0
+    for path in paths.values():
+        assert status(people, path, headers=WAIT) == "answered"
+    for who in ("ana", "olga", "otto"):
+        listed = [people(who, "GET", path).json() for path in paths.values()]
+        if who == "ana":
+            listed = people("ana", "GET", "/v1/queries").json()["items"]
+        times = [
+            [datetime.fromisoformat(one[at]) for at in ("created", "released")] for one in listed
+        ]
+        assert [(end - start).total_seconds() for start, end in times] == [2.0, 2.0]

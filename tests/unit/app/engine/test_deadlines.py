@@ -1,49 +1,47 @@
-"""Release instants: the first interval · 2^j after the work, and no other time."""
+"""Deadlines are a function of the public cost alone."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.deadlines import SETTLING_SHARE, next_from, next_instant, release_after
+from app.engine.deadlines import ALLOWANCE, MARGIN, Clock
 
-intervals = st.sampled_from([0.001, 0.05, 0.1, 0.25, 1.0, 3.0])
-
-
-@given(elapsed=st.floats(0, 1e5), interval=intervals)
-def test_an_instant_is_the_first_power_that_fits(elapsed: float, interval: float) -> None:
-    instant = next_instant(elapsed, interval)
-    power = math.log2(instant / interval)
-    assert power == pytest.approx(round(power), abs=1e-9)
-    assert instant >= elapsed
-    assert instant == interval or instant / 2 < elapsed
+SECONDS = st.floats(0, 1000, allow_nan=False)
+TICKS = st.floats(0.001, 60, allow_nan=False)
 
 
-@given(elapsed=st.floats(0, 1e5), interval=intervals)
-def test_there_is_time_to_store_the_answer(elapsed: float, interval: float) -> None:
-    assert release_after(elapsed, interval) >= elapsed + SETTLING_SHARE * interval * 0.999
-
-
-@pytest.mark.parametrize("elapsed", [0.0, 0.3, 7.0])
-def test_an_interval_of_zero_switches_the_clock_off(elapsed: float) -> None:
-    assert release_after(elapsed, 0.0) == elapsed
-    assert next_instant(elapsed, 0.0) == elapsed
-
-
-@pytest.mark.parametrize("power", range(12))
-def test_an_instant_that_is_met_exactly_is_not_missed(power: int) -> None:
-    assert next_instant(0.1 * 2.0**power, 0.1) == 0.1 * 2.0**power
-
-
-@given(started=st.floats(1e-3, 1e8), interval=intervals, power=st.integers(0, 12))
-def test_how_long_the_machine_has_run_moves_no_instant(
-    started: float, interval: float, power: int
+@given(seconds=SECONDS, tick=TICKS)
+def test_a_deadline_leaves_a_margin_and_time_to_store_the_answer(
+    seconds: float, tick: float
 ) -> None:
-    """Both terms change how ``started + seconds`` is rounded; instants must not depend on it."""
-    seconds = interval * 2.0**power
-    assert next_from(started, started + seconds, interval) == seconds
-    later = next_from(started, started + seconds + interval / 1000, interval)
-    assert later == 2 * seconds
+    clock = Clock(tick)
+    length = clock.length(seconds)
+    assert clock.allowance >= ALLOWANCE
+    assert MARGIN * seconds + clock.allowance <= length * (1 + 1e-9)
+    assert length < (MARGIN * seconds + clock.allowance + tick) * (1 + 1e-9)
+    assert round(length / tick) == pytest.approx(length / tick)
+
+
+def test_a_light_query_leaves_one_tick_after_its_begin() -> None:
+    assert Clock(0.025).length(0.002) == 0.025
+
+
+@given(seconds=SECONDS, tick=TICKS, late=st.floats(0, 100, allow_nan=False))
+def test_an_answer_that_is_stored_late_leaves_at_a_tick(
+    seconds: float, tick: float, late: float
+) -> None:
+    clock = Clock(tick)
+    length = clock.length(seconds)
+    assert clock.next_tick(length, length - min(late, length)) == length
+    instant = clock.next_tick(length, length + late)
+    assert length + late <= instant * (1 + 1e-9)
+    assert (instant - length) / tick == pytest.approx(round((instant - length) / tick), abs=1e-6)
+    assert instant - length < late + tick * (1 + 1e-9)
+
+
+def test_without_a_tick_there_are_no_deadlines() -> None:
+    clock = Clock(0.0)
+    assert clock.length(5.0) == 0.0
+    assert clock.next_tick(0.0, 1.25) == 1.25

@@ -1,4 +1,4 @@
-"""Limits on load: queries in flight, requests per key, slow bodies, and endless queries."""
+"""Limits on load: queries in flight, requests per key, slow bodies, and costly queries."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from app.config.settings import Settings
 from app.contract.errors import Busy, RateLimited
 from app.engine.admission import InFlight, Rate
 from app.main import create_app
-from app.queries.selection.body import Selection
 from tests.support.patience import PATIENCE, REPLY, WAIT
 from tests.support.service import Service
-from tests.unit.app.engine.test_answering import hold
+from tests.unit.app.engine.test_answering import heavy, hold  # noqa: F401 - a fixture
 from tests.unit.app.routes.test_ledger import QUERY, ask
 
 BODY = {"dataset": "triangle", "epsilon": "0.001", "query": QUERY}
@@ -28,7 +27,7 @@ BODY = {"dataset": "triangle", "epsilon": "0.001", "query": QUERY}
 
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
-    return settings.model_copy(update={"workers": 1, "places": 1, **getattr(request, "param", {})})
+    return settings.model_copy(update={"workers": 1, **getattr(request, "param", {})})
 
 
 def configured(**settings: Any) -> pytest.MarkDecorator:
@@ -49,6 +48,7 @@ def later(shop: Service, who: str = "ana") -> httpx.Response:
     return shop(who, "POST", "/v1/queries", json=BODY, headers=headers)
 
 
+@pytest.mark.usefixtures("heavy")
 @configured(in_flight_per_analyst=2, in_flight_total=3)
 def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Service) -> None:
     gate = hold(shop)
@@ -72,7 +72,7 @@ def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Se
 
 @pytest.mark.long
 @configured(in_flight_per_analyst=1, release_interval=2.0)
-def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
+def test_a_query_counts_until_its_deadline(shop: Service) -> None:
     started = time.monotonic()
     assert later(shop).status_code == 202
     time.sleep(0.2)  # Its work ended long ago.
@@ -81,6 +81,7 @@ def test_a_query_counts_until_its_release_instant(shop: Service) -> None:
     assert time.monotonic() - started >= 2.0
 
 
+@pytest.mark.usefixtures("heavy")
 @configured(in_flight_per_analyst=1)
 def test_a_cancelled_query_gives_its_place_in_flight_back_at_once(shop: Service) -> None:
     gate = hold(shop)
@@ -153,38 +154,6 @@ def test_a_rate_may_be_left_out() -> None:
         Settings(rate_limit="as many as you like")
 
 
-@configured(query_limit=0.3)
-def test_a_query_beyond_the_limit_fails_for_good(
-    shop: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is charged, its failure is replayed, and the late result of its kernel is discarded."""
-    compute, go_on, finished = Selection.compute, threading.Event(), threading.Event()
-
-    def slow(*args: Any, **kwargs: Any) -> Any:
-        assert go_on.wait(PATIENCE)
-        try:
-            return compute(*args, **kwargs)
-        finally:
-            finished.set()
-
-    monkeypatch.setattr(Selection, "compute", slow)
-    key = {"Idempotency-Key": "k"}
-    started = time.monotonic()
-    reply = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
-    assert time.monotonic() - started >= 0.3
-    assert not finished.is_set()
-    assert (reply.status_code, reply.json()["type"]) == (500, "/problems/query-failed")
-    # A query that still waits for a thread by then has not been charged.
-    released = ask(shop, "triangle")
-    assert released.json()["type"].endswith("query-released")
-    go_on.set()
-    assert finished.wait(PATIENCE)
-    replay = shop("ana", "POST", "/v1/queries", json=BODY, headers=key)
-    assert (replay.status_code, replay.content) == (500, reply.content)
-    (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
-    assert account["spent"]["epsilon"] == "0.001"
-
-
 @pytest.mark.parametrize("path", ["/v1/queries", "/v1/datasets/triangle/records"])
 def test_a_body_that_does_not_come_is_given_up(
     settings: Settings, path: str, fast_lane: bool
@@ -241,5 +210,20 @@ def test_a_query_that_never_fits_is_refused_free_and_at_its_quote(shop: Service)
         assert (reply.status_code, reply.json()["type"]) == (422, "/problems/too-costly")
         assert reply.json()["limit"] == "1 bytes"
         assert reply.json()["lower"] == ["utilities"]
+    (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"]["epsilon"] == "0"
+
+
+@configured(query_limit=1e-6)
+def test_a_query_that_may_take_too_long_is_refused_free_and_at_its_quote(shop: Service) -> None:
+    """The public worst case decides, on these few records as on any others."""
+    texts = set()
+    for path in ("/v1/queries", "/v1/quotes"):
+        reply = shop("ana", "POST", path, json=BODY)
+        assert (reply.status_code, reply.json()["type"]) == (422, "/problems/too-costly")
+        assert reply.json()["limit"] == "1e-06 seconds"
+        assert reply.json()["cost"].endswith(" seconds")
+        texts.add(reply.json()["cost"])
+    assert len(texts) == 1
     (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
     assert account["spent"]["epsilon"] == "0"

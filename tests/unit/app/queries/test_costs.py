@@ -14,7 +14,7 @@ import pytest
 from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.cost import FIXED
-from app.service.warm import _table_domain
+from app.service.made_up import table_domain
 from mechanisms.kernels.preparation import GRAPH_COLUMNS
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
@@ -39,7 +39,7 @@ def graph() -> tuple[Records, Dataset]:
 
 
 def table(relation: NeighbouringRelation) -> tuple[Records, Dataset]:
-    random, domain = np.random.default_rng(0), _table_domain()
+    random, domain = np.random.default_rng(0), table_domain()
     codes = {
         one.name: random.integers(0, len(one.levels), ROWS).astype(
             np.uint8 if len(one.levels) <= 256 else np.uint16
@@ -64,7 +64,7 @@ def peak(records: Records, dataset: Dataset, body: dict[str, Any]) -> tuple[int,
     tracemalloc.start()
     try:
         query.compute(context)
-        return tracemalloc.get_traced_memory()[1], query.cost(dataset).bytes
+        return tracemalloc.get_traced_memory()[1], query.memory(dataset)
     finally:
         tracemalloc.stop()
 
@@ -138,13 +138,13 @@ def test_a_bound_reads_the_description_alone() -> None:
     """It grows with what the owner and the analyst have made public."""
     graph_of = [Dataset("g", NeighbouringRelation.EDGE, GraphDomain(n, 9)) for n in (10, 10**6)]
     for body in SOME_OF_GRAPHS:
-        small, large = (QUERY.validate_json(json.dumps(body)).cost(one).bytes for one in graph_of)
+        small, large = (QUERY.validate_json(json.dumps(body)).memory(one) for one in graph_of)
         assert small < large
-    domain = _table_domain()
+    domain = table_domain()
     tables = [
         Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(domain, max_rows=rows))
         for rows in (10, 10**6)
     ]
     for body in SOME_OF_TABLES:
-        small, large = (QUERY.validate_json(json.dumps(body)).cost(one).bytes for one in tables)
+        small, large = (QUERY.validate_json(json.dumps(body)).memory(one) for one in tables)
         assert small < large

@@ -88,9 +88,16 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
 
 RECORDS = records_of(graph_of(7, [(0, v) for v in range(1, 7)] + [(1, 2), (2, 3), (1, 3), (4, 5)]))
 DATASET: Dataset = dataset_of(7, 6)
+#: The other two are among the slow tests.
+EVERY_SENSITIVITY = [
+    Sensitivity.GLOBAL,
+    Sensitivity.LOCAL,
+    pytest.param(Sensitivity.FLATTENED, marks=pytest.mark.slow),
+    pytest.param(Sensitivity.SHIFTED, marks=pytest.mark.slow),
+]
 
 
-@pytest.mark.parametrize("sensitivity", list(Sensitivity))
+@pytest.mark.parametrize("sensitivity", EVERY_SENSITIVITY)
 @pytest.mark.parametrize(
     ("objective", "utilities"), [case[:2] for case in ASKED], ids=[case[0] for case in ASKED]
 )

@@ -1,0 +1,168 @@
+"""When queries begin: a virtual machine that runs each of them for exactly its public length.
+
+The moment at which a query begins is visible, because from then on it cannot be cancelled. So it is
+a function of public facts: who asked when, and how long each query may take. A slot whose work ends
+early stays idle until the deadline, because to pass it on would show the end.
+
+Here are no clocks and no threads: ``app.engine.scheduler`` drives a schedule.
+"""
+
+from __future__ import annotations
+
+import heapq
+from asyncio import Future
+from dataclasses import dataclass, field
+from itertools import count
+
+from app.engine.fair_queue import FairQueue
+
+#: The public cost in seconds up to which a query is light and needs no slot.
+LIGHT = 0.002
+#: The quanta of heavy queries, by their lengths, and of light ones, by their costs.
+QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
+#: Queries that are longer than this, in seconds, never take the last slot that has none of them.
+LONG = 10.0
+#: The part of all processors that light queries may take, and the seconds that they may save up.
+LIGHT_SHARE, LIGHT_BURST = 0.25, 0.1
+
+
+@dataclass(eq=False)
+class Ticket:
+    """One query. ``length``: L in seconds; ``cost``: C in seconds; ``bytes``: public memory."""
+
+    analyst: int
+    length: float
+    cost: float
+    bytes: int = 0
+    #: The instants of its begin and of its end; the end moves when its work misses it.
+    begin: float | None = None
+    end: float | None = None
+    is_over: bool = False
+    #: Gets the instant of the begin. Cancelling it ends the wait.
+    begun: Future[float] | None = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.begun is not None and self.begun.cancelled()
+
+    @property
+    def is_light(self) -> bool:
+        return self.cost <= LIGHT
+
+    @property
+    def amount(self) -> float:
+        return self.cost if self.is_light else self.length
+
+
+@dataclass
+class Bucket:
+    """The public cost that light queries may take now; it fills with time."""
+
+    rate: float
+    level: float = LIGHT_BURST
+    at: float = 0.0
+
+    def ready(self, cost: float) -> float:
+        """The instant from which ``cost`` may be taken."""
+        return self.at + max(min(cost, LIGHT_BURST) - self.level, 0.0) / self.rate
+
+    def take(self, cost: float, now: float) -> None:
+        if now > self.at:
+            self.level = min(self.level + (now - self.at) * self.rate, LIGHT_BURST)
+            self.at = now
+        self.level -= cost
+
+
+@dataclass
+class Schedule:
+    """The slots of one process, and the queries that wait for them.
+
+    All methods return the tickets that begin by ``now``, in order, with their ``begin``.
+    """
+
+    slots: int
+    processors: float
+    memory: int = 1 << 62
+    _heavy: FairQueue[Ticket] = field(default_factory=lambda: FairQueue(QUANTUM))
+    _light: FairQueue[Ticket] = field(default_factory=lambda: FairQueue(LIGHT_QUANTUM))
+    _ends: list[tuple[float, int, Ticket]] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=count)
+    _busy: int = 0
+    _long: int = 0
+
+    def __post_init__(self) -> None:
+        self._bucket = Bucket(LIGHT_SHARE * self.processors)
+
+    def arrive(self, ticket: Ticket, now: float) -> list[Ticket]:
+        """A query is charged and may begin. Every earlier instant comes first."""
+        begun = self.advance(now)
+        (self._light if ticket.is_light else self._heavy).add(ticket)
+        return begun + self._begin(now)
+
+    def advance(self, now: float) -> list[Ticket]:
+        """Time passes until ``now``."""
+        begun = []
+        while (instant := self.next_instant()) is not None and instant <= now:
+            self._free(instant)
+            begun += self._begin(instant)
+        return begun
+
+    def next_instant(self) -> float | None:
+        """The next instant at which anything may begin; None if nothing waits or runs."""
+        instants = [self._ends[0][0]] if self._ends else []
+        head = self._light.head()
+        if head is not None:
+            instants.append(self._bucket.ready(head.cost))
+        return min(instants, default=None)
+
+    def finish(self, ticket: Ticket, end: float) -> None:
+        """The work is over, in time for the deadline at ``end``, which frees the slot."""
+        ticket.is_over, ticket.end = True, end
+        heapq.heappush(self._ends, (end, next(self._numbers), ticket))
+
+    def _free(self, now: float) -> None:
+        while self._ends and self._ends[0][0] <= now:
+            at, _, ticket = heapq.heappop(self._ends)
+            if ticket.end != at:
+                continue  # the end has moved, or is past
+            if ticket.is_over:
+                ticket.end = None
+                self._busy -= 1
+                self._long -= ticket.length > LONG
+                self.memory += ticket.bytes
+            else:
+                assert ticket.begin is not None
+                self._ends_at(ticket, ticket.begin + 2 * (at - ticket.begin))
+
+    def _ends_at(self, ticket: Ticket, end: float) -> None:
+        ticket.end = end
+        heapq.heappush(self._ends, (end, next(self._numbers), ticket))
+
+    def _begin(self, now: float) -> list[Ticket]:
+        begun = []
+        while (light := self._light.head()) and self._bucket.ready(light.cost) <= now:
+            self._light.take()
+            self._bucket.take(light.cost, now)
+            light.begin = now
+            begun.append(light)
+        passed: set[int] = set()
+        while self._busy < self.slots and (ticket := self._heavy.head()):
+            if ticket.bytes > self.memory:
+                break  # no other query may overtake it
+            is_long = ticket.length > LONG
+            if is_long and self._long >= max(self.slots - 1, 1):
+                self._heavy.skip()
+                passed.add(ticket.analyst)
+                if len(passed) == self._heavy.analysts():
+                    break
+                continue
+            passed.clear()
+            self._heavy.take()
+            self._busy += 1
+            self._long += is_long
+            self.memory -= ticket.bytes
+            ticket.begin = now
+            if ticket.length:
+                self._ends_at(ticket, now + ticket.length)
+            begun.append(ticket)
+        return begun

@@ -1,0 +1,52 @@
+"""Drives the schedule of one process by its clock. Only its event loop may call this."""
+
+import asyncio
+import time
+
+from app.engine.schedule import Schedule, Ticket
+
+
+class Scheduler:
+    """Tells every query when it begins."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._timer: asyncio.TimerHandle | None = None
+
+    def enter(self, ticket: Ticket, now: float) -> asyncio.Future[float]:
+        """Returns a future of the monotonic time at which a query that arrives ``now`` begins.
+
+        Cancelling the future ends the wait. It succeeds as long as the query has not begun.
+        """
+        begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        ticket.begun = begun
+        self._start(self._schedule.arrive(ticket, now))
+        return begun
+
+    def finish(self, ticket: Ticket, end: float) -> None:
+        """The work is over. The slot of a heavy query is free from the instant ``end`` on."""
+        if ticket.is_light:
+            return
+        self._schedule.finish(ticket, end)
+        self._start(self._schedule.advance(time.monotonic()))
+
+    def _start(self, tickets: list[Ticket]) -> None:
+        for ticket in tickets:
+            assert ticket.begin is not None
+            assert ticket.begun is not None
+            # A query begins at the exact instant, not when the event loop runs this method.
+            ticket.begun.set_result(ticket.begin)
+        self._wait()
+
+    def _wait(self) -> None:
+        """Set the timer to the next instant of the schedule."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        instant = self._schedule.next_instant()
+        if instant is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, instant - time.monotonic()), self._advance)
+
+    def _advance(self) -> None:
+        self._start(self._schedule.advance(time.monotonic()))

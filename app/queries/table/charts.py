@@ -1,0 +1,168 @@
+"""Charts of a table: bars with error bars, and a heat map with a legend; plain SVG shapes.
+
+The texts are not escaped here: ``answer.html`` escapes them when it writes the shapes. Coordinates
+are in the unit of the drawing. The shapes are a function of the answer alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any, ClassVar
+
+from app.queries.parts.sentences import printable
+
+#: The most bars of one chart, and the most rows or columns of a heat map; the table has all.
+MOST_BARS, MOST_SIDE = 40, 24
+#: The most columns of a table that are drawn.
+MOST_CHARTS = 4
+WIDTH, LABEL, ROW, GAP, CAP = 640.0, 170.0, 22.0, 6.0, 4.0
+LONGEST = 22
+#: The steps of a legend.
+SHADES = 5
+
+Numbers = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One cell: its bar, and the two ends of its error bar, in x coordinates."""
+
+    y: float
+    label: str
+    start: float
+    end: float
+    low: float
+    high: float
+    title: str
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """One column as bars; ``zero`` is the x coordinate of the value 0."""
+
+    width: ClassVar[float] = WIDTH
+    row: ClassVar[float] = ROW - GAP
+    cap: ClassVar[float] = CAP
+    name: str
+    height: float
+    zero: float
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Square:
+    """One cell of a heat map, or one step of its legend."""
+
+    x: float
+    y: float
+    opacity: float
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A two-way table as squares: darker for larger values."""
+
+    name: str
+    width: float
+    height: float
+    side: float
+    #: The y of each row's label, and the x of each column's, with their texts.
+    rows: tuple[tuple[float, str], ...]
+    columns: tuple[tuple[float, str], ...]
+    squares: tuple[Square, ...]
+    legend: tuple[Square, ...]
+
+
+def bar_charts(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) -> list[BarChart]:
+    """Returns a chart of each of the first columns, with the first cells as bars."""
+    return [bar_chart(name, by, column) for name, column in islice(cells.items(), MOST_CHARTS)]
+
+
+def bar_chart(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> BarChart:
+    """Returns one column as bars with error bars."""
+    numbers = zip(column["value"], column["low"], column["high"], strict=True)
+    rows = list(islice(zip(product(*by.values()), numbers, strict=True), MOST_BARS))
+    lowest = min(0.0, *(min(one) for _, one in rows))
+    highest = max(0.0, *(max(one) for _, one in rows))
+    unit = (WIDTH - LABEL - 2 * GAP) / ((highest - lowest) or 1.0)
+
+    def x(value: float) -> float:
+        return LABEL + GAP + (value - lowest) * unit
+
+    bars = []
+    for i, (labels, (value, low, high)) in enumerate(rows):
+        text = printable(", ".join(labels) or "all")
+        start, end = sorted((x(0), x(value)))
+        bars.append(
+            Bar(
+                y=GAP + i * ROW,
+                label=printable(text, LONGEST),
+                start=start,
+                end=end,
+                low=x(low),
+                high=x(high),
+                title=f"{text}: {value:g}, between {low:g} and {high:g}",
+            )
+        )
+    return BarChart(name, len(rows) * ROW + 2 * GAP, x(0), tuple(bars))
+
+
+def heat_maps(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) -> list[HeatMap]:
+    """Returns a heat map of each of the first columns of a small two-way table, else nothing."""
+    sizes = [len(labels) for labels in by.values()]
+    if len(sizes) != 2 or not all(2 <= size <= MOST_SIDE for size in sizes):
+        return []
+    return [heat_map(name, by, column) for name, column in islice(cells.items(), MOST_CHARTS)]
+
+
+def heat_map(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> HeatMap:
+    """Returns one column of a two-way table as squares."""
+    rows, columns = by.values()
+    values = column["value"]
+    lowest, highest = min(values), max(values)
+    side = min(56.0, (WIDTH - LABEL) / len(columns))
+    top = ROW
+
+    def opacity(value: float) -> float:
+        # Texts keep their contrast on the fullest colour too.
+        return 0.05 + 0.4 * (value - lowest) / ((highest - lowest) or 1.0)
+
+    squares = tuple(
+        Square(
+            x=LABEL + (i % len(columns)) * side,
+            y=top + (i // len(columns)) * side,
+            opacity=opacity(value),
+            title=f"{printable(row)}, {printable(other)}: {value:g}",
+            text=f"{value:.3g}" if side >= 44 else "",
+        )
+        for i, ((row, other), value) in enumerate(zip(product(rows, columns), values, strict=True))
+    )
+    bottom = top + len(rows) * side + GAP
+    steps = [lowest + (highest - lowest) * i / (SHADES - 1) for i in range(SHADES)]
+    legend = tuple(
+        Square(LABEL + i * 70, bottom, opacity(value), "", f"{value:.3g}")
+        for i, value in enumerate(steps)
+    )
+    return HeatMap(
+        name=name,
+        width=max(WIDTH, LABEL + len(columns) * side),
+        height=bottom + ROW + GAP,
+        side=side,
+        rows=tuple(
+            (top + (i + 0.5) * side + 4, printable(row, LONGEST)) for i, row in enumerate(rows)
+        ),
+        columns=tuple(
+            (LABEL + (i + 0.5) * side, printable(one, max(3, int(side / 7))))
+            for i, one in enumerate(columns)
+        ),
+        squares=squares,
+        legend=legend,
+    )
+
+
+def charts(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the charts of an answer: heat maps of two-way tables, bars of all."""
+    by, cells = answer["by"], answer["cells"]
+    return {"bars": bar_charts(by, cells), "heat_maps": heat_maps(by, cells)}

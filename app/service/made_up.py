@@ -1,0 +1,116 @@
+"""Made-up records of any size, on which this machine is timed; they follow no dataset.
+
+The work of a query may follow its records up to a public bound. So there are records of several
+shapes, and the slowest one counts.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.preparation import GRAPH_COLUMNS
+from mechanisms.kernels.totals import GRAPH_TOTALS
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    GraphDomain,
+    NeighbouringRelation,
+    NumericAttribute,
+    PrefixDomain,
+    TableDomain,
+)
+from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
+
+#: How values lie: all the same, all but one the same, four of them at random, ascending.
+SHAPES = ("constant", "one_off", "random", "ascending")
+MAX_DEGREE = 1000
+_GRID = 1 << 26
+#: Twice the rate of the smooth bounds of the references: windows widen as fast as they fade.
+_STEEPNESS = 0.3
+
+
+def made_up(size: int, shape: str) -> list[tuple[Records, Dataset]]:
+    """Records of this size and shape, for every kind of records and relation."""
+    rows, domain = _table(size, shape), table_domain()
+    most = replace(domain, max_rows=size)
+    public = replace(domain, rows=size, max_rows=None, min_rows=0)
+    values = tuple(float(i + 1) for i in range(min(size, 4096)))
+    return [
+        _graph(size, shape),
+        (rows, Dataset("speed", NeighbouringRelation.ADD_REMOVE, most)),
+        (rows, Dataset("speed", NeighbouringRelation.REPLACE, public)),
+        (
+            PrefixRecords(len(values) // 2),
+            Dataset("speed", NeighbouringRelation.PREFIX, PrefixDomain(values)),
+        ),
+    ]
+
+
+def _values(size: int, shape: str, most: int, seed: int = 0) -> NDArray[np.int64]:
+    """Whole numbers from 0 to ``most``; random ones are independent for each seed."""
+    if shape == "ascending":
+        return np.arange(size) * most // max(size - 1, 1)
+    if shape == "random":
+        return np.random.default_rng(seed).integers(0, 4, size) * most // 3
+    values = np.zeros(size, np.int64)
+    values[0] = most if shape == "one_off" else 0
+    return values
+
+
+def _steep(size: int) -> NDArray[np.float64]:
+    """Numbers from 0 to 8, so far apart around the middle that no search for gaps ends early."""
+    away = np.arange(size) - size // 2
+    return 4 + 4 * np.sign(away) * np.exp(_STEEPNESS * (np.abs(away) - size // 2))
+
+
+def _graph(nodes: int, shape: str) -> tuple[GraphRecords, Dataset]:
+    """Columns that fit a graph of this shape; its edges themselves are never read."""
+    bound = min(MAX_DEGREE, nodes - 1)
+    degree = _values(nodes, shape, bound)
+    pairs = degree * (degree - 1) // 2
+    of = {"egocentric_betweenness": pairs * _GRID // 2, "inner_edges": pairs // 2}
+    of |= {"degree": degree.astype(np.int32), "co_degree": (degree // 2).astype(np.int32)}
+    columns = {name: stored(of[name], of[name].dtype) for name in GRAPH_COLUMNS}
+    totals = {name: np.array([bound // 2]) for name in GRAPH_TOTALS}
+    totals["degree_pairs_high"] = np.array([bound])
+    edges = np.zeros(2, np.int32)
+    records = GraphRecords(np.zeros(nodes + 1, np.int64), edges, columns, totals)
+    return records, Dataset("speed", NeighbouringRelation.EDGE, GraphDomain(nodes, bound))
+
+
+def _table(rows: int, shape: str) -> TableRecords:
+    codes: dict[str, NDArray[Any]] = {}
+    for seed, one in enumerate(table_domain().attributes):
+        most = len(one.levels) - 1
+        values = _values(rows, shape, most, seed)
+        codes[one.name] = stored(values, np.uint16 if most > 255 else np.uint8)
+    # Balanced classes have the longest walks.
+    codes["class"] = stored(np.arange(rows) % 2, np.uint8)
+    numbers = _steep(rows) if shape == "ascending" else _values(rows, shape, 8).astype(float)
+    numbers = np.sort(numbers)
+    return TableRecords(codes, {"number": numbers}, {"number": numbers})
+
+
+def table_domain() -> TableDomain:
+    return TableDomain(
+        (
+            CategoricalAttribute("class", ("a", "b")),
+            CategoricalAttribute("few", ("x", "y")),
+            CategoricalAttribute("more", ("u", "v", "w")),
+            # Codes of attributes with more than 256 levels take two bytes.
+            CategoricalAttribute("many", tuple(map(str, range(300)))),
+            NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0)),
+        ),
+        class_attribute="class",
+        max_rows=8,
+        min_rows=1,
+    )
+
+
+def stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Returns ``values`` as a read-only array, like the arrays of an opened version."""
+    column = values.astype(dtype)
+    column.flags.writeable = False
+    return column

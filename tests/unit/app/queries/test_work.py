@@ -1,0 +1,155 @@
+"""The public work of a query: a function of the description, with a speed for each kind of work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.cost import Speed, Speeds
+from app.queries.parts.examples import ADULT, GITHUB
+from app.queries.parts.query import Query
+from app.service.made_up import made_up, table_domain
+from app.service.speeds import fitted, kinds_of_work
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.work import Amount, Work, times, together, work
+
+TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(table_domain(), max_rows=100_000))
+
+
+def examples(dataset: Dataset) -> Iterator[Query]:
+    for kind in QUERY_KINDS.values():
+        for body in kind.examples.every(dataset):
+            yield QUERY.validate_json(json.dumps(body))
+
+
+def work_of(query: Query, dataset: Dataset, epsilon_nano: int = NANO) -> Work:
+    return query.work(dataset, PrivacyLoss(epsilon_nano, query.delta_atto()))
+
+
+def test_every_kind_of_work_of_any_query_is_timed() -> None:
+    """A kind of query whose work no reference contains would raise KeyError at its first quote."""
+    timed = kinds_of_work()
+    for dataset in (TABLE, GITHUB):
+        for query in examples(dataset):
+            assert work_of(query, dataset).keys() <= timed, query
+    with pytest.raises(KeyError, match="unheard of"):
+        Speeds(0.0, {kind: Speed(0.0, 0.0) for kind in timed}).seconds(work("unheard of", 1))
+
+
+def test_a_kind_of_query_states_its_work() -> None:
+    assert "work" in Query.__abstractmethods__
+    for dataset in (TABLE, GITHUB):
+        for query in examples(dataset):
+            assert not type(query).__abstractmethods__
+            assert type(query).work is not Query.work
+
+
+def test_work_grows_with_what_the_description_allows() -> None:
+    """The number of records or nodes that there are is not an argument."""
+    for query in examples(GITHUB):
+        at = [
+            work_of(query, replace(GITHUB, domain=GraphDomain(n, 900))) for n in (10**3, 5 * 10**4)
+        ]
+        assert at[0].keys() == at[1].keys()
+        assert all(at[0][kind].units <= at[1][kind].units for kind in at[0])
+    domain = table_domain()
+    for relation in (NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE):
+        added = relation is NeighbouringRelation.ADD_REMOVE
+        tables = [
+            Dataset("t", relation, replace(domain, max_rows=rows, rows=None if added else rows))
+            for rows in (10**3, 10**5)
+        ]
+        for query in examples(tables[0]):
+            at = [work_of(query, table) for table in tables]
+            assert at[0].keys() == at[1].keys()
+            assert all(at[0][kind].units <= at[1][kind].units for kind in at[0])
+
+
+def test_a_cost_is_one_for_all_records_of_a_description() -> None:
+    """Records of every shape have the description of their size, and nothing else is read."""
+    for same in zip(*(made_up(64, shape) for shape in ("constant", "random")), strict=True):
+        (_, one), (_, other) = same
+        assert one == other
+        for query in examples(one):
+            loss = PrivacyLoss(NANO, query.delta_atto())
+            assert query.cost(one, loss) == query.cost(other, loss)
+
+
+SMOOTH: dict[str, Any] = {
+    "kind": "statistic",
+    "statistic": "median",
+    "attribute": "age",
+    "mechanism": "smooth_sensitivity",
+    "delta": "0.000001",
+}
+
+
+def test_a_smooth_median_costs_more_for_a_smaller_loss_and_names_what_to_lower() -> None:
+    query = QUERY.validate_json(json.dumps(SMOOTH))
+    (kind,) = work_of(query, ADULT)
+    units = [work_of(query, ADULT, nano)[kind].units for nano in (NANO, NANO // 10)]
+    assert units[0] * 4 < units[1]
+    assert "mechanism" in query.lowerable()
+
+
+def test_a_shortlist_and_new_scores_of_what_is_left_are_counted() -> None:
+    top: dict[str, Any] = {"kind": "top_k", "k": 3, "utilities": [{"name": "degree"}]}
+
+    def counted(**changes: Any) -> Work:
+        return work_of(QUERY.validate_json(json.dumps(top | changes)), GITHUB)
+
+    listed = counted(stages={"shortlist": 50}, selector="permute_and_flip", draws="peeled")
+    assert "draw by subset" in listed
+    # The draws are out of the shortlist.
+    assert listed["draw by permute_and_flip"] == Amount(3, 150)
+    pareto = {
+        "utilities": [{"name": "degree"}, {"name": "egocentric_betweenness"}],
+        "objective": "pareto",
+        "sensitivity": "local",
+        "draws": "peeled",
+    }
+    again = counted(**pareto, rescore=True)
+    assert again["pareto again"].calls == 2
+    passes = [counted(**pareto, passes=n)["pareto local"].calls for n in (1, 64)]
+    assert passes == [2, 65]
+
+
+def test_works_add_up() -> None:
+    both = together(work("a", 2), work("b", 3, 2), times(work("a", 5), 3))
+    assert both == {"a": Amount(4, 17), "b": Amount(2, 3)}
+    speeds = Speeds(0.5, {"a": Speed(0.25, 1.0), "b": Speed(0.0, 2.0)})
+    assert speeds.seconds(both) == 0.5 + 1.0 + 17.0 + 6.0
+
+
+def test_fitted_speeds_cover_every_reference_and_exceed_an_exact_law_by_little() -> None:
+    import numpy as np
+
+    law = Speeds(1e-4, {"a": Speed(1e-4, 1e-8), "b": Speed(1e-3, 1e-9), "c": Speed(0.0, 1e-7)})
+    works = [
+        together(*(work(kind, size) for kind in kinds))
+        for size in (16, 1 << 14)
+        for kinds in ("a", "b", "c", "ab", "bc", "abc")
+    ]
+    seconds = np.array([law.seconds(one) for one in works])
+    disturbed = seconds * np.random.default_rng(0).uniform(1.0, 1.3, len(works))
+    speeds = fitted(works, disturbed)
+    for one, took, exact in zip(works, disturbed, seconds, strict=True):
+        assert took * (1 - 1e-6) <= speeds.seconds(one) <= 2 * exact
+
+
+@pytest.mark.parametrize("context", ["baseline", "mean_su", "max_relevance", "max_dependency"])
+@pytest.mark.parametrize("sensitivity", ["global", "local"])
+@pytest.mark.parametrize("target", ["few", None])
+def test_every_context_of_a_metric_is_timed(
+    context: str, sensitivity: str, target: str | None
+) -> None:
+    """One context needs few attributes or one target to differ from the baseline."""
+    body = {"kind": "distance", "context": context, "sensitivity": sensitivity, "target": target}
+    query = QUERY.validate_json(json.dumps({**body, "context_size": None}))
+    assert work_of(query, TABLE).keys() <= kinds_of_work()
