@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from accounting.privacy_loss import PrivacyLoss
-from accounting.rho import Pure, RhoBound, Together
+from accounting.privacy_loss import PrivacyLoss, format_units
+from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 
 Composition = Literal["sequential", "parallel"]
 
@@ -61,6 +61,7 @@ class Step:
         return {
             "what": self.what,
             **self.loss.as_dict(),
+            "rho": format_units(self.rho_femto, 15),
             "times": self.times,
             "composition": self.composition,
         }
@@ -72,8 +73,8 @@ def total(steps: Iterable[Step]) -> PrivacyLoss:
 
 
 def total_rho(steps: Iterable[Step]) -> int:
-    """The ρ of all steps together, in whole femto-ρ."""
-    return sum(step.total_rho() for step in steps)
+    """The ρ of all steps together, in whole femto-ρ; beyond every limit it stays one number."""
+    return min(sum(step.total_rho() for step in steps), LARGEST_FEMTO)
 
 
 def for_group(steps: Iterable[Step], members: int) -> tuple[Step, ...]:

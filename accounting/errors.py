@@ -10,9 +10,13 @@ class AccountingError(Exception):
 class BudgetExhausted(AccountingError):
     """The charge does not fit the analyst's account; nothing was charged."""
 
-    def __init__(self, *, charge: PrivacyLoss, remaining: PrivacyLoss) -> None:
+    def __init__(
+        self, *, charge: PrivacyLoss, remaining: PrivacyLoss, largest_nano: int | None = None
+    ) -> None:
         super().__init__("the charge exceeds what remains of the allowance")
         self.charge, self.remaining = charge, remaining
+        #: The largest ε that fits in nano-ε; in an account that counts in ρ it may exceed the rest.
+        self.largest_nano = remaining.epsilon_nano if largest_nano is None else largest_nano
 
 
 class CapExhausted(AccountingError):

@@ -2,6 +2,9 @@
 
 Charges, limits, entries and verification have one amount per measure, in this order. The function
 ``accounting.account.admits`` decides whether a charge fits.
+
+The last measure counts releases without a finite ε and has no limit. In its place a limit has its
+δ_c in units of 10⁻¹⁸: the δ, on top of its own, for which the limit in ρ was computed.
 """
 
 from typing import NamedTuple
@@ -14,10 +17,8 @@ class Measure(NamedTuple):
     digits: int
     #: The column in the table ``query``; the columns of accounts and entries derive from it.
     column: str
-
-    @property
-    def limit(self) -> str:
-        return f"lim_{self.column}"
+    #: The column of an account that holds its limit.
+    limit: str
 
     @property
     def charged(self) -> str:
@@ -30,6 +31,8 @@ class Measure(NamedTuple):
 
 
 MEASURES = (
-    Measure("epsilon", 9, "eps_n"),
-    Measure("delta", 18, "delta_a"),
+    Measure("epsilon", 9, "eps_n", "lim_eps_n"),
+    Measure("delta", 18, "delta_a", "lim_delta_a"),
+    Measure("rho", 15, "rho_f", "lim_rho_f"),
+    Measure("unpriced", 0, "unpriced", "lim_delta_c"),
 )

@@ -1,14 +1,16 @@
 """Privacy loss and its arithmetic.
 
-A loss is a pair of whole numbers: nano-epsilons (ε = epsilon_nano / 10⁹) and atto-deltas
-(δ = delta_atto / 10¹⁸). Sums of charges are therefore exact: a budget of 1 is spent by ten
-queries at 0.1, never by nine or eleven. Shares round down, and the last share takes the remainder.
+A loss has whole numbers: nano-epsilons (ε = epsilon_nano / 10⁹) and atto-deltas (δ = delta_atto /
+10¹⁸), and a charge also femto-ρ (ρ = rho_femto / 10¹⁵). Sums of charges are therefore exact: a
+budget of 1 is spent by ten queries at 0.1, never by nine or eleven. Shares round down, and the last
+share takes the remainder.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from operator import add, sub
 from typing import Self
 
 from accounting.measures import MEASURES
@@ -24,13 +26,19 @@ MAX_DELTA_ATTO = ATTO - 1
 
 @dataclass(frozen=True, slots=True)
 class PrivacyLoss:
-    """An (ε, δ) privacy loss: ε in nano-epsilons, δ in atto-deltas; pure when δ = 0."""
+    """An (ε, δ) privacy loss: ε in nano-epsilons, δ in atto-deltas; pure when δ = 0.
+
+    Charges and their sums also count ρ in femto-ρ, and the releases without a finite ε. Both are 0
+    in the loss that a mechanism receives.
+    """
 
     epsilon_nano: int
     delta_atto: int = 0
+    rho_femto: int = 0
+    unpriced: int = 0
 
     def __post_init__(self) -> None:
-        if self.epsilon_nano < 0 or self.delta_atto < 0:
+        if min(self.amounts) < 0:
             raise ValueError(f"a privacy loss is non-negative, got {self!r}")
 
     @classmethod
@@ -42,20 +50,16 @@ class PrivacyLoss:
 
     def __add__(self, other: Self) -> Self:
         """Sequential composition: losses of releases from the same records add up."""
-        return type(self)(
-            self.epsilon_nano + other.epsilon_nano, self.delta_atto + other.delta_atto
-        )
+        return type(self)(*map(add, self.amounts, other.amounts))
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(
-            self.epsilon_nano - other.epsilon_nano, self.delta_atto - other.delta_atto
-        )
+        return type(self)(*map(sub, self.amounts, other.amounts))
 
     def __mul__(self, times: int) -> Self:
-        return type(self)(self.epsilon_nano * times, self.delta_atto * times)
+        return type(self)(*(amount * times for amount in self.amounts))
 
     def fits(self, within: Self) -> bool:
-        """True if both ε and δ are at most those of ``within``."""
+        """True if both ε and δ are at most those of ``within``. Accounts decide by ``admits``."""
         return self.epsilon_nano <= within.epsilon_nano and self.delta_atto <= within.delta_atto
 
     def split(self, parts: int) -> tuple[Self, ...]:
@@ -69,7 +73,7 @@ class PrivacyLoss:
         """The share of each of ``parts`` releases but the last, and the share of the last."""
         if parts < 1:
             raise ValueError(f"a loss is split into at least one part, got {parts}")
-        share = type(self)(self.epsilon_nano // parts, self.delta_atto // parts)
+        share = type(self)(*(amount // parts for amount in self.amounts))
         return share, self - share * (parts - 1)
 
     def divided(self, share: Fraction) -> tuple[Self, Self]:
@@ -80,7 +84,7 @@ class PrivacyLoss:
     @property
     def amounts(self) -> tuple[int, ...]:
         """One whole number per measure (``accounting.measures``)."""
-        return (self.epsilon_nano, self.delta_atto)
+        return (self.epsilon_nano, self.delta_atto, self.rho_femto, self.unpriced)
 
     def epsilon(self) -> Fraction:
         return Fraction(self.epsilon_nano, NANO)
@@ -88,6 +92,10 @@ class PrivacyLoss:
     def as_dict(self) -> dict[str, str]:
         """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts."""
         return formatted(self.amounts)
+
+    def as_charge(self) -> dict[str, str]:
+        """The same with ``rho``, as clients see charges."""
+        return {**self.as_dict(), "rho": format_units(self.rho_femto, 15)}
 
 
 #: No charge and no limit is larger in any measure.
@@ -136,10 +144,10 @@ def format_units(units: int, digits: int) -> str:
 
 
 def formatted(amounts: Sequence[int]) -> dict[str, str]:
-    """Amounts, which may be signed, as decimal strings by the names of their measures."""
+    """ε and δ, which may be signed, as decimal strings by the names of their measures."""
     return {
         measure.name: format_units(amount, measure.digits)
-        for measure, amount in zip(MEASURES, amounts, strict=True)
+        for measure, amount in zip(MEASURES[:2], amounts, strict=False)
     }
 
 

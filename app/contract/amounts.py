@@ -5,12 +5,15 @@ so the requested amount and the charged amount cannot differ by rounding.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Self
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from accounting.account import Limit as AccountLimit
+from accounting.conversion import MOST_COMPOSITION_ATTO, MOST_EPSILON_NANO
 from accounting.privacy_loss import (
     ATTO,
     MAX_DELTA_ATTO,
@@ -91,9 +94,74 @@ LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
 Delta = Annotated[int, Units(18, 0, MAX_DELTA_ATTO)]
 
 
+#: ε in a reply, made of nano-epsilons.
+Epsilon = Annotated[str, BeforeValidator(partial(format_units, digits=9))]
+
+
 class LimitFields(Body):
     epsilon: LimitEpsilon
     delta: Delta = 0
+
+
+#: δ_c of a limit. With more than this an exception for one record in 10,000 would be likely.
+USUAL_COMPOSITION_ATTO = ATTO // 10**4
+
+
+class AllowanceFields(LimitFields):
+    """A limit; ``composition_delta`` also counts charges in ρ, which admits more small queries."""
+
+    composition_delta: Annotated[int, Units(18, 0, MOST_COMPOSITION_ATTO)] = 0
+    allow_large_delta: bool = False
+
+    @model_validator(mode="after")
+    def _small(self) -> Self:
+        if self.composition_delta > USUAL_COMPOSITION_ATTO and not self.allow_large_delta:
+            raise ValueError(
+                "a composition_delta above 0.0001 needs allow_large_delta: it is the share of "
+                "the probability for which the promise of epsilon does not hold"
+            )
+        if self.composition_delta and self.epsilon > MOST_EPSILON_NANO:
+            raise ValueError("composition_delta needs an epsilon of at most 1000")
+        return self
+
+
+class AsLimit:
+    """Annotates a limit of ``accounting.account``: read and written as JSON object."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        def limit(fields: AllowanceFields) -> AccountLimit:
+            loss = PrivacyLoss(fields.epsilon, fields.delta)
+            return AccountLimit.of(loss, fields.composition_delta)
+
+        read = core_schema.no_info_after_validator_function(
+            limit, handler.generate_schema(AllowanceFields)
+        )
+        instance = core_schema.is_instance_schema(AccountLimit)
+        return core_schema.json_or_python_schema(
+            json_schema=read,
+            python_schema=core_schema.union_schema([instance, read]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                AccountLimit.as_dict,
+                return_schema=core_schema.dict_schema(
+                    core_schema.str_schema(), core_schema.str_schema()
+                ),
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        if handler.mode == "serialization":
+            amount = {"type": "string", "pattern": _DECIMAL}
+            names = ("epsilon", "delta", "rho", "composition_delta")
+            return {
+                "type": "object",
+                "properties": dict.fromkeys(names, amount),
+                "required": ["epsilon", "delta"],
+            }
+        return handler(AllowanceFields.__pydantic_core_schema__)
 
 
 class AsLoss:
@@ -133,5 +201,7 @@ class AsLoss:
         return handler(LimitFields.__pydantic_core_schema__)
 
 
-#: An allowance or a cap: 0 ≤ ε ≤ 10⁹.
+#: An allowance or a cap: 0 ≤ ε ≤ 10⁹, and maybe a δ_c.
+Allowance = Annotated[AccountLimit, AsLimit()]
+#: A limit in ε and δ, a sum of charges, or the rest: 0 ≤ ε ≤ 10⁹.
 Limit = Annotated[PrivacyLoss, AsLoss()]

@@ -1,25 +1,51 @@
 """Accounts and their balances as clients see them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, Field, SerializerFunctionWrapHandler, model_serializer
 
-from app.contract.amounts import Limit
-from app.contract.models import Listing, Reply
+from accounting.conversion import MOST_COMPOSITION_ATTO
+from accounting.privacy_loss import format_units
+from app.contract.amounts import Allowance, Epsilon, Limit, Units
+from app.contract.models import Body, Listing, Reply
 
 #: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
 By = Literal["day", "kind", "mechanism"]
 
 #: An example of a limit, for the interactive documentation.
 LIMIT_EXAMPLES: dict[str, Any] = {"an allowance": {"value": {"epsilon": "2", "delta": "0"}}}
+ALLOWANCE_EXAMPLES: dict[str, Any] = {
+    **LIMIT_EXAMPLES,
+    "for many small queries": {"value": {"epsilon": "2", "composition_delta": "0.000001"}},
+}
 
 
 class AccountBalance(Reply):
     """The balance of an account. ``spent`` includes the charges of running queries."""
 
-    allowance: Limit = Field(validation_alias=AliasPath("account", "limit"))
+    allowance: Allowance = Field(validation_alias=AliasPath("account", "limit"))
     spent: Limit = Field(validation_alias=AliasPath("account", "charged"))
     remaining: Limit = Field(validation_alias=AliasPath("account", "remaining"))
+    largest_epsilon: Epsilon = Field(
+        validation_alias=AliasPath("account", "largest_epsilon"),
+        description="The largest ε of a single query that still fits.",
+    )
+
+    @property
+    def counts_rho(self) -> bool:
+        """True if the owner gave δ_c: charges also fit while their ρ adds up within the limit."""
+        return self.allowance.composition_atto > 0
+
+    @model_serializer(mode="wrap")
+    def _with_rho(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = serialize(self)
+        if not self.counts_rho:
+            del members["largest_epsilon"]  # it is what remains of ε
+        else:
+            for name in ("spent", "remaining"):
+                rho = format_units(getattr(self, name).rho_femto, 15)
+                members[name] = {**members[name], "rho": rho}
+        return members
 
 
 class AnalystAccount(AccountBalance):
@@ -33,6 +59,13 @@ class GrantedAccount(AnalystAccount):
     """An analyst's account, as its dataset's owner sees it. ``etag``: the value for If-Match."""
 
     etag: str
+
+
+class CompositionIn(Body):
+    """The δ_c of a cap: charges of all analysts are counted in ρ as well. 0: in ε alone."""
+
+    composition_delta: Annotated[int, Units(18, 0, MOST_COMPOSITION_ATTO)]
+    allow_large_delta: bool = False
 
 
 class Exposure(Reply):

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
 
-from app.contract.amounts import Limit
+from app.contract.amounts import Allowance
 from app.contract.models import Reply
 from mechanisms.model.domains import Dataset, GraphDomain, NumericAttribute, TableDomain
 
@@ -39,7 +39,7 @@ class DatasetOut(Reply):
 
     name: str
     owner: str
-    cap: Limit
+    cap: Allowance
     version: int
     status: str
     created: datetime

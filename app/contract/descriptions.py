@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
 
-from app.contract.amounts import Limit
+from app.contract.amounts import Allowance
 from app.contract.attributes import AttributeIn, Number, Numeric
 from app.contract.models import Body, Name, NewName
 from mechanisms.model.domains import (
@@ -59,7 +59,7 @@ def _example(**members: Any) -> ConfigDict:
 
 class _Common(Body):
     name: NewName
-    cap: Limit
+    cap: Allowance
     description: str = Field(default="", max_length=4_000)
     records_per_person: int = Field(default=1, ge=1, le=1_000_000)
 

@@ -8,6 +8,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import format_units
+from app.contract.amounts import Epsilon
 from app.contract.models import Reply
 from app.contract.times import Moment
 
@@ -18,8 +19,8 @@ ACCOUNTS = {
     AccountRank.ANALYST: "analyst_total",
     AccountRank.DATASET: "cap",
 }
-Epsilon = Annotated[str, BeforeValidator(partial(format_units, digits=9))]
 Delta = Annotated[str, BeforeValidator(partial(format_units, digits=18))]
+Rho = Annotated[str, BeforeValidator(partial(format_units, digits=15))]
 Hex = Annotated[str, BeforeValidator(bytes.hex)]
 
 
@@ -38,6 +39,7 @@ class EntryOut(Reply):
     query: Annotated[str, BeforeValidator(str)] | None = Field(validation_alias="query_id")
     epsilon: Epsilon = Field(validation_alias=AliasPath("amounts", 0))
     delta: Delta = Field(validation_alias=AliasPath("amounts", 1))
+    rho: Rho = Field(validation_alias=AliasPath("amounts", 2))
     at: Moment = Field(validation_alias="at_us")
     head: Hex
 

@@ -80,7 +80,7 @@ def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
 
     Its δ is at most the δ of the request, and its ε lies in the range of queries, or is 0.
     """
-    epsilon = min(error.remaining.epsilon_nano, MAX_QUERY_EPSILON_NANO)
+    epsilon = min(error.largest_nano, MAX_QUERY_EPSILON_NANO)
     if epsilon < MIN_QUERY_EPSILON_NANO:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)

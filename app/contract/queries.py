@@ -32,6 +32,7 @@ class QueryOut(Reply):
 class ChargeOut(Reply):
     epsilon: str
     delta: str
+    rho: str
     neighbouring: str
 
 
@@ -40,6 +41,7 @@ class QuoteOut(Reply):
 
     ``affordable``: True if the charge fits every account that the query would be charged to.
     ``seconds``: from the begin of the query to its deadline, at which its answer leaves.
+    ``fits_more``: how many such queries fit one after another, if nothing else is charged.
     ``resolved``: what `auto` stands for in this query. ``order_preserving``: whether the scores of
     a selection follow the order of the utilities; null for other queries.
     """
@@ -49,5 +51,6 @@ class QuoteOut(Reply):
     accuracy: dict[str, Any]
     affordable: bool
     seconds: float
+    fits_more: int | None
     resolved: dict[str, str]
     order_preserving: bool | None

@@ -14,8 +14,9 @@ from fastapi import Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
+from accounting.account import Limit as AccountLimit
 from accounting.privacy_loss import PrivacyLoss
-from app.contract.amounts import Limit
+from app.contract.amounts import Allowance, Limit
 from app.contract.errors import InvalidRequest
 from app.http import strict_json
 
@@ -24,6 +25,7 @@ MAX_FIELDS = 10_000
 
 Model = TypeVar("Model")
 LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
+ALLOWANCE: TypeAdapter[AccountLimit] = TypeAdapter(Allowance)
 #: A filter by name in the URL; an empty text means no filter.
 NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
@@ -81,6 +83,12 @@ def read_json(kind: TypeAdapter[Model], text: str) -> Model:
 def sent_limit(form: Form) -> PrivacyLoss:
     """The allowance in the fields epsilon and delta. Raises: RequestValidationError."""
     return read(LIMIT, {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"})
+
+
+def sent_allowance(form: Form) -> AccountLimit:
+    """The allowance in the same fields and composition_delta. Raises: RequestValidationError."""
+    fields = {name: form.get(name) or "0" for name in ("delta", "composition_delta")}
+    return read(ALLOWANCE, {"epsilon": form.get("epsilon"), **fields})
 
 
 async def _form(request: Request) -> Form:

@@ -167,7 +167,7 @@ class Answering:
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
-            refusal = looked_up.refusal(request.loss)
+            refusal = looked_up.refusal(priced.charge)
             if refusal is not None:
                 raise refusal
             if (
@@ -186,7 +186,7 @@ class Answering:
                     dataset_id=looked_up.id,
                     key=key,
                     body_hash=body_hash,
-                    charge=request.loss,
+                    charge=priced.charge,
                     request=request.canonical,
                     version=looked_up.version,
                     form=FORM,

@@ -98,8 +98,9 @@ class Priced:
         # The ledger charges the loss in the request. A price that differs from it is a bug.
         assert price.total() == loss
         self.dataset, self.cost = dataset, request.query.cost(dataset, loss)
+        self.charge = price.charge()
         query = written(request.query.model_dump(mode="json"))
-        charge = written({**loss.as_dict(), "neighbouring": dataset.neighbouring.value})
+        charge = written({**self.charge.as_charge(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])
         self._question = partial(request.query.question, dataset)
         self._answered = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'

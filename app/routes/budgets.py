@@ -8,11 +8,13 @@ from fastapi import Body as BodyParam
 from fastapi import Header, Query, Response
 
 from accounting.errors import BelowSpent
-from app.contract.amounts import Limit
+from app.contract.amounts import Allowance
 from app.contract.budgets import (
-    LIMIT_EXAMPLES,
+    ALLOWANCE_EXAMPLES,
+    AccountBalance,
     AnalystAccount,
     By,
+    CompositionIn,
     DatasetBudgets,
     OwnBudgets,
     Point,
@@ -37,7 +39,7 @@ api = router(prefix="/v1", tags=["budgets"])
 def set_allowance(
     name: str,
     user: str,
-    limit: Annotated[Limit, BodyParam(openapi_examples=LIMIT_EXAMPLES)],
+    limit: Annotated[Allowance, BodyParam(openapi_examples=ALLOWANCE_EXAMPLES)],
     caller: CurrentCaller,
     services: ServicesDep,
     response: Response,
@@ -47,6 +49,18 @@ def set_allowance(
     account = budgets.grant(services, caller, name, user, limit, if_match)
     response.headers["ETag"] = account.etag
     return account
+
+
+@api.put(
+    "/datasets/{name}/cap",
+    dependencies=[allow("owner")],
+    responses=problems(NotFound, BelowSpent),
+)
+def set_composition_delta(
+    name: str, change: CompositionIn, caller: CurrentCaller, services: ServicesDep
+) -> AccountBalance:
+    """Set the composition_delta of the dataset's cap; its epsilon and delta never change."""
+    return budgets.promise_cap(services, caller, name, change)
 
 
 @api.get(

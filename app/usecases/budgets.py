@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 
+from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import (
     AccountBalance,
     AnalystAccount,
     By,
+    CompositionIn,
     DatasetBudgets,
     Exposure,
     GrantedAccount,
     OwnBudgets,
     Point,
 )
+from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
 from app.identity.callers import Caller
 from app.usecases.services import Services
@@ -32,11 +35,12 @@ class Reconciliation:
     analysts: int
     charged: PrivacyLoss
     cap_charged: PrivacyLoss
-    cap: PrivacyLoss
+    cap: Limit
 
     @property
     def agrees(self) -> bool:
-        return self.charged == self.cap_charged and self.charged.fits(self.cap)
+        # ρ is not compared: an account counts it from its first δ_c on.
+        return self.charged.amounts[:2] == self.cap_charged.amounts[:2]
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def grant(
     caller: Caller,
     dataset: str,
     analyst: str,
-    limit: PrivacyLoss,
+    limit: Limit,
     if_match: str | None = None,
 ) -> GrantedAccount:
     """Set the allowance of ``analyst`` on the caller's dataset.
@@ -71,6 +75,25 @@ def grant(
     return GrantedAccount.model_validate(account)
 
 
+def promise_cap(
+    services: Services, caller: Caller, dataset: str, change: CompositionIn
+) -> AccountBalance:
+    """Set the δ_c of the cap of the caller's dataset; its ε and δ never change.
+
+    Raises: NotFound, BelowSpent; InvalidRequest for a cap above ε = 1000.
+    """
+    require(caller, "owner")
+    stored = owned(services, caller, dataset)
+    loss = stored.cap.loss
+    if change.composition_delta and not counts_rho(loss.epsilon_nano):
+        raise InvalidRequest.at(
+            "composition_delta", type="cap", msg="it needs a cap with an epsilon of at most 1000"
+        )
+    limit = Limit.of(loss, change.composition_delta)
+    account = services.ledger.limit_cap(stored.id, limit, actor_id=caller.id)
+    return AccountBalance.model_validate(account)
+
+
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     """Every account of a dataset. Its owner and auditors may read them. Raises: NotFound."""
     require(caller, "owner", "auditor")
@@ -81,6 +104,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.account.remaining for row in rows), cap.spent)
+    # Where the cap counts in ρ, its ε is what all answers together keep to, not a bound of sums.
     at_most = PrivacyLoss(
         min(pooled.epsilon_nano, cap.allowance.epsilon_nano),
         min(pooled.delta_atto, cap.allowance.delta_atto),

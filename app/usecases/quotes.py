@@ -36,13 +36,15 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
+    charge = price.charge()
     seconds = services.answering.deadline(request.query, request.query.cost(public, loss))
     return QuoteOut(
-        charge=ChargeOut(**loss.as_dict(), neighbouring=public.neighbouring.value),
+        charge=ChargeOut(**charge.as_charge(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],
         accuracy=dict(price.accuracy()),
         resolved=dict(price.resolved),
         order_preserving=price.order_preserving,
         seconds=seconds,
-        affordable=dataset.refusal(loss) is None,
+        affordable=dataset.refusal(charge) is None,
+        fits_more=dataset.fits_more(charge),
     )

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from accounting.account import fits_more, remaining
 from accounting.privacy_loss import NANO, PrivacyLoss, format_units
+from accounting.rho import pure_femto
 from app.contract.budgets import AccountBalance, AnalystAccount, Point
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases import budgets
 from app.usecases.services import Services
 
+NOTHING = (0, 0, 0, 0)
 #: The ε (in nano-epsilons) that is shown to an analyst who has not sent a query yet.
 FIRST_EPSILON_NANO = NANO // 10
 #: A projection uses only the charges of this many days, because habits change.
@@ -35,13 +38,16 @@ class Habit:
     measured: bool
 
 
-def habit(points: Sequence[Point], remaining: PrivacyLoss) -> Habit:
+def habit(points: Sequence[Point], rest: PrivacyLoss) -> Habit:
     """The habit by the mean charge of the queries in ``points``, at four significant digits."""
     queries = sum(point.queries for point in points)
     charged = sum(point.charged.epsilon_nano for point in points)
     measured = queries > 0 and charged > 0
     usual = _rounded(charged // queries) if measured else FIRST_EPSILON_NANO
-    return Habit(format_units(usual, 9), remaining.epsilon_nano // usual, measured)
+    # Some answer of that ε: its ρ is at most that of any ε-DP query.
+    answer = (usual, 0, pure_femto(usual), 0)
+    answers = fits_more(rest.amounts, NOTHING, answer) or 0
+    return Habit(format_units(usual, 9), answers, measured)
 
 
 def _rounded(nano: int) -> int:
@@ -63,14 +69,15 @@ class Day:
 def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
     """The days in ``points``, oldest first, with the budget that remained after each.
 
-    ``points``: the history by day. ``allowance``: the allowance of today. The charges never exceed
-    it, because a limit is never set below what is spent.
+    ``points``: the history by day. ``allowance``: the allowance of today. Charges exceed its ε only
+    in an account that counts in ρ; nothing of ε remains then.
     """
     days = []
-    remaining = allowance
+    limit, charged = (*allowance.amounts[:2], 0, 0), PrivacyLoss(0)
     for point in sorted(points, key=lambda point: point.label):
-        remaining = remaining - point.charged
-        days.append(Day(date.fromisoformat(point.label), point.queries, point.charged, remaining))
+        charged += point.charged
+        left = remaining(limit, charged.amounts)
+        days.append(Day(date.fromisoformat(point.label), point.queries, point.charged, left))
     return days
 
 
@@ -128,7 +135,7 @@ def account_history(services: Services, caller: Caller, dataset: str) -> Account
     """The charges of the caller's account for one dataset. Raises: NotFound."""
     account = budgets.own_account(services, caller, dataset)
     by_day = budgets.history(services, caller, dataset, by="day").items
-    days = burn_down(by_day, account.allowance)
+    days = burn_down(by_day, account.allowance.loss)
     today = moment(services.database.now_us()).date()
     return AccountHistory(
         spending=_spending(services, caller, account),
@@ -141,6 +148,5 @@ def account_history(services: Services, caller: Caller, dataset: str) -> Account
 
 def _spending(services: Services, caller: Caller, account: AnalystAccount) -> AccountSpending:
     points = budgets.history(services, caller, account.dataset, by="kind").items
-    return AccountSpending(
-        account, percent(account.remaining, account.allowance), habit(points, account.remaining)
-    )
+    share = percent(account.remaining, account.allowance.loss)
+    return AccountSpending(account, share, habit(points, account.remaining))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from accounting.account import Limit
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import AccountBalance, OverallBudget
 from app.contract.models import Listing
@@ -71,5 +72,5 @@ def set_overall_budget(
     analyst = services.users.find(name)
     if analyst is None or "analyst" not in analyst.roles:
         raise NotFound
-    account = services.ledger.grant(None, analyst.id, limit, actor_id=caller.id)
+    account = services.ledger.grant(None, analyst.id, Limit.of(limit), actor_id=caller.id)
     return OverallBudget.model_validate(account)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, Limit
 from accounting.privacy_loss import PrivacyLoss
 from storage.catalogue.dataset_states import record_dataset, record_version
 from storage.database.database import Database
@@ -68,10 +68,11 @@ def new_pairs(
         )
     )
     for rank, key in sorted({(rank, account_key(rank, pair)) for rank in limits for pair in pairs}):
-        account = open_account(connection, key, limits[rank], actor_id=1)
+        limit = Limit.of(limits[rank])
+        account = open_account(connection, key, limit, actor_id=1)
         assert account is not None
         if rank != AccountRank.DATASET:  # the registration of a dataset states its cap
-            subject, state = number_subject(account.id), {"limits": list(limits[rank].amounts)}
+            subject, state = number_subject(account.id), {"limits": list(limit.amounts)}
             granted = (1, "budget.set", "", {}, state, account.seq)
             record(connection, changed(FactKind.LIMIT, subject, *granted))
     return pairs

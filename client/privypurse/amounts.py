@@ -13,14 +13,24 @@ Number = int | float | str | Decimal
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A privacy loss (ε, δ), or a limit on a privacy loss."""
+    """A privacy loss (ε, δ), or a limit on a privacy loss.
+
+    ``rho`` and ``composition_delta`` are None where the service states none.
+    """
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
+    rho: Decimal | None = None
+    composition_delta: Decimal | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        return cls(Decimal(body["epsilon"]), Decimal(body.get("delta", "0")))
+        more = (body.get(name) for name in ("rho", "composition_delta"))
+        return cls(
+            Decimal(body["epsilon"]),
+            Decimal(body.get("delta", "0")),
+            *(None if one is None else Decimal(one) for one in more),
+        )
 
     def __str__(self) -> str:
         return f"ε = {self.epsilon:f}" + (f", δ = {self.delta:f}" if self.delta else "")
@@ -38,6 +48,10 @@ def decimal_text(amount: Number) -> str:
         raise ValueError("an amount is a number or a decimal text") from None
 
 
-def limit(epsilon: Number, delta: Number) -> dict[str, str]:
+def limit(epsilon: Number, delta: Number, composition_delta: Number = 0) -> dict[str, str]:
     """The request body of an allowance or a cap."""
-    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+    body = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+    composition = decimal_text(composition_delta)
+    if Decimal(composition):
+        body["composition_delta"] = composition
+    return body

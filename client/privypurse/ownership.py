@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privypurse.accounts import Account, Budgets, Dataset
-from privypurse.amounts import Number, limit
+from privypurse.accounts import Account, Balance, Budgets, Dataset
+from privypurse.amounts import Number, decimal_text, limit
 from privypurse.connection import Connection, part
 from privypurse.progress import Progress
 from privypurse.record_files import as_file
@@ -60,17 +60,27 @@ class Ownership:
         *,
         epsilon: Number,
         delta: Number = 0,
+        composition_delta: Number = 0,
         if_match: str | None = None,
     ) -> Account:
-        """Set the allowance of one analyst on a dataset; it cannot be less than is spent."""
+        """Set the allowance of one analyst on a dataset; it cannot be less than is spent.
+
+        With ``composition_delta``, such as 10⁻⁶, charges also fit while their ρ adds up: the same
+        promise pays for many more small queries. The cap needs one too (``promise_cap``).
+        """
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
-        body = limit(epsilon, delta)
+        body = limit(epsilon, delta, composition_delta)
         # A first attempt that succeeds changes the etag, so the service would refuse a repetition.
         repeatable = if_match is None
         return Account.of(
             self._connection.json("PUT", path, json=body, headers=headers, repeatable=repeatable)
         )
+
+    def promise_cap(self, name: str, composition_delta: Number) -> Balance:
+        """Set the composition_delta of a dataset's cap, whose ε and δ never change."""
+        body = {"composition_delta": decimal_text(composition_delta)}
+        return Balance.of(self._connection.json("PUT", f"/v1/datasets/{part(name)}/cap", json=body))
 
     def budgets_of(self, name: str) -> Budgets:
         """All accounts of a dataset, their sum, and the cap on their sum."""

@@ -22,12 +22,16 @@ StreamHeads = Mapping[int, tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The state of an account when it was published; ``seq`` is the number of its last entry."""
+    """The state of an account when it was published; ``seq`` is the number of its last entry.
+
+    ``in_rho`` is False in a line of an earlier version, which did not count in ρ.
+    """
 
     account: int
     seq: int
     head: bytes
     charged: PrivacyLoss
+    in_rho: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Verified:
 
     The amounts have one number per measure. ``carried``: the first charge of an account over all
     datasets. ``recharged``: the charges of unfreezes. ``opened_us``: when the account was opened.
+    ``uncounted``: the ρ of the charges so far that were not counted in ρ, in femto-ρ.
     """
 
     account: int
@@ -47,6 +52,7 @@ class Verified:
     recharged: tuple[int, ...]
     frozen: int
     opened_us: int
+    uncounted: int
 
 
 @dataclass
@@ -98,14 +104,18 @@ class HeadsContent:
             self._whole(at_us)
             return
         if kind == "verified":
-            self._verify(_verified(fields))
+            # Lines of earlier versions lack ρ: those accounts are verified from their first entry.
+            if "uncounted" in fields:
+                self._verify(_verified(fields))
             return
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"])
+        in_rho = "rho_femto" in fields
+        more = (fields["rho_femto"], fields["unpriced"]) if in_rho else ()
+        charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
         head = bytes.fromhex(fields["head"])
-        state = Published(fields["account"], fields["seq"], head, charged)
+        state = Published(fields["account"], fields["seq"], head, charged, in_rho)
         self._begin(at_us)
         last = self.published.get(state.account)
         # Processes may write out of order, so only a later state replaces another.
@@ -199,17 +209,11 @@ def merged(contents: Iterable[HeadsContent]) -> HeadsContent:
 
 def state_line(kind: str, state: Published, at_us: int) -> bytes:
     """The line of one account's state; ``kind`` is head, accepted or gone."""
-    return checked(
-        {
-            "kind": kind,
-            "account": state.account,
-            "seq": state.seq,
-            "head": state.head.hex(),
-            "epsilon_nano": state.charged.epsilon_nano,
-            "delta_atto": state.charged.delta_atto,
-            "at": at_us,
-        }
-    )
+    charged = asdict(state.charged)
+    if not state.in_rho:
+        del charged["rho_femto"], charged["unpriced"]
+    fields = {"kind": kind, "account": state.account, "seq": state.seq, "head": state.head.hex()}
+    return checked({**fields, **charged, "at": at_us})
 
 
 def verified_line(state: Verified, at_us: int) -> bytes:
@@ -229,6 +233,7 @@ def _verified(fields: dict[str, Any]) -> Verified:
         recharged=tuple(fields["recharged"]),
         frozen=fields["frozen"],
         opened_us=fields["opened_us"],
+        uncounted=fields["uncounted"],
     )
 
 

@@ -4,11 +4,13 @@ Each account is charged again what its published head shows beyond its row, so n
 back. Entries of a freeze and of its end name no user: their actor is 0, the operator.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select
 
+from accounting.account import Account, admits, counts_rho
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import pure_femto
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
 from storage.database.expressions import now_us
@@ -17,7 +19,7 @@ from storage.errors import LedgerAlarm, StorageError
 from storage.journal.layouts import EntryKind
 from storage.journal.streams import read_tips
 from storage.ledger.accounts import ACCOUNTS, AccountRow
-from storage.ledger.entries import Cause, change_account
+from storage.ledger.entries import NOTHING, Cause, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at, record_freeze
 
 _a = budget_account.c
@@ -59,14 +61,9 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             raise HeadsTooOld("the published heads do not reach beyond the restored backup")
         done, states = [], []
         for row in rows:
-            charged, limit = row.account.charged, row.account.limit
-            published = log.published.get(row.id)
-            total = charged if published is None else _larger(charged, published.charged)
-            if heads_lost:
-                total = _larger(total, limit)
-            more, raised = total - charged, _larger(limit, total) - limit
-            states.append(_unfreeze(connection, row.id, total, more, raised))
-            done.append(Accepted(row.id, row.dataset, row.analyst, more))
+            total = _total(row.account, log.published.get(row.id), heads_lost)
+            states.append(_unfreeze(connection, row, total))
+            done.append(Accepted(row.id, row.dataset, row.analyst, total - row.account.charged))
         if done:
             accounts, detail = [one.account for one in done], {"heads_lost": heads_lost}
             record_freeze(connection, "ledger.accept_rollback", accounts, detail)
@@ -83,23 +80,44 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
     return database.write(work)
 
 
-def _unfreeze(
-    connection: Connection, id: int, total: PrivacyLoss, more: PrivacyLoss, raised: PrivacyLoss
-) -> Published:
-    """Raise an account's limit by ``raised``, charge it ``more``, and unfreeze it.
+def _total(account: Account, published: Published | None, heads_lost: bool) -> PrivacyLoss:
+    """The sum of all charges of a frozen account after it is unfrozen."""
+    total = account.charged
+    if published is not None:
+        total = _larger(total, published.charged)
+        if not published.in_rho:
+            # ρ of several charges is at most that of one charge of the same ε.
+            lost = total.epsilon_nano - account.charged.epsilon_nano
+            total += PrivacyLoss(0, 0, pure_femto(lost))
+    if heads_lost:
+        limit = account.limit
+        lost = max(0, limit.epsilon_nano - total.epsilon_nano)
+        rho = limit.rho_femto or total.rho_femto + pure_femto(lost)
+        total = _larger(total, PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho))
+    if not counts_rho(account.limit.epsilon_nano):
+        # Only ε and δ are counted.
+        charged = account.charged
+        return replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
+    return total
 
-    ``total`` is the sum of all its charges afterwards, which the returned state has.
-    """
+
+def _unfreeze(connection: Connection, row: AccountRow, total: PrivacyLoss) -> Published:
+    """Charge a frozen account up to ``total``, raise its limit if that exceeds it, unfreeze it."""
     at_us = connection.execute(select(now_us())).scalar_one()
-    causes = [Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)]
-    if any(raised.amounts):
+    more = total - row.account.charged
+    unfreeze = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
+    causes = [unfreeze.counted(counts_rho(row.account.limit.epsilon_nano))]
+    limit = row.account.limit
+    if not admits(limit.amounts, total.amounts, NOTHING):
         # The published charges exceed the limit in the database, so a raise of the limit was lost.
-        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised.amounts))
+        epsilon = max(0, total.epsilon_nano - limit.epsilon_nano)
+        delta = max(0, total.delta_atto - limit.delta_atto)
+        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, (epsilon, delta, 0, 0)))
     for cause in causes:
-        entry = change_account(connection, id, cause)
+        entry = change_account(connection, row.id, cause)
         if entry is None:
             raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-        state = Published(id, entry["seq"], entry["head"], total)
+        state = Published(row.id, entry["seq"], entry["head"], total)
     return state
 
 

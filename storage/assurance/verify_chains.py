@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, true
 
 from accounting.account import AccountRank, admits
+from accounting.rho import pure_femto
 from storage.assurance.head_lines import Published, Verified
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import streamed
@@ -46,6 +47,8 @@ CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind i
 
 #: One whole number per measure, as in ``accounting.measures``.
 Amounts = tuple[int, ...]
+#: The number of measures of an entry that is not counted in ρ: ε and δ.
+NOT_IN_RHO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ _NEW = Verified(
     recharged=NOTHING,
     frozen=0,
     opened_us=0,
+    uncounted=0,
 )
 
 
@@ -159,6 +163,7 @@ class ChainSums:
 
     ``opened_us``: the moment of the account's opening, microseconds. ``carried``: the charge that
     an account over all datasets got at its opening. ``recharged``: the charges of unfreezes.
+    ``uncounted``: the ρ of charges that were not counted in ρ, less what was filled in.
     """
 
     def __init__(
@@ -173,6 +178,7 @@ class ChainSums:
             since.carried,
             since.recharged,
         )
+        self.uncounted = since.uncounted
 
     @property
     def seq(self) -> int:
@@ -191,15 +197,19 @@ class ChainSums:
             recharged=self.recharged,
             frozen=self._frozen,
             opened_us=self.opened_us,
+            uncounted=self.uncounted,
         )
 
     def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns its contradiction in words, or None."""
         account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
-        amounts = tuple(listed)
+        # The entry is not counted in ρ if the column is null.
+        amounts: Amounts = tuple(listed[:NOT_IN_RHO] if listed[2] is None else listed)
         self._seq += 1
         if seq != self._seq:
             return f"follows entry {self._seq - 1}: what lay between is missing"
+        if (listed[2] is None) != (listed[3] is None):
+            return "is counted in ρ by half"
         if query is not None and len(query) != 16:
             return "names no query"
         if entry_digest(account, kind, query, actor, amounts, at_us, subject) != digest:
@@ -214,15 +224,15 @@ class ChainSums:
     def _count(
         self, kind: int, query: bytes | None, amounts: Amounts, at_us: int, subject: bytes | None
     ) -> str | None:
-        row = self._account
+        row, in_rho = self._account, len(amounts) > NOT_IN_RHO
+        amounts = amounts if in_rho else (*amounts, 0, 0)
         if (self._seq == 1) != (kind == GENESIS):
             return "is a genesis, which comes first and once" if self._seq > 1 else "is no genesis"
         if kind in (CHARGE, RELEASE):
             self._charged = added(self._charged, amounts)
-            if query is None:
-                if kind == RELEASE or self._seq != 2 or row.rank != AccountRank.ANALYST:
-                    return "belongs to no query"
-                self.carried = amounts
+            self._leave_out(amounts, in_rho)
+            if query is None and (reason := self._without_query(kind, amounts)):
+                return reason
             if min(amounts) < 0 if kind == CHARGE else max(amounts) > 0:
                 return "has an amount of the wrong sign"
         elif kind == GENESIS:
@@ -237,11 +247,33 @@ class ChainSums:
                 return "changes nothing: that is how the account stood"
             self._frozen = int(kind == FREEZE)
             self._charged = added(self._charged, amounts)
+            self._leave_out(amounts, in_rho)
             self.recharged = added(self.recharged, amounts)
             if min(amounts) < 0 or (kind == FREEZE and any(amounts)):
                 return "has an amount of the wrong sign"
         if min(self._charged) < 0 or not admits(self._limit, self._charged, NOTHING):
             return "leaves the account charged beyond its limit, or below nothing"
+        return None
+
+    def _leave_out(self, amounts: Amounts, in_rho: bool) -> None:
+        """Adds up the ρ of what an entry charges, or gives back, without counting it."""
+        if not in_rho:
+            rho = pure_femto(abs(amounts[0]))
+            self.uncounted += rho if amounts[0] > 0 else -rho
+
+    def _without_query(self, kind: int, amounts: Amounts) -> str | None:
+        """The contradiction in a charge that names no query, or None.
+
+        It is the first charge of an account over all datasets, or the ρ of earlier charges.
+        """
+        if kind == CHARGE and self._account.rank == AccountRank.ANALYST and self._seq == 2:
+            self.carried = amounts
+            return None
+        if kind == RELEASE or self._account.rank == AccountRank.ANALYST or any(amounts[:2]):
+            return "belongs to no query"
+        if amounts[3] or not 0 < amounts[2] == self.uncounted:
+            return "is not the ρ of what was not counted before"
+        self.uncounted = 0
         return None
 
     def compare(self) -> Bad | None:

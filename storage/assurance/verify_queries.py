@@ -7,15 +7,15 @@ from collections import defaultdict
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
-from operator import itemgetter, sub
+from operator import gt, itemgetter, sub
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Select, literal_column, select
 
-from accounting.account import AccountRank, admits
+from accounting.account import AccountRank
 from accounting.measures import MEASURES
-from storage.assurance.verify_chains import CHARGE, RELEASE, Amounts, Bad, Chains, added
+from storage.assurance.verify_chains import CHARGE, NOT_IN_RHO, RELEASE, Amounts, Bad, Chains, added
 from storage.database.expressions import uuid_bytes
 from storage.database.snapshot import named, streamed
 from storage.database.tables import dataset_version, entry, journal, query, settlement
@@ -127,15 +127,23 @@ class _Checker:
 
     def _charges(self, row: Any, entries: list[tuple[Any, ...]]) -> str | None:
         expected, overall = self._own(row.dataset_id, row.analyst_id)
-        price: Amounts = row[-len(MEASURES) :]
+        stored = row[-len(MEASURES) :]
+        price: Amounts = tuple(amount or 0 for amount in stored)
         charged: set[int] = set()
         released, subject = 0, None
-        for _, account, kind, at_us, bound, *amounts in entries:
+        for _, account, kind, at_us, bound, *listed in entries:
+            # An account may count no ρ, and then it holds ε and δ alone.
+            in_rho = listed[2] is not None
+            amounts = tuple(listed) if in_rho else (*listed[:2], *price[2:])
+            if in_rho and stored[2] is None:
+                return f"has no ρ and is counted in ρ on account {account}"
+            if not in_rho and kind == RELEASE:
+                amounts = (*listed[:2], *(-amount for amount in price[2:]))
             if account not in expected:
                 return "is charged to an account that is not its own"
             if kind == CHARGE:
                 charged.add(account)
-                if tuple(amounts) != price:
+                if amounts != price:
                     return f"was charged another amount to account {account}"
                 # Opening an account over all datasets charges the running queries to it.
                 if at_us != row.created_us and not (
@@ -148,7 +156,7 @@ class _Checker:
                         return "is not the request that was charged"
             elif kind == RELEASE:
                 released += 1
-                if any(added(price, tuple(amounts))):
+                if any(added(price, amounts)):
                     return f"was given back another amount on account {account}"
                 if at_us != row.settled_us:
                     return f"was given back at another time on account {account}"
@@ -179,6 +187,8 @@ class _Checker:
     def _ending(self, row: Any) -> str | None:
         if row.state not in list(QueryState):
             return "is in a state that no statement of the ledger writes"
+        if row.accepted_fact is None and (row.rho_f, row.unpriced) != (None, None):
+            return "has ρ and was charged before charges were counted in ρ"
         if row.accepted_fact is not None and (wrong := _acceptance(row)):
             return wrong
         if row.state == QueryState.RUNNING:
@@ -230,8 +240,10 @@ class _Checker:
         for id, row in self._chains.rows.items():
             if row.rank != AccountRank.ANALYST:
                 continue
-            more = tuple(map(sub, sums[id].carried, self._before[id]))
-            if min(more) < 0 or not admits(recharged[row.analyst_id], more, NOTHING):
+            # ρ may be more than that of the queries, if an account was charged it afterwards.
+            more = tuple(map(sub, sums[id].carried, self._before[id]))[:NOT_IN_RHO]
+            most = recharged[row.analyst_id]
+            if min(more) < 0 or any(map(gt, more, most)):
                 reason = "was not opened with the sum of what was charged before"
                 return Bad("budget_account", f"account {id}", reason)
         return None
@@ -254,7 +266,8 @@ def _acceptance(row: Any) -> str | None:
     if row.salt is None:
         return "has lost its salt"
     named = {**row._asdict(), "id": UUID(bytes=row.id)}
-    expected = accepted(named, row[-len(MEASURES) :], salted_digest(row.salt, _subject(row)))
+    amounts = [amount for amount in row[-len(MEASURES) :] if amount is not None]
+    expected = accepted(named, amounts, salted_digest(row.salt, _subject(row)))
     stated = row.accepted_fact, row.accepted_actor, row.accepted_at_us
     if stated != (expected.text, expected.actor, expected.at_us):
         return "is not the query that was accepted"

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from sqlalchemy import BindParameter, Row, Select, and_, func, select
 
-from accounting.account import AccountRank
-from accounting.privacy_loss import PrivacyLoss
+from accounting.account import AccountRank, Limit
 from mechanisms.model.domains import Dataset
 from storage.catalogue import versions
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, upload, users
 from storage.files.labels import DistantLabels
+from storage.ledger.accounts import LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class StoredDataset:
     owner: str
     description: dict[str, Any]
     public: Dataset | None
-    cap: PrivacyLoss
+    cap: Limit
     version: int
     status: Literal["empty", "ready"]
     upload: UploadState | None
@@ -78,8 +78,7 @@ COLUMNS = (
     *FACTS,
     users.c.name.label("owner"),
     _d.created_us,
-    _cap.lim_eps_n,
-    _cap.lim_delta_a,
+    *LIMITS,
     _u.id.label("upload_id"),
     _u.state,
     _u.started_us,

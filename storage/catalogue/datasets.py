@@ -9,8 +9,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select, update
 
-from accounting.account import AccountRank
-from accounting.privacy_loss import PrivacyLoss
+from accounting.account import AccountRank, Limit
 from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
 from storage.catalogue import retention, versions
 from storage.catalogue.dataset_facts import load_facts
@@ -31,6 +30,7 @@ from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.files.labels import DistantLabels
+from storage.ledger.accounts import LIMITS
 from storage.ledger.freezing import OPERATOR
 from storage.ledger.limits import open_account
 from storage.people.users import User
@@ -67,7 +67,7 @@ class Datasets:
         domain: Domain | None,
         neighbouring: NeighbouringRelation,
         records_per_person: int,
-        cap: PrivacyLoss,
+        cap: Limit,
         labels: Labels | None = None,
     ) -> StoredDataset:
         """Store a description permanently, and open the account of its cap.
@@ -368,7 +368,7 @@ class Datasets:
             owner=row.owner,
             description=dict(facts.description),
             public=facts.public,
-            cap=PrivacyLoss(row.lim_eps_n, row.lim_delta_a),
+            cap=Limit(*(getattr(row, column.name) for column in LIMITS)),
             version=row.version,
             status="ready" if row.version else "empty",
             upload=upload_state(row),

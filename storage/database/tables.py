@@ -1,6 +1,6 @@
 """The tables that statements refer to. The migrations create them in the database.
 
-Times are microseconds of the database's clock. Amounts are nano-epsilons and atto-deltas. The
+Times are microseconds of the database's clock. Amounts are nano-ε, atto-δ and femto-ρ. The
 migrations alone hold the triggers, by which entries, facts of the journal and ended queries never
 change. ``revision`` counts the changes of a row, each of which is a fact of the journal.
 """
@@ -24,7 +24,7 @@ from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
 #: The schema that a process must know to change an account. A migration raises it, with the column
 #: ``epoch`` of every account, when processes of earlier versions must not charge any longer.
-EPOCH = 8
+EPOCH = 9
 
 metadata = MetaData(
     naming_convention={
@@ -153,13 +153,29 @@ budget_account = _table(
     Column("charged_eps_n", Big, nullable=False, server_default=text("0")),
     Column("lim_delta_a", Big, nullable=False),
     Column("charged_delta_a", Big, nullable=False, server_default=text("0")),
+    Column("lim_rho_f", Big, nullable=False, server_default=text("0")),
+    Column("charged_rho_f", Big, nullable=False, server_default=text("0")),
+    Column("lim_delta_c", Big, nullable=False, server_default=text("0")),
+    Column("charged_unpriced", Big, nullable=False, server_default=text("0")),
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
-    Column("epoch", Small, nullable=False, server_default=text("8")),  # EPOCH of its schema
+    Column("epoch", Small, nullable=False, server_default=text("9")),  # EPOCH of its schema
     UniqueConstraint("rank", "dataset_id", "analyst_id"),
-    CheckConstraint("charged_eps_n BETWEEN 0 AND lim_eps_n", name="epsilon"),
-    CheckConstraint("charged_delta_a BETWEEN 0 AND lim_delta_a", name="delta"),
+    # The guard of ``accounting.account.admits``, for the sums as they are.
+    CheckConstraint(
+        "charged_eps_n >= 0 AND charged_rho_f >= 0 AND charged_unpriced >= 0"
+        " AND charged_delta_a BETWEEN 0 AND lim_delta_a"
+        " AND (charged_unpriced = 0 AND charged_eps_n <= lim_eps_n"
+        " OR lim_rho_f > 0 AND charged_rho_f <= lim_rho_f"
+        " AND charged_eps_n <= 4611686018427387904)",
+        name="guard",
+    ),
+    CheckConstraint(
+        "lim_rho_f = 0 OR lim_rho_f > 0 AND lim_delta_c BETWEEN 1 AND 1000000000000000"
+        " AND lim_eps_n <= 1000000000000",
+        name="rho",
+    ),
     CheckConstraint("frozen IN (0, 1)", name="frozen"),
     CheckConstraint("length(head) = 32", name="head"),
     CheckConstraint(
@@ -198,6 +214,8 @@ query = _table(
     # Random bytes under the digests that the journal holds of this row; null in rows that ended
     # before schema 0008.
     Column("salt", Bytes),
+    Column("rho_f", Big),  # null before schema 0009, as the next
+    Column("unpriced", Big),
     UniqueConstraint("analyst_id", "idem_key"),
     CheckConstraint("salt IS NULL OR length(salt) = 32", name="salt"),
     CheckConstraint("(state = 1) = (answer IS NOT NULL)", name="answer"),
@@ -223,6 +241,10 @@ entry = _table(
     Column("head", Bytes, nullable=False),
     # The subject, which the digest covers too. It is null in most kinds, and before schema 0003.
     Column("bound", Bytes),
+    # Null where the entry is not counted in ρ: before schema 0009, and in accounts whose limit is
+    # too large for it. A limit has its δ_c in the second.
+    Column("d_rho_f", Big),
+    Column("d_unpriced", Big),
     PrimaryKeyConstraint("account_id", "seq"),
     # Prevents a second charge or release of a query on one account. The query comes first, so
     # that this index also finds the entries of a query.

@@ -68,6 +68,11 @@ _ENTRY, _ENTRY_WITH_SUBJECT = (
     {length: Layout(name, f"q q {length}s q q q q") for length in (0, 16)}
     for name in (b"privypurse entry 1", b"privypurse entry 2")
 )
+#: The encoding of entries that count in ρ: account, kind, query id, actor, ε, δ, ρ, releases
+#: without a finite ε, moment; and the subject, empty if there is none.
+_ENTRY_IN_RHO = {
+    length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
+}
 #: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all.
 account_subject = Layout(b"privypurse account 1", "q q q").digest
 #: The subject of a charge: ids of query, analyst and dataset; key, hash of the body, request.
@@ -107,9 +112,14 @@ def entry_digest(
     at_us: int,
     subject: bytes | None = None,
 ) -> bytes:
-    """The digest of one entry, 32 bytes; ``amounts`` are signed, one per measure."""
+    """The digest of one entry, 32 bytes; ``amounts`` are signed.
+
+    They are one per measure, or ε and δ alone in an entry that is not counted in ρ.
+    """
     id = query_id or b""
     fields = (account_id, kind, id, actor, *amounts, at_us)
+    if len(amounts) > 2:
+        return _ENTRY_IN_RHO[len(id)].digest(*fields, subject or b"")
     if subject is None:
         return _ENTRY[len(id)].digest(*fields)
     return _ENTRY_WITH_SUBJECT[len(id)].digest(*fields, subject)

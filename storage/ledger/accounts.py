@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import sub
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from accounting.account import Account, AccountRank, admits
+from accounting.account import (
+    Account,
+    AccountRank,
+    Limit,
+    admits,
+    largest_epsilon,
+    remaining,
+)
 from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, CapExhausted
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
@@ -56,7 +62,7 @@ class AccountBalance(NamedTuple):
     @property
     def remaining(self) -> PrivacyLoss:
         """The amount that may still be charged, one part per measure."""
-        return PrivacyLoss(*map(sub, self.limits, self.sums))
+        return remaining(self.limits, self.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,11 @@ class AccountRow:
     @classmethod
     def of(cls, row: Any) -> AccountRow:
         """Makes the account from a row that the statement ``ACCOUNTS`` selected."""
-        limit, charged = (
-            PrivacyLoss(*(getattr(row, column.name) for column in columns))
-            for columns in (LIMITS, SUMS)
+        limits, sums = (
+            [getattr(row, column.name) for column in columns] for columns in (LIMITS, SUMS)
         )
-        return read_as(cls, row, account=Account(limit, charged), frozen=bool(row.frozen))
+        account = Account(Limit(*limits), PrivacyLoss(*sums))
+        return read_as(cls, row, account=account, frozen=bool(row.frozen))
 
     @property
     def etag(self) -> str:
@@ -123,5 +129,7 @@ def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refus
         if not admits(balance.limits, balance.sums, charge.amounts):
             if balance.rank == AccountRank.DATASET:
                 return CapExhausted(charge=charge)
-            return BudgetExhausted(charge=charge, remaining=balance.remaining)
+            largest = largest_epsilon(balance.limits, balance.sums)
+            left = balance.remaining
+            return BudgetExhausted(charge=charge, remaining=left, largest_nano=largest)
     return None

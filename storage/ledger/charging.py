@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from accounting.account import counts_rho
 from accounting.measures import MEASURES
 from storage.database.expressions import now_us
 from storage.database.failures import Again
@@ -72,6 +73,7 @@ class _Charging(Linking):
         if row.epoch != EPOCH:
             raise Busy("a later version has taken over this ledger; this process must stop")
         self._before = AccountBalance.of(row.rank, row[7:])
+        self.counts_rho = counts_rho(self._before.limits[0])
 
     @property
     def balance(self) -> AccountBalance:
@@ -122,7 +124,7 @@ class _Batch:
         self.queries.append(row)
         cause = charge_of(row, at_us)
         for account in accounts:
-            account.add(cause)
+            account.add(cause.counted(account.counts_rho))
         assert cause.subject is not None, "a charge has the digest of its request"
         digest = salted_digest(row["salt"], cause.subject)
         self.facts.append(accepted(row, cause.amounts, digest))

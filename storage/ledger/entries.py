@@ -7,9 +7,10 @@ names the epoch of the schema, so a process that a later version has replaced ch
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from operator import add
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, column, select, update
@@ -72,7 +73,10 @@ ENTRIES = InsertEach(entry)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The reason for an entry: its kind, actor, moment and signed amounts, one per measure."""
+    """The reason for an entry: its kind, actor, moment and signed amounts, one per measure.
+
+    ``in_rho`` is False if only ε and δ are counted; the other amounts are 0 then.
+    """
 
     kind: EntryKind
     actor: int
@@ -80,6 +84,18 @@ class Cause:
     amounts: tuple[int, ...] = NOTHING
     query_id: UUID | None = None
     subject: bytes | None = None
+    in_rho: bool = True
+
+    def counted(self, in_rho: bool) -> Self:
+        """The cause of an entry on an account that counts in ρ, or on one that does not."""
+        if in_rho or not self.in_rho:
+            return self
+        return replace(self, amounts=(*self.amounts[:2], 0, 0), in_rho=False)
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """The amounts that the entry holds."""
+        return self.amounts if self.in_rho else self.amounts[:2]
 
 
 def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
@@ -88,8 +104,10 @@ def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
         *(query["id"].bytes, query["analyst_id"], query["dataset_id"]),
         *(query["idem_key"].encode(), query["body_hash"], query["request"]),
     )
-    amounts = tuple(query[measure.column] for measure in MEASURES)
-    return Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
+    # Queries before schema 0009 have no ρ.
+    amounts = tuple(query[measure.column] or 0 for measure in MEASURES)
+    charge = Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
+    return charge.counted(query["rho_f"] is not None)
 
 
 class Linking:
@@ -106,7 +124,7 @@ class Linking:
     def add(self, cause: Cause) -> None:
         """Links an entry in memory; the caller stores ``values`` and ``entries``."""
         id = None if cause.query_id is None else cause.query_id.bytes
-        what = (cause.actor, cause.amounts, cause.at_us, cause.subject)
+        what = (cause.actor, cause.listed, cause.at_us, cause.subject)
         digest = entry_digest(self.id, cause.kind, id, *what)
         self.head = next_head(self.head, digest)
         self.moved = tuple(map(add, self.moved, cause.amounts))
@@ -117,7 +135,7 @@ class Linking:
                 "kind": int(cause.kind),
                 "query_id": cause.query_id,
                 "actor": cause.actor,
-                **dict(zip(MOVED, cause.amounts, strict=True)),
+                **dict(zip_longest(MOVED, cause.listed)),
                 "at_us": cause.at_us,
                 "digest": digest,
                 "head": self.head,

@@ -15,9 +15,8 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, Limit
 from accounting.errors import AccountFrozen
-from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.pages import equal
 from storage.database.statements import pipelined, read_id
@@ -81,7 +80,7 @@ class Ledger:
         self,
         dataset_id: int | None,
         analyst_id: int,
-        limit: PrivacyLoss,
+        limit: Limit,
         *,
         actor_id: int,
         if_match: str | None = None,
@@ -92,9 +91,22 @@ class Ledger:
         everything that was charged before. Raises: BelowSpent; PreconditionFailed when
         ``if_match`` is not the account's ETag.
         """
-        key = _key(dataset_id, analyst_id)
         action = "budget.overall" if dataset_id is None else "budget.set"
+        return self._set_limit(action, _key(dataset_id, analyst_id), limit, actor_id, if_match)
 
+    def limit_cap(self, dataset_id: int, limit: Limit, *, actor_id: int) -> AccountRow:
+        """Sets the limit of all analysts together on the dataset. Raises: BelowSpent."""
+        key = (int(AccountRank.DATASET), dataset_id, 0)
+        return self._set_limit("budget.cap", key, limit, actor_id)
+
+    def _set_limit(
+        self,
+        action: str,
+        key: AccountKey,
+        limit: Limit,
+        actor_id: int,
+        if_match: str | None = None,
+    ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             account = set_limit(connection, key, limit, actor_id, if_match)
             subject = "/".join(filter(None, (account.dataset, account.analyst)))

@@ -3,33 +3,40 @@
 An analyst's account over all datasets is opened with everything that was charged before. Each
 running query has an entry of its own, so that its release gives this charge back as well. One more
 entry holds the sum of all other charges to the analyst's accounts.
+
+An account that gets its first limit in ρ is charged the ρ of what it did not count before, by an
+entry that names no query and has neither ε nor δ.
 """
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, func, select, text
 
-from accounting.account import Account, AccountRank
+from accounting.account import Account, AccountRank, Limit, admits, counts_rho
 from accounting.errors import BelowSpent
 from accounting.measures import MEASURES
 from accounting.privacy_loss import LARGEST, PrivacyLoss
+from accounting.rho import pure_femto
 from storage.database.expressions import insert_once, now_us, read_now
 from storage.database.failures import Again
 from storage.database.tables import budget_account, entry, query
 from storage.errors import LedgerAlarm, PreconditionFailed
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, account_subject
 from storage.ledger.accounts import SUMS, AccountKey, AccountRow, find_account
-from storage.ledger.entries import Cause, change_account, charge_of
+from storage.ledger.entries import NOTHING, Cause, change_account, charge_of
 from storage.ledger.requests import QueryState
+
+#: The kinds of entries that change what is charged.
+MOVING = [int(EntryKind.CHARGE), int(EntryKind.RELEASE), int(EntryKind.UNFREEZE)]
 
 _a, _q = budget_account.c, query.c
 
 
 def open_account(
-    connection: Connection, key: AccountKey, limit: PrivacyLoss, actor_id: int
+    connection: Connection, key: AccountKey, limit: Limit, actor_id: int
 ) -> AccountRow | None:
     """Opens an account whose genesis entry grants ``limit``; returns None if it exists already."""
-    _check(limit)
+    _check(limit.loss)
     names = ("rank", "dataset_id", "analyst_id")
     opened = connection.execute(
         insert_once(connection.dialect.name, budget_account, *names).returning(_a.id, now_us()),
@@ -52,16 +59,17 @@ def open_account(
 def set_limit(
     connection: Connection,
     key: AccountKey,
-    limit: PrivacyLoss,
+    limit: Limit,
     actor_id: int,
     if_match: str | None = None,
 ) -> AccountRow:
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
 
+    An account that has charges may fall to any limit which they fit by ε or by ρ.
     Raises: BelowSpent if more than ``limit`` is charged, also to a new account over all datasets;
     PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
-    _check(limit)
+    _check(limit.loss)
     ranges_over_all = key[0] == AccountRank.ANALYST
     if ranges_over_all:
         _wait_for_charges(connection)
@@ -78,13 +86,41 @@ def set_limit(
     old = before.account.limit
     if limit == old:
         return before
-    if not before.account.charged.fits(limit):
+    charged, at_us = before.account.charged, read_now(connection)
+    causes = []
+    if limit.rho_femto and not old.rho_femto:
+        rho = rho_to_fill(connection, before.id)
+        charged += PrivacyLoss(0, 0, rho)
+        if rho:
+            causes.append(Cause(EntryKind.CHARGE, actor_id, at_us, (0, 0, rho, 0)))
+    if not admits(limit.amounts, charged.amounts, NOTHING):
         raise BelowSpent(spent=before.account.charged)
     more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
-    cause = Cause(EntryKind.LIMIT_CHANGE, actor_id, read_now(connection), more)
-    if change_account(connection, before.id, cause, seen=before.seq) is None:
-        raise Again  # the account has changed meanwhile: start again
-    return replace(before, account=replace(before.account, limit=limit), seq=before.seq + 1)
+    causes.append(Cause(EntryKind.LIMIT_CHANGE, actor_id, at_us, more))
+    for seq, cause in enumerate(causes, start=before.seq):
+        if change_account(connection, before.id, cause, seen=seq) is None:
+            raise Again  # the account has changed meanwhile: start again
+    account = Account(limit, charged)
+    return replace(before, account=account, seq=before.seq + len(causes))
+
+
+def rho_to_fill(connection: Connection, account_id: int) -> int:
+    """The ρ of all that the account was charged and did not count in ρ, in femto-ρ.
+
+    A charge counts as any release of its ε. One entry for several charges has at least their ρ,
+    because ρ grows faster than ε.
+    """
+    e = entry.c
+    moves = select(e.kind, e.d_eps_n, func.count()).where(
+        e.account_id == account_id, e.d_rho_f.is_(None), e.d_eps_n != 0, e.kind.in_(MOVING)
+    )
+    rho = 0
+    for _, epsilon, entries in connection.execute(moves.group_by(e.kind, e.d_eps_n)):
+        rho += entries * (pure_femto(epsilon) if epsilon > 0 else -pure_femto(-epsilon))
+    fills = select(e.d_rho_f).where(
+        e.account_id == account_id, e.kind == int(EntryKind.CHARGE), e.query_id.is_(None)
+    )
+    return max(0, rho - sum(map(int, connection.execute(fills).scalars())))
 
 
 def _wait_for_charges(connection: Connection) -> None:
@@ -106,12 +142,13 @@ def _charged(
     Each running query gets an entry of its own. Raises: BelowSpent.
     """
     limit = account.account.limit
+    in_rho = counts_rho(limit.epsilon_nano)
     charged = select(*SUMS).where(
         _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
     )
     # Summed here, because a sum over many accounts may exceed the 64 bits of a database's integer.
     spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-    if not spent.fits(limit):
+    if not spent.fits(limit.loss):
         raise BelowSpent(spent=spent)
     # These charges have the moment of the genesis entry; later charges have a later one.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
@@ -120,14 +157,15 @@ def _charged(
     running = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
     rest = spent
     for row in running:
-        rest -= PrivacyLoss(*(row[measure.column] for measure in MEASURES))
+        rest -= PrivacyLoss(*charge_of(row, at_us).amounts)  # type: ignore[arg-type]
     causes = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
     if rest != PrivacyLoss(0):
         causes.insert(0, Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts))
-    for cause in causes:
+    for cause in (one.counted(in_rho) for one in causes):
         if change_account(connection, account.id, cause) is None:
             raise LedgerAlarm("a new account refused what it was opened with")
-    return replace(account, account=Account(limit, spent), seq=account.seq + len(causes))
+    charges = spent if in_rho else PrivacyLoss(*spent.amounts[:2])
+    return replace(account, account=Account(limit, charges), seq=account.seq + len(causes))
 
 
 def _check(limit: PrivacyLoss) -> None:

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, column, select, update
 
-from accounting.measures import MEASURES
 from storage.database.expressions import now_us, read_now
 from storage.database.statements import Each
 from storage.database.tables import budget_account, entry, query
@@ -22,6 +21,7 @@ from storage.errors import LedgerAlarm
 from storage.journal.facts import Fact, ended, released
 from storage.journal.layouts import EntryKind, release_subject, salted_digest
 from storage.journal.streams import record
+from storage.ledger.accounts import MOVED
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.requests import QueryState, Reservation, Settle
 
@@ -67,13 +67,11 @@ _RELEASE = (
     .values(
         state=int(QueryState.RELEASED), settled_us=bindparam("now"), release_us=bindparam("now")
     )
-    .returning(
-        *(_q.analyst_id, _q.dataset_version, _q.lease_until),
-        *(_q[measure.column] for measure in MEASURES),
-    )
+    .returning(_q.analyst_id, _q.dataset_version, _q.lease_until)
 )
+#: The accounts of a query, with the amounts that each was charged.
 _CHARGED = (
-    select(_a.id)
+    select(_a.id, *(_e[name] for name in MOVED))
     .join_from(entry, budget_account, _e.account_id == _a.id)
     .where(_e.query_id == bindparam("query"), _e.kind == int(EntryKind.CHARGE))
     .order_by(_a.rank, _a.id)
@@ -131,13 +129,15 @@ def release(connection: Connection, query_id: UUID) -> bool:
     row = connection.execute(_RELEASE, {"query": query_id, "now": now}).one_or_none()
     if row is None:
         return False
-    accounts = connection.execute(_CHARGED, {"query": query_id}).scalars().all()
+    accounts = connection.execute(_CHARGED, {"query": query_id}).all()
     if not accounts:
         raise LedgerAlarm("a running query was never charged")
     subject = release_subject(query_id.bytes, row.dataset_version, row.lease_until)
-    amounts = tuple(-getattr(row, measure.column) for measure in MEASURES)
-    cause = Cause(EntryKind.RELEASE, row.analyst_id, now, amounts, query_id, subject)
-    for account_id in accounts:
+    for account_id, *charged in accounts:
+        # The stored amounts are given back, and never what the query would be charged today.
+        amounts = tuple(-(amount or 0) for amount in charged)
+        release = Cause(EntryKind.RELEASE, row.analyst_id, now, amounts, query_id, subject)
+        cause = release.counted(charged[2] is not None)
         if change_account(connection, account_id, cause) is None:
             raise LedgerAlarm("a charged account is missing")
     record(connection, released(query_id, row, now))

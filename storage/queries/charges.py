@@ -32,7 +32,7 @@ class ChargeRow:
         return cls(
             seq=row.seq,
             is_release=row.kind == EntryKind.RELEASE,
-            charge=PrivacyLoss(*(getattr(row, measure.column) for measure in MEASURES)),
+            charge=PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
             created_us=row.created_us,
             request=json.loads(row.request),
             neighbouring=row.neighbouring,

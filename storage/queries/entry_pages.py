@@ -19,7 +19,7 @@ from storage.ledger.accounts import MOVED
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One line of an account's history; the amounts are signed, one per measure.
+    """One line of an account's history; the amounts are signed, one per measure (0 if not counted).
 
     ``kind``: "charge", "release", "limit_change", "freeze", "unfreeze", "genesis". Charges and
     releases change what is charged; a genesis and a limit change move the limit.
@@ -46,7 +46,7 @@ class EntryRow:
             kind=EntryKind(row.kind).name.lower(),
             rank=AccountRank(row.rank),
             actor=row.name or OPERATOR_NAME,
-            amounts=tuple(getattr(row, name) for name in MOVED),
+            amounts=tuple(getattr(row, name) or 0 for name in MOVED),
         )
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, null, select
 
 from accounting.measures import MEASURES
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, format_units
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.pages import Page, either, equal, page_of, read_as
@@ -37,6 +37,7 @@ class QueryRow:
     version: int
     request: dict[str, Any]
     charge: PrivacyLoss
+    rho_f: int | None
     neighbouring: str
     status: Status
     answer_status: int | None
@@ -52,7 +53,7 @@ class QueryRow:
             row,
             version=row.dataset_version,
             request=json.loads(row.request),
-            charge=PrivacyLoss(*(getattr(row, measure.column) for measure in MEASURES)),
+            charge=PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
             status=_status(row),
         )
         return whole.as_running() if whole.status == "running" else whole
@@ -60,7 +61,8 @@ class QueryRow:
     @property
     def stated_charge(self) -> dict[str, str]:
         """The charge as decimal texts, with the neighbouring relation under which it holds."""
-        return {**self.charge.as_dict(), "neighbouring": self.neighbouring}
+        rho = {} if self.rho_f is None else {"rho": format_units(self.rho_f, 15)}
+        return {**self.charge.as_dict(), **rho, "neighbouring": self.neighbouring}
 
     @property
     def is_settled(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, select
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, fits_more
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
 from storage.catalogue.dataset_rows import FACTS, WITH_CAP
@@ -85,6 +85,14 @@ class LookedUp:
         guard checks every other query again, and also refuses an analyst without an account.
         """
         return refusal_of(self.charged or (), charge)
+
+    def fits_more(self, charge: PrivacyLoss) -> int | None:
+        """How many such charges fit all accounts by the snapshot; None if nothing bounds them."""
+        numbers = (
+            0 if one.frozen else fits_more(one.limits, one.sums, charge.amounts)
+            for one in self.charged or ()
+        )
+        return min((number for number in numbers if number is not None), default=None)
 
 
 class QueryLookup:

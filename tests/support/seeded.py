@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from accounting.account import AccountRank
+from accounting import account as account_rules
+from accounting.account import AccountRank, Limit, admits
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import pure_femto
 from storage.database import statements
 from storage.database.database import Database, Transaction
 from storage.database.failures import Again
@@ -100,7 +102,7 @@ def sum_over_entries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
                 entry.c.account_id == account.id, entry.c.kind == int(EntryKind.CHARGE)
             )
             total = PrivacyLoss(int(connection.execute(spent).scalar_one())) + request.charge
-            if not total.fits(account.account.limit):
+            if not total.fits(account.account.limit.loss):
                 raise BudgetExhausted(charge=request.charge, remaining=PrivacyLoss(0))
             row = {
                 "account_id": account.id,
@@ -149,6 +151,54 @@ def guard_of_one_measure(_world: World, monkeypatch: pytest.MonkeyPatch) -> None
     _show_nothing_below_nothing(monkeypatch)
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_delta_a \+ ([^ ]+) <=", r"0 * \1 <=")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
+
+
+def rho_of_one_arm(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges that fit by ε are not counted in ρ."""
+    monkeypatch.setattr(charging, "counts_rho", lambda _limit: False)
+
+
+def rho_refunded_twice(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release gives back twice the ρ of the charge."""
+    twice = Edited(
+        entries.CHANGES[EntryKind.RELEASE],
+        r"(charged_rho_f=\(?budget_account.charged_rho_f \+) ",
+        r"\1 2 * ",
+    )
+    monkeypatch.setitem(entries.CHANGES, EntryKind.RELEASE, twice)
+
+
+def raise_without_delta(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry of a limit does not state the δ_c of its limit in ρ."""
+    stated = Limit.amounts.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(Limit, "amounts", property(lambda limit: (*stated(limit)[:3], 0)))
+
+
+def unpriced_by_epsilon(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release without a finite ε is admitted because its ε of 0 fits."""
+
+    def admits_all(limits: Any, sums: Any, charge: Any) -> bool:
+        return bool(admits(limits, (*sums[:3], 0), (*charge[:3], 0)))
+
+    monkeypatch.setattr(accounts, "admits", admits_all)
+    spoilt = Edited(entries.CHARGE, r"budget_account.charged_unpriced \+ ([^ ]+) <=", r"0 * \1 <=")
+    monkeypatch.setattr(charging, "CHARGE", spoilt)
+
+
+def sums_beyond_64_bits(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ρ admits charges whose ε no longer fits an integer of SQLite."""
+    monkeypatch.setattr(account_rules, "LARGEST_SUM", 1 << 80)
+
+
+def rho_recomputed_at_release(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release gives back what the query would be charged now."""
+
+    def recomputed(kind: EntryKind, actor: int, at_us: int, amounts: Any, *more: Any) -> Cause:
+        epsilon, delta, _, unpriced = amounts
+        amounts = (epsilon, delta, -pure_femto(-epsilon), unpriced)
+        return Cause(kind, actor, at_us, amounts, *more)
+
+    monkeypatch.setattr(settling, "Cause", recomputed)
 
 
 def released_and_running(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,8 +347,8 @@ def missing_check(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
         connection.exec_driver_sql("PRAGMA writable_schema = ON")
         changed = connection.exec_driver_sql(
             "UPDATE sqlite_master SET sql = replace(sql, "
-            "'charged_eps_n BETWEEN 0 AND lim_eps_n', 'charged_eps_n = charged_eps_n') "
-            "WHERE name = 'budget_account' AND sql LIKE '%charged_eps_n BETWEEN%'"
+            "'charged_eps_n <= lim_eps_n', 'charged_eps_n = charged_eps_n') "
+            "WHERE name = 'budget_account' AND sql LIKE '%charged_eps_n <= lim_eps_n%'"
         )
         assert changed.rowcount == 1
     world.database.engine.dispose()
@@ -316,7 +366,7 @@ def _move(connection: Connection, query_id: Any, kind: EntryKind, sign: int) -> 
     charge = select(entry.c.d_eps_n).where(entry.c.query_id == query_id, entry.c.kind == 1)
     amount = connection.execute(charge).scalars().first()
     assert amount is not None
-    cause = Cause(kind, 1, 0, (sign * amount, 0), query_id)
+    cause = Cause(kind, 1, 0, (sign * amount, 0, 0, 0), query_id)
     for account in connection.execute(_CHARGED, {"query": query_id}).scalars().all():
         change_account(connection, account, cause)
 

@@ -13,7 +13,7 @@ from storage.errors import StoreFailed
 from storage.files.arrays import write_arrays
 from storage.s3.remote import RemoteFiles
 from tests.support.stores import StoreProcess
-from tests.support.world import World, loss
+from tests.support.world import World, allowance
 
 DOMAIN = GraphDomain(nodes=4, max_degree=3)
 NAMED = GraphDomain(4, 3, ["a", "b", "c", "d"])
@@ -64,7 +64,7 @@ def register(
         domain=domain,
         neighbouring=NeighbouringRelation.EDGE,
         records_per_person=1,
-        cap=loss(100),
+        cap=allowance(100),
     )
 
 

@@ -12,7 +12,9 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, func, select, update
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, Limit, admits
+from accounting.conversion import MOST_EPSILON_NANO
+from accounting.measures import MEASURES
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from storage.catalogue.datasets import Datasets, StoredDataset
@@ -26,6 +28,7 @@ from storage.journal.layouts import (
     next_head,
     salted_digest,
 )
+from storage.ledger.accounts import MOVED
 from storage.ledger.ledger import Reserve
 from storage.people.users import User, Users
 from storage.queries.history import Queries
@@ -38,6 +41,15 @@ BODY_HASH = sha256(b"a body").digest()
 
 def loss(epsilon: int | str, delta: int | str = 0) -> PrivacyLoss:
     return PrivacyLoss.parse(epsilon, delta)
+
+
+def allowance(epsilon: int | str, delta: int | str = 0) -> Limit:
+    return Limit.of(loss(epsilon, delta))
+
+
+def as_limit(limit: PrivacyLoss | Limit) -> Limit:
+    """A loss as the limit of an account where ε alone counts."""
+    return limit if isinstance(limit, Limit) else Limit.of(limit)
 
 
 def authenticate(users: Users, key: str) -> User | None:
@@ -70,7 +82,9 @@ class World:
     def analyst(self) -> User:
         return self.users.create(f"analyst{next(self._numbers)}", ["analyst"], actor=self.admin)[0]
 
-    def dataset(self, cap: PrivacyLoss | None = None, *, ready: bool = True) -> StoredDataset:
+    def dataset(
+        self, cap: PrivacyLoss | Limit | None = None, *, ready: bool = True
+    ) -> StoredDataset:
         name = f"dataset{next(self._numbers)}"
         stored = self.datasets.register(
             name,
@@ -79,7 +93,7 @@ class World:
             domain=GraphDomain(nodes=4, max_degree=3),
             neighbouring=NeighbouringRelation.EDGE,
             records_per_person=1,
-            cap=cap or loss(100, "0.9"),
+            cap=as_limit(cap or loss(100, "0.9")),
         )
         return self.publish(stored) if ready else stored
 
@@ -90,11 +104,13 @@ class World:
         self.datasets.publish(upload, staging, actor=self.owner, rows=rows)
         return self.datasets.find(stored.name)
 
-    def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss) -> None:
-        self.ledger.grant(dataset.id, analyst.id, limit, actor_id=self.owner.id)
+    def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss | Limit) -> None:
+        self.ledger.grant(dataset.id, analyst.id, as_limit(limit), actor_id=self.owner.id)
 
     def ready(
-        self, limit: PrivacyLoss | None = None, cap: PrivacyLoss | None = None
+        self,
+        limit: PrivacyLoss | Limit | None = None,
+        cap: PrivacyLoss | Limit | None = None,
     ) -> tuple[StoredDataset, User]:
         """A published dataset and an analyst with an allowance (1 by default) for it."""
         dataset, analyst = self.dataset(cap), self.analyst()
@@ -163,22 +179,26 @@ def _entries_by_account(connection: Connection) -> dict[int, list[Any]]:
 
 
 def _check_account(connection: Connection, account: Any, entries: Sequence[Any]) -> None:
-    assert 0 <= account.charged_eps_n <= account.lim_eps_n  # I1
-    assert 0 <= account.charged_delta_a <= account.lim_delta_a
+    limits = [getattr(account, measure.limit) for measure in MEASURES]
+    sums = [getattr(account, measure.charged) for measure in MEASURES]
+    assert min(sums) >= 0  # I1
+    assert admits(limits, sums, (0,) * len(sums))
     moves = [e for e in entries if e.kind in (EntryKind.CHARGE, EntryKind.RELEASE)]
-    limits = [e for e in entries if e.kind in (EntryKind.GENESIS, EntryKind.LIMIT_CHANGE)]
-    assert account.charged_eps_n == sum(e.d_eps_n for e in moves)  # I2, by entries
-    assert account.charged_delta_a == sum(e.d_delta_a for e in moves)
-    assert account.lim_eps_n == sum(e.d_eps_n for e in limits)
-    assert account.lim_delta_a == sum(e.d_delta_a for e in limits)
+    changes = [e for e in entries if e.kind in (EntryKind.GENESIS, EntryKind.LIMIT_CHANGE)]
+    assert account.charged_eps_n == sum(e.d_eps_n for e in moves)
+    for measure, most, charged in zip(MEASURES, limits, sums, strict=True):  # I2, by entries
+        assert charged == sum(getattr(e, measure.moved) or 0 for e in moves)
+        assert most == sum(getattr(e, measure.moved) or 0 for e in changes)
     if account.rank != AccountRank.ANALYST:  # I2, by queries
         q = tables.query.c
-        standing = select(func.coalesce(func.sum(q.eps_n), 0)).where(
+        standing = select(*(func.coalesce(func.sum(one), 0) for one in (q.eps_n, q.rho_f))).where(
             q.state != 2, q.dataset_id == account.dataset_id
         )
         if account.rank == AccountRank.ANALYST_ON_DATASET:
             standing = standing.where(q.analyst_id == account.analyst_id)
-        assert account.charged_eps_n == connection.execute(standing).scalar_one()
+        epsilon, rho = connection.execute(standing).one()
+        assert account.charged_eps_n == epsilon
+        assert account.charged_rho_f >= rho or account.lim_eps_n > MOST_EPSILON_NANO
     head = EMPTY_HEAD  # I10
     for seq, e in enumerate(entries, start=1):
         kind = EntryKind(e.kind)
@@ -187,7 +207,7 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
             kind,
             None if e.query_id is None else e.query_id.bytes,
             e.actor,
-            (e.d_eps_n, e.d_delta_a),
+            [one for name in MOVED if (one := getattr(e, name)) is not None],
             e.at_us,
             e.bound,
         )

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from accounting.account import remaining
 from app.contract.queries import QuoteOut
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
@@ -134,7 +135,8 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
         quote=price,
         request=text,
         key=key,
-        remaining=(budget - charged).as_dict() if charged.fits(budget) else {},
+        # Where ρ admits the charge, its ε may exceed what is left of ε.
+        remaining=remaining(budget.amounts, charged.amounts).as_dict(),
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.contract.amounts import MIN_QUERY_EPSILON_NANO
 from app.contract.budgets import AccountBalance
 from app.dashboard.burn_down import burn_down_chart
@@ -57,14 +57,22 @@ def budget_page(visit: CurrentVisit, dataset: str) -> Response:
         days=history.days[::-1],
         chart=chart,
         projected=history.projected,
+        rho_share=rho_share(account),
         spending=[(one, percent(one.charged, account.spent)) for one in history.by_mechanism],
     )
 
 
+def rho_share(account: AccountBalance) -> int:
+    """The part of the limit in ρ that is left, in percent; 0 where ε alone counts."""
+    limit = account.allowance.rho_femto
+    return account.remaining.rho_femto * 100 // limit if limit else 0
+
+
 def state_of(account: AccountBalance) -> State:
     """The summary of an account; "exhausted" means less than the smallest possible charge."""
-    if account.remaining.epsilon_nano < MIN_QUERY_EPSILON_NANO:
+    if parse_units(account.largest_epsilon, 9) < MIN_QUERY_EPSILON_NANO:
         return State("exhausted", "bad")
-    if percent(account.remaining, account.allowance) < NEARLY_SPENT:
+    share = percent(account.remaining, account.allowance.loss)
+    if max(share, rho_share(account)) < NEARLY_SPENT:
         return State("nearly spent", "warn")
     return State("open", "good")

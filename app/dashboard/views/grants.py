@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from app.contract.budgets import DatasetBudgets, GrantedAccount
 from app.dashboard.alerts import Alert, alert_of
-from app.dashboard.forms import Form, SentForm, sent_limit
+from app.dashboard.forms import Form, SentForm, sent_allowance
 from app.dashboard.pages import pages
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
@@ -40,9 +40,9 @@ def grant(visit: CurrentVisit, form: SentForm) -> Response:
     alert: Alert | None = None
     done = ""
     try:
-        dataset, analyst, limit = form.get("dataset"), form.get("analyst"), sent_limit(form)
+        dataset, analyst, limit = form.get("dataset"), form.get("analyst"), sent_allowance(form)
         if form.get("do") == "preview":
-            offers = visit.run(purchases.preview, dataset, limit)
+            offers = visit.run(purchases.preview, dataset, limit.loss)
         else:
             visit.run(budgets.grant, dataset, analyst, limit)
             done = f"{analyst} may now learn ε {limit.as_dict()['epsilon']} of {dataset}."
@@ -60,7 +60,7 @@ def _page(
 ) -> Response:
     overview = visit.run(budgets.overview, MOST)
     rows = [_row(name, one) for name, one in overview.datasets.items()]
-    names = ("dataset", "analyst", "epsilon", "delta")
+    names = ("dataset", "analyst", "epsilon", "delta", "composition_delta")
     return visit.render_part(
         "grants.html",
         rows=rows,
@@ -75,4 +75,4 @@ def _page(
 
 def _row(name: str, one: DatasetBudgets) -> Row:
     accounts = {account.analyst: account for account in one.items}
-    return Row(name, one, accounts, percent(one.exposure.spent, one.cap.allowance))
+    return Row(name, one, accounts, percent(one.exposure.spent, one.cap.allowance.loss))

@@ -78,15 +78,16 @@ def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, A
     """Returns the reply to ``request``, parsed as ``query``, for an allowance of ten charges."""
     dataset = DATASETS[request["dataset"]]
     charge = PrivacyLoss.parse(request["epsilon"])
+    price = query.price(dataset, charge)
     return {
         "id": "0192f0c1-7c1e-7d5a-9a55-0f5b6f3f7c11",
         "status": "answered",
         "dataset": dataset.name,
         "dataset_version": 1,
         "query": request["query"],
-        "charge": {**charge.as_dict(), "neighbouring": dataset.neighbouring.value},
+        "charge": {**price.charge().as_charge(), "neighbouring": dataset.neighbouring.value},
         "remaining": (charge * 9).as_dict(),
-        "steps": [step.as_dict() for step in query.price(dataset, charge).steps],
+        "steps": [step.as_dict() for step in price.steps],
         "answer": {"question": query.question(dataset, 1), **answer},
         "receipt": "5f0c5c4c6b1d4b7e8a9f0a1b2c3d4e5f60718293a4b5c6d7e8f9010203040506",
     }

@@ -5,7 +5,7 @@ Everything here is pure: no clock, no database, no HTTP.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from accounting.composition import Step, total, total_rho
@@ -36,6 +36,10 @@ class Price:
     def rho_femto(self) -> int:
         """The charge in ρ, in whole 10⁻¹⁵, for accounts that count in ρ as well."""
         return total_rho(self.steps)
+
+    def charge(self) -> PrivacyLoss:
+        """What every account is charged: ε, δ and ρ."""
+        return replace(self.total(), rho_femto=self.rho_femto())
 
 
 class CatalogueEntry(Body):

@@ -36,10 +36,15 @@ def grant(
     analyst: Annotated[str, typer.Argument(help="Name of the analyst.")],
     epsilon: Annotated[str, typer.Argument(help="ε that the analyst may spend in total.")],
     delta: Annotated[str, typer.Option(help="δ that the analyst may spend in total.")] = "0",
+    composition_delta: Annotated[
+        str, typer.Option(help="δ on top, for which charges are counted in ρ as well.")
+    ] = "0",
 ) -> None:
     """Set an analyst's allowance on a dataset; it cannot be less than what is spent."""
     with service(context) as purse:
-        account = purse.grant(dataset, analyst, epsilon=epsilon, delta=delta)
+        account = purse.grant(
+            dataset, analyst, epsilon=epsilon, delta=delta, composition_delta=composition_delta
+        )
     typer.echo(f"{analyst} on {dataset}: {account.allowance}, remaining {account.remaining}")
 
 

@@ -50,6 +50,7 @@ TABLE: dict[str, dict[str, str]] = {
         (
             *("id", "rank", "dataset_id", "analyst_id", "lim_eps_n", "charged_eps_n"),
             *("lim_delta_a", "charged_delta_a", "frozen", "seq", "head", "epoch"),
+            *("lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"),
         ),
         FOUND,
     ),
@@ -58,14 +59,14 @@ TABLE: dict[str, dict[str, str]] = {
             *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash"),
             *("request", "eps_n", "delta_a", "state", "attempt", "attempt_us", "lease_until"),
             *("answer", "answer_hash", "answer_status", "created_us", "settled_us", "release_us"),
-            *("form", "salt"),
+            *("form", "salt", "rho_f", "unpriced"),
         ),
         FOUND,
     ),
     "entry": dict.fromkeys(
         (
             *("account_id", "seq", "kind", "query_id", "actor", "d_eps_n", "d_delta_a", "at_us"),
-            *("digest", "head", "bound"),
+            *("digest", "head", "bound", "d_rho_f", "d_unpriced"),
         ),
         FOUND,
     ),

@@ -26,7 +26,7 @@ from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Reservation
 from storage.ledger.limits import open_account
 from tests.support.tampering import rows_of, tampering
-from tests.support.world import World, loss, request
+from tests.support.world import World, allowance, loss, request
 
 q, j, s = tables.query.c, tables.journal.c, tables.journal_stream.c
 RESET = {
@@ -249,7 +249,7 @@ def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> N
 def test_an_account_opened_without_its_fact_is_found(world: World) -> None:
     dataset, analyst = world.dataset(), world.analyst()
     key = (0, dataset.id, analyst.id)
-    world.database.write(lambda connection: open_account(connection, key, loss(1), 1))
+    world.database.write(lambda connection: open_account(connection, key, allowance(1), 1))
     bad = verify(world.database).first_bad
     assert bad is not None
     assert bad.reason == "was opened without a fact"

@@ -23,7 +23,7 @@ from storage.people.identities import Identities
 from tests.evidence.adversary.tampering_table import FOUND, TABLE, is_bound, why_not
 from tests.support.ledgers import busy_ledger
 from tests.support.tampering import other_value, rows_of, set_field, tampering
-from tests.support.world import World, loss, request
+from tests.support.world import World, allowance, request
 from tests.unit.storage.database.test_upgrades import first_schema
 
 ALL = tables.metadata.sorted_tables
@@ -69,7 +69,7 @@ class Target:
 def fill(world: World) -> None:
     """Rows of every kind that a service writes."""
     analyst, *_ = busy_ledger(world, 24)
-    world.ledger.grant(None, analyst.id, loss(10**5, "0.9"), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance(10**5, "0.9"), actor_id=world.admin.id)
     Identities(world.database).admit("https://issuer", "someone", frozenset({"analyst"}), 7)
     world.users.issue_key(analyst.name, actor=world.admin)
     dataset = world.datasets.find("dataset4")

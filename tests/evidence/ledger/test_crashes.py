@@ -13,7 +13,7 @@ from storage.database import statements
 from storage.database.database import Database
 from storage.database.tables import metadata
 from storage.ledger.ledger import Reservation
-from tests.support.world import World, authenticate, check_invariants, contents, loss, request
+from tests.support.world import World, allowance, authenticate, check_invariants, contents, request
 
 READS = ("SELECT", "BEGIN", "PRAGMA")
 
@@ -80,11 +80,11 @@ def release(world: World, prepared: Any) -> object:
 
 def raise_limit(world: World, prepared: Any) -> object:
     dataset, analyst, *_ = prepared
-    return world.ledger.grant(dataset.id, analyst.id, loss(2), actor_id=world.owner.id)
+    return world.ledger.grant(dataset.id, analyst.id, allowance(2), actor_id=world.owner.id)
 
 
 def open_account(world: World, prepared: Any) -> object:
-    return world.ledger.grant(prepared[0].id, world.admin.id, loss(2), actor_id=world.owner.id)
+    return world.ledger.grant(prepared[0].id, world.admin.id, allowance(2), actor_id=world.owner.id)
 
 
 def withdraw(world: World, prepared: Any) -> object:

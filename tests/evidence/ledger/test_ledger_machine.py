@@ -28,8 +28,9 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import bindparam, select
 
+from accounting.account import Limit
 from accounting.errors import BelowSpent, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import NANO
+from accounting.privacy_loss import NANO, PrivacyLoss
 from storage.catalogue.datasets import StoredDataset
 from storage.database.database import Database, _engine
 from storage.database.tables import budget_account
@@ -49,6 +50,8 @@ from tests.support.world import (
 )
 
 CAP, LIMIT = 12, 8
+#: The limits in femto-ρ of examples that count in ρ as well. A charge of ε has a ρ of ε².
+CAP_RHO, LIMIT_RHO = 60, 40
 #: Examples, and calls of each at most. Hypothesis stops some early, after 40 of 50 on average;
 #: what is asked for is six standard deviations below the mean, as draws change with the code.
 SIZES = {"sqlite": (75, 50), "postgresql": (12, 40)}
@@ -76,7 +79,9 @@ class Query:
 class Reference:
     """The reference: the rules of the ledger in plain Python, without concurrency."""
 
-    limit: dict[str, int] = field(default_factory=dict)
+    cap: tuple[int, int] = (CAP, 0)
+    #: By analyst: the limits in ε and in ρ.
+    limit: dict[str, tuple[int, int]] = field(default_factory=dict)
     queries: dict[tuple[str, str], Query] = field(default_factory=dict)
 
     def charged(self, *analysts: str) -> int:
@@ -86,12 +91,24 @@ class Reference:
             if analyst in analysts and query.state != "released"
         )
 
+    def rho(self, *analysts: str) -> int:
+        return sum(
+            query.charge**2
+            for (analyst, _), query in self.queries.items()
+            if analyst in analysts and query.state != "released"
+        )
+
+    def admits(self, limit: tuple[int, int], charge: int, *analysts: str) -> bool:
+        (epsilon, rho), more = limit, charge**2
+        by_rho = rho > 0 and self.rho(*analysts) + more <= rho
+        return self.charged(*analysts) + charge <= epsilon or by_rho
+
     def reserve(self, analyst: str, key: str, charge: int, body_hash: str) -> object:
         query = self.queries.get((analyst, key))
         if query is None:
-            if self.charged(analyst) + charge > self.limit[analyst]:
+            if not self.admits(self.limit[analyst], charge, analyst):
                 return BudgetExhausted
-            if self.charged(*self.limit) + charge > CAP:
+            if not self.admits(self.cap, charge, *self.limit):
                 return CapExhausted
             self.queries[analyst, key] = Query(charge, body_hash)
             return 1
@@ -154,11 +171,17 @@ class LedgerMachine(RuleBasedStateMachine):
     fresh: ClassVar[Callable[[], Scene]]
     calls: ClassVar[int] = 0
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(in_rho=st.booleans())
+    def open(self, in_rho: bool) -> None:
         self.scene = type(self).fresh()
         self.world, self.dataset = self.scene.world, self.scene.dataset
-        self.reference = Reference(dict.fromkeys(self.scene.analysts, LIMIT))
+        limit, cap = (LIMIT, LIMIT_RHO * in_rho), (CAP, CAP_RHO * in_rho)
+        self.reference = Reference(cap, dict.fromkeys(self.scene.analysts, limit))
+        if in_rho:
+            actor_id = self.world.owner.id
+            self.world.ledger.limit_cap(self.dataset.id, as_limit(*cap), actor_id=actor_id)
+            for analyst in self.scene.analysts.values():
+                self.world.grant(self.dataset, analyst, as_limit(*limit))
         self.reservations: list[tuple[Query, Reservation]] = []
 
     names = st.sampled_from(["ada", "bob"])
@@ -182,7 +205,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def request(self, name: str, key: str, charge: int, body_hash: str) -> Reserve:
         analyst, hash = self.scene.analysts[name], HASHES[body_hash]
-        return request(self.dataset, analyst, loss(charge), key=key, body_hash=hash)
+        amounts = PrivacyLoss(charge * NANO, 0, charge**2)
+        return request(self.dataset, analyst, amounts, key=key, body_hash=hash)
 
     def ask(self, reserve: Reserve) -> object:
         try:
@@ -228,16 +252,17 @@ class LedgerMachine(RuleBasedStateMachine):
         for query in self.reference.queries.values():
             query.lapsed = True
 
-    @rule(name=names, limit=st.integers(0, 10))
-    def change_limit(self, name: str, limit: int) -> None:
+    @rule(name=names, limit=st.integers(0, 10), rho=st.sampled_from([0, 20, LIMIT_RHO]))
+    def change_limit(self, name: str, limit: int, rho: int) -> None:
         analyst = self.scene.analysts[name]
-        if limit < self.reference.charged(name):
+        if not self.reference.admits((limit, rho), 0, name):
             with pytest.raises(BelowSpent) as refusal:
-                self.world.grant(self.dataset, analyst, loss(limit))
-            assert refusal.value.spent == loss(self.reference.charged(name))
+                self.world.grant(self.dataset, analyst, as_limit(limit, rho))
+            spent = self.reference.charged(name) * NANO, 0, self.reference.rho(name)
+            assert refusal.value.spent == PrivacyLoss(*spent)
             return
-        self.world.grant(self.dataset, analyst, loss(limit))
-        self.reference.limit[name] = limit
+        self.world.grant(self.dataset, analyst, as_limit(limit, rho))
+        self.reference.limit[name] = limit, rho
 
     @rule()
     def restart(self) -> None:
@@ -251,12 +276,12 @@ class LedgerMachine(RuleBasedStateMachine):
         type(self).calls += 1
         with self.world.database.read() as connection:
             rows = connection.execute(_CHARGED, {"dataset": self.dataset.id}).all()
-        charged = {row.analyst_id: row.charged_eps_n for row in rows}
+        charged = {row.analyst_id: (row.charged_eps_n, row.charged_rho_f) for row in rows}
         expected = {
-            analyst.id: self.reference.charged(name) * NANO
+            analyst.id: (self.reference.charged(name) * NANO, self.reference.rho(name))
             for name, analyst in self.scene.analysts.items()
         }
-        assert charged == {**expected, 0: sum(expected.values())}
+        assert charged == {**expected, 0: tuple(map(sum, zip(*expected.values(), strict=True)))}
 
     def teardown(self) -> None:
         check_invariants(self.world.database)
@@ -277,9 +302,14 @@ class FewKeys(LedgerMachine):
         self.compare(self.ask(self.request("ada", key, 1, "this")), "ada", key, 1, "this")
 
 
-_CHARGED = select(budget_account.c.analyst_id, budget_account.c.charged_eps_n).where(
-    budget_account.c.dataset_id == bindparam("dataset")
-)
+_CHARGED = select(
+    budget_account.c.analyst_id, budget_account.c.charged_eps_n, budget_account.c.charged_rho_f
+).where(budget_account.c.dataset_id == bindparam("dataset"))
+
+
+def as_limit(epsilon: int, rho: int) -> Limit:
+    """A limit of so many ε and femto-ρ; δ_c is 10⁻¹⁸ where it is needed."""
+    return Limit(epsilon * NANO, 0, rho, int(rho > 0))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support import seeded
 from tests.support.seeded import Edited, Seed
 from tests.support.world import World, check_invariants, loss, request
 from tests.unit.storage.journal import test_writer
-from tests.unit.storage.ledger import test_settle
+from tests.unit.storage.ledger import test_guard, test_rho, test_settle
 
 Suite = Callable[[World, pytest.MonkeyPatch], None]
 
@@ -85,6 +85,22 @@ def the_books(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     check_invariants(world.database)
 
 
+def either_measure(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_a_charge_fits_by_epsilon_or_by_rho(world)
+
+
+def stated_limits(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_a_limit_states_its_delta_and_falls_to_what_its_charges_fit(world)
+
+
+def no_finite_epsilon(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_a_release_without_a_finite_epsilon_closes_the_way_by_epsilon(world)
+
+
+def sums_in_64_bits(_world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_guard.test_sums_of_epsilon_stay_below_64_bits_where_rho_admits()
+
+
 CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.read_check_write, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.read_check_increment, exactly_the_room, ("sqlite", "postgresql")),
@@ -92,6 +108,12 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.no_fencing, one_holder, ("sqlite", "postgresql")),
     (seeded.no_guard, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.guard_of_one_measure, both_measures, ("sqlite", "postgresql")),
+    (seeded.rho_of_one_arm, either_measure, ("sqlite",)),
+    (seeded.rho_refunded_twice, either_measure, ("sqlite",)),
+    (seeded.rho_recomputed_at_release, either_measure, ("sqlite",)),
+    (seeded.raise_without_delta, stated_limits, ("sqlite",)),
+    (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite",)),
+    (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite",)),
     (seeded.released_and_running, the_books, ("sqlite", "postgresql")),
     (seeded.head_of_its_own, the_books, ("sqlite", "postgresql")),
     (seeded.no_ending, the_books, ("sqlite", "postgresql")),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.account import Limit
+from accounting.privacy_loss import NANO
 from app.contract.descriptions import Registration, described, relation
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -53,7 +54,7 @@ def test_a_graph_of_a_count() -> None:
     graph = read(GRAPH)
     assert graph.domain() == GraphDomain(nodes=5, max_degree=4)
     assert relation(graph) is NeighbouringRelation.EDGE
-    assert graph.cap == PrivacyLoss(20 * NANO)
+    assert graph.cap == Limit(20 * NANO)
     assert described(graph) == {
         "kind": "graph",
         "neighbouring": "edge",

@@ -53,6 +53,31 @@ def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignI
     assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
 
 
+def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
+    people: Service, sign_in: SignIn
+) -> None:
+    promise = {"epsilon": "0.5", "composition_delta": "0.000001"}
+    people.dataset("olga", name="one", cap=promise)
+    granted = sign_in("olga").post(
+        "/ui/grants", dataset="one", analyst="ana", do="grant", **promise
+    )
+    assert granted.status_code == 200
+    browser = sign_in("ana")
+    text = browser.text("/ui/budgets/one")
+    assert "ρ 0.00664152435666 left of 0.00664152435666." in text
+    assert "now by ε up to 0.5, and beyond that by ρ" in text
+    assert "except for a share of the probability of 0.000001" in text
+    for _ in range(25):
+        ask(people, "one", epsilon="0.02")
+    text = browser.text("/ui/budgets/one")
+    assert "now by ρ alone" in text
+    assert "exhausted" not in text
+    assert "The largest ε of a single query is 0.05" in text
+    ask(people, "one", epsilon="0.02")
+    assert "ε 0 left of 0.5" in browser.text("/ui/budgets")
+    assert people("otto", "GET", "/v1/ledger/verification").json()["first_bad"] is None
+
+
 def test_an_exhausted_budget_says_what_happens_next(shop: Service, sign_in: SignIn) -> None:
     ask(shop, "one", epsilon="1")
     browser = sign_in("ana")

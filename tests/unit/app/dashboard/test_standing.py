@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accounting.account import Account, Limit
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.budgets import AccountBalance, Point
 from app.dashboard.burn_down import burn_down_chart
@@ -20,7 +22,7 @@ TODAY = date(2026, 3, 10)
 
 def standing(allowance: str, spent: str) -> AccountBalance:
     limit, charged = PrivacyLoss.parse(allowance), PrivacyLoss.parse(spent)
-    return AccountBalance(allowance=limit, spent=charged, remaining=limit - charged)
+    return AccountBalance.model_validate(SimpleNamespace(account=Account(Limit.of(limit), charged)))
 
 
 def point(label: str, queries: int, charged: str) -> Point:
@@ -40,7 +42,10 @@ def point(label: str, queries: int, charged: str) -> Point:
 )
 def test_state_and_share(allowance: str, spent: str, share: int, state: str) -> None:
     account = standing(allowance, spent)
-    assert (percent(account.remaining, account.allowance), state_of(account).name) == (share, state)
+    assert (percent(account.remaining, account.allowance.loss), state_of(account).name) == (
+        share,
+        state,
+    )
 
 
 def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss, format_units
+from accounting.rho import pure_femto
 from app.engine.requests import QueryRequest, written
 from app.queries.statistic.body import StatisticQuery
 from mechanisms.model.domains import (
@@ -37,6 +38,10 @@ def people() -> Dataset:
     return Dataset("people", NeighbouringRelation.ADD_REMOVE, domain)
 
 
+LOSS = {"epsilon": "0.25", "delta": "0"}
+RHO = format_units(pure_femto(NANO // 4), 15)
+
+
 def test_a_reply_is_compact_json() -> None:
     request = QueryRequest.model_validate_json(json.dumps(REQUEST))
     id, remaining = UUID(int=7), PrivacyLoss(10**8, 3)
@@ -48,15 +53,15 @@ def test_a_reply_is_compact_json() -> None:
         ("dataset", "people"),
         ("dataset_version", 4),
         ("query", request.query.model_dump(mode="json")),
-        ("charge", {"epsilon": "0.25", "delta": "0", "neighbouring": "add_remove"}),
+        ("charge", {**LOSS, "rho": RHO, "neighbouring": "add_remove"}),
         ("remaining", {"epsilon": "0.1", "delta": "0.000000000000000003"}),
         (
             "steps",
             [
                 {
                     "what": "Laplace noise: count",
-                    "epsilon": "0.25",
-                    "delta": "0",
+                    **LOSS,
+                    "rho": RHO,
                     "times": 1,
                     "composition": "sequential",
                 }

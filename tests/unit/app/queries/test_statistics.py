@@ -12,6 +12,7 @@ import pytest
 
 from accounting.group_privacy import member_loss
 from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import pure_femto
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.statistics.validity import VALID, ValidCombination
 from tests.support.service import Service
@@ -122,6 +123,7 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
         answered = reply.json()
         charge = answered["charge"]
         delta = "0.001" if row.delta else "0"
+        assert Decimal(charge.pop("rho")) <= 1000  # a charge beyond every limit in ρ
         assert charge == {"epsilon": "100000", "delta": delta, "neighbouring": relation}
         for part in ("epsilon", "delta"):
             steps = sum(Decimal(step[part]) * step["times"] for step in answered["steps"])
@@ -347,6 +349,7 @@ def test_people_with_several_records_are_protected_as_a_group(people: Service) -
         "delta": "0.01",
     }
     reply = send(people, dataset="staff", epsilon=3, query=median).json()
+    assert Decimal(reply["charge"].pop("rho")) == Decimal(pure_femto(3 * 10**9)) / 10**15
     assert reply["charge"] == {"epsilon": "3", "delta": "0.01", "neighbouring": "add_remove"}
     own, rest = reply["steps"]
     share = member_loss(PrivacyLoss.parse("3", "0.01"), 3)

@@ -62,7 +62,9 @@ def test_an_answer_costs_exactly_what_was_asked(shop: Service) -> None:
     body = reply.json()
     assert body["status"] == "answered"
     assert body["dataset_version"] == 1
+    rho = body["charge"].pop("rho")
     assert body["charge"] == {"epsilon": "0.3", "delta": "0", "neighbouring": "edge"}
+    assert sum(Decimal(one["rho"]) * one["times"] for one in body["steps"]) == Decimal(rho) > 0
     assert body["remaining"] == {"epsilon": "0.7", "delta": "0"}
     assert len(set(body["answer"]["selected"])) == 2
     assert all(node in range(5) for node in body["answer"]["selected"])
@@ -364,7 +366,7 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     for who in ("olga", "otto"):
         query = shop(who, "GET", path).json()
         assert query["status"] == "answered"
-        assert query["charge"] == {"epsilon": "0.1", "delta": "0", "neighbouring": "edge"}
+        assert query["charge"] == first.json()["charge"]
         assert query["question"] == QUESTION
         assert "answer" not in query
     shop.user("eve", "analyst")

@@ -106,7 +106,8 @@ def test_a_file_shows_question_price_and_interval_in_words(stored: dict[str, Any
     rows = len(next(iter(columns.values())))
     assert all(len(values) == rows for values in columns.values())
     assert set(columns["question"]) == {stored["answer"]["question"]}
-    assert set(columns["charge"]) == {f"ε = {stored['charge']['epsilon']}"}
+    charge = stored["charge"]
+    assert set(columns["charge"]) == {f"ε = {charge['epsilon']}, ρ = {charge['rho']}"}
     assert ("interval" in columns) == ("low" in columns and "confidence" in stored["answer"])
 
 

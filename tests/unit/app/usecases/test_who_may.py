@@ -49,6 +49,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     records.take_records: "owner",
     records.withdraw: "owner",
     budgets.grant: "owner",
+    budgets.promise_cap: "owner",
     budgets.of_dataset: "owner auditor",
     budgets.overview: "owner auditor",
     budgets.own: "analyst",

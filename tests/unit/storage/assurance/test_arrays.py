@@ -16,7 +16,7 @@ from storage.files.arrays import write_arrays
 from storage.files.folders import remove_folder
 from storage.files.labels import write_labels
 from storage.files.manifest import manifest_digest
-from tests.support.world import World, loss
+from tests.support.world import World, allowance
 from tests.unit.storage.records.test_open_records import without_digests
 
 #: What is compared does not differ between databases.
@@ -82,7 +82,7 @@ def test_other_node_names_are_found(world: World) -> None:
         domain=GraphDomain(nodes=2, max_degree=1),
         neighbouring=NeighbouringRelation.EDGE,
         records_per_person=1,
-        cap=loss(1),
+        cap=allowance(1),
     )
     world.datasets.set_nodes("named", ["ada", "bob"], max_degree=None, actor=world.owner)
     folder = world.files.dataset_folder(named.id) / "nodes"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select
 
+from accounting.account import Limit
 from accounting.errors import AccountFrozen, BudgetExhausted
+from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import pure_femto
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
 from storage.assurance.rollback import Accepted, HeadsTooOld, accept
@@ -143,7 +147,7 @@ def test_a_limit_that_was_raised_since_holds_what_was_charged(world: World, log:
     accept(world.database, log)
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
-    assert account.account.charged == account.account.limit == loss("2.5")
+    assert account.account.charged == account.account.limit.loss == loss("2.5")
     assert kinds(world, account.id)[-3:] == [
         EntryKind.FREEZE,
         EntryKind.LIMIT_CHANGE,
@@ -191,7 +195,8 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
     with pytest.raises(HeadsTooOld):
         accept(world.database, log)
     done = accept(world.database, log, heads_lost=True)
-    assert done == [Accepted(ids[0], dataset.name, analyst.name, loss("0.8"))]
+    rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))  # as one charge, in ρ
+    assert done == [Accepted(ids[0], dataset.name, analyst.name, rest)]
     with pytest.raises(BudgetExhausted):
         charge(world, dataset, analyst, "0.000001")
     assert verify(world.database).valid
@@ -200,3 +205,26 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
 def test_nothing_frozen_needs_no_acceptance(world: World, log: HeadsLog) -> None:
     world.ready()
     assert accept(world.database, log) == []
+
+
+@pytest.mark.parametrize("in_rho", [True, False])
+def test_lost_charges_are_charged_again_in_rho(
+    world: World, log: HeadsLog, tmp_path: Path, in_rho: bool
+) -> None:
+    """A line of an earlier version has no ρ; then what was lost counts as one charge."""
+    both = Limit(5 * 10**9, 0, 10**15, 1)
+    dataset, analyst = world.ready(both, both)
+    backup = backed_up(world)
+    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(2 * 10**9, 0, 7)))
+    Publisher(world.database, log).look()
+    if not in_rho:
+        states = log.published.values()
+        log = HeadsLog(tmp_path / "early.log")
+        log.begin(1)
+        log.publish([replace(one, in_rho=False) for one in states], 2)
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log)
+    rho = 7 if in_rho else pure_femto(2 * 10**9)
+    assert world.charged(dataset, analyst) == (PrivacyLoss(2 * 10**9, 0, rho),) * 2
+    assert verify(world.database).first_bad is None

@@ -24,7 +24,7 @@ from storage.database import tables
 from storage.errors import AlreadyExists, InvalidRecords, NoRecords, NotFound, UploadRunning
 from storage.ledger.ledger import Reservation
 from tests.support.effort import instructions
-from tests.support.world import World, check_invariants, contents, loss, request
+from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 TABLE = TableDomain((CategoricalAttribute("sex", ("Female", "Male")),))
 
@@ -36,7 +36,7 @@ def register(world: World, name: str = "d", **changes: Any) -> StoredDataset:
         "domain": GraphDomain(3, 2),
         "neighbouring": NeighbouringRelation.EDGE,
         "records_per_person": 1,
-        "cap": loss(2, "0.1"),
+        "cap": allowance(2, "0.1"),
     }
     return world.datasets.register(name, **{**fields, **changes})
 
@@ -53,8 +53,8 @@ class TestRegistering:
         }
         assert list(stored.description) == ["name", "note", "values"]
         assert (stored.version, stored.status, stored.upload) == (0, "empty", None)
-        assert (stored.owner, stored.cap) == ("olga", loss(2, "0.1"))
-        assert world.ledger.cap(stored.id).account.limit == loss(2, "0.1")
+        assert (stored.owner, stored.cap) == ("olga", allowance(2, "0.1"))
+        assert world.ledger.cap(stored.id).account.limit == allowance(2, "0.1")
         check_invariants(world.database)
 
     def test_names_are_never_reused(self, world: World) -> None:

@@ -19,7 +19,7 @@ from storage.database.privileges import GRANTS, grant_service
 from storage.database.tables import metadata
 from storage.errors import UnusableDatabase
 from storage.ledger.ledger import Reservation
-from tests.support.world import World, loss, request
+from tests.support.world import World, allowance, loss, request
 
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 ROLE = "purse_service"
@@ -77,7 +77,7 @@ def test_it_serves(served: Database, tmp_path: Path) -> None:
     reservation = world.ledger.reserve(request(dataset, analyst))
     assert isinstance(reservation, Reservation)
     assert world.ledger.release(reservation)
-    world.ledger.grant(None, analyst.id, loss(1), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance(1), actor_id=world.admin.id)
     world.grant(dataset, analyst, loss(2))
     world.datasets.withdraw(dataset.name, actor=world.owner)
     counting = Refusals(served)

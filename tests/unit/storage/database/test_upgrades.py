@@ -15,6 +15,9 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, Table, column, insert, select, table, text
 from sqlalchemy.exc import DBAPIError
 
+from accounting.account import Limit
+from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import pure_femto
 from storage.assurance.verification import verify
 from storage.catalogue.datasets import Datasets
 from storage.database import tables
@@ -31,17 +34,17 @@ from storage.people.users import Users
 from storage.records.data_folder import Files
 from tests.support.blocking import BlockingLedger
 from tests.support.tampering import tampering
-from tests.support.world import contents, loss
+from tests.support.world import allowance, contents, loss
 
 NEW = {
-    "entry": {"bound"},
+    "entry": {"bound", "d_rho_f", "d_unpriced"},
     "settlement": {"digest"},
     "dataset": {"nodes_folder", "revision"},
     "dataset_version": {"folder", "manifest_digest"},
     "users": {"revision"},
     "api_key": {"revision"},
-    "budget_account": {"epoch"},
-    "query": {"form", "salt"},
+    "budget_account": {"epoch", "lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"},
+    "query": {"form", "salt", "rho_f", "unpriced"},
 }
 DAY = 86_400 * 1_000_000
 EPS = 10**8
@@ -211,7 +214,7 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
                 assert added.pop("revision", 0) == 0
                 assert (added.pop("epoch", EPOCH), added.pop("form", 1)) == (EPOCH, 1)
                 assert (added.pop("salt", None) is None) == (new.get("state") != 0)
-                assert set(added.values()) <= {None}
+                assert set(added.values()) <= ({0} if name == "budget_account" else {None})
 
 
 def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
@@ -234,11 +237,31 @@ def test_the_ledger_goes_on(upgraded: Database, tmp_path: Path) -> None:
     ana, admin = users.find("ana"), users.find("admin")
     assert ana is not None
     assert admin is not None
-    account = ledger.grant(None, ana.id, loss(1), actor_id=admin.id)
+    account = ledger.grant(None, ana.id, allowance(1), actor_id=admin.id)
     assert account.account.charged == loss("0.3")
     dataset = Datasets(upgraded, Files(tmp_path / "data")).find("d")
     assert dataset is not None
-    ledger.grant(dataset.id, ana.id, loss(2), actor_id=admin.id)
+    ledger.grant(dataset.id, ana.id, allowance(2), actor_id=admin.id)
+    assert verify(upgraded).valid
+
+
+def test_an_old_account_is_charged_the_rho_of_what_it_bore(upgraded: Database) -> None:
+    """One query is answered, one runs, and one was given back before accounts counted in ρ."""
+    ledger, promise = BlockingLedger(upgraded), Limit.of(loss(1), 10**12)
+    rho = 2 * pure_femto(EPS)
+    for account in (
+        ledger.grant(1, 3, promise, actor_id=2),
+        ledger.limit_cap(1, promise, actor_id=2),
+    ):
+        assert account.account.charged == PrivacyLoss(2 * EPS, 0, rho)
+        assert account.account.limit == promise
+    assert verify(upgraded).valid
+    body = sha256(b"body").digest()
+    charge = PrivacyLoss(EPS, 0, pure_femto(EPS))
+    assert isinstance(
+        ledger.reserve(Reserve(UUID(int=13), 3, 1, "key 9", body, charge, b"{}")), Reservation
+    )
+    assert ledger.account(1, 3).account.charged == PrivacyLoss(3 * EPS, 0, rho * 3 // 2)
     assert verify(upgraded).valid
 
 
@@ -348,5 +371,5 @@ def test_a_process_whose_epoch_has_passed_cannot_charge(upgraded: Database) -> N
     with pytest.raises(Busy, match="later version"):
         ledger.reserve(Reserve(UUID(int=11), 3, 1, "new", body, loss("0.1"), b"{}"))
     with pytest.raises(Busy):
-        ledger.grant(1, 3, loss(5), actor_id=1)
+        ledger.grant(1, 3, allowance(5), actor_id=1)
     assert contents(upgraded) == before

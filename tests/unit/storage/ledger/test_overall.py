@@ -12,7 +12,7 @@ from accounting.errors import BelowSpent, BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.verification import verify
 from storage.ledger.ledger import Reservation
-from tests.support.world import World, loss, request
+from tests.support.world import World, allowance, loss, request
 
 
 def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Reservation:
@@ -31,7 +31,7 @@ def test_it_bounds_the_sum_over_datasets(world: World) -> None:
     first, analyst = world.ready(loss(5))
     second = world.dataset()
     world.grant(second, analyst, loss(5))
-    world.ledger.grant(None, analyst.id, loss("0.5", "0.1"), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance("0.5", "0.1"), actor_id=world.admin.id)
     charge(world, first, analyst, "0.3")
     charge(world, second, analyst, "0.2")
     with pytest.raises(BudgetExhausted) as refused:
@@ -53,10 +53,10 @@ def test_it_starts_at_what_was_charged(world: World) -> None:
     given_back = charge(world, second, analyst, "0.7")
     assert world.ledger.release(given_back)
     with pytest.raises(BelowSpent) as refused:
-        world.ledger.grant(None, analyst.id, loss("0.4"), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, allowance("0.4"), actor_id=world.admin.id)
     assert refused.value.spent == loss("0.5")
     assert world.ledger.account(None, analyst.id) is None
-    world.ledger.grant(None, analyst.id, loss(1), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance(1), actor_id=world.admin.id)
     assert overall(world, analyst) == loss("0.5")
     assert verify(world.database).valid
     # A query that ran when it was opened gives its charge back here too.
@@ -67,11 +67,11 @@ def test_it_starts_at_what_was_charged(world: World) -> None:
 
 def test_the_limit_moves_but_not_below_what_is_spent(world: World) -> None:
     dataset, analyst = world.ready(loss(5))
-    world.ledger.grant(None, analyst.id, loss(1), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance(1), actor_id=world.admin.id)
     charge(world, dataset, analyst, "0.6")
     with pytest.raises(BelowSpent):
-        world.ledger.grant(None, analyst.id, loss("0.5"), actor_id=world.admin.id)
-    account = world.ledger.grant(None, analyst.id, loss("0.6"), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, allowance("0.5"), actor_id=world.admin.id)
+    account = world.ledger.grant(None, analyst.id, allowance("0.6"), actor_id=world.admin.id)
     assert account.account.remaining == PrivacyLoss(0)
     assert verify(world.database).valid
 
@@ -83,7 +83,7 @@ def test_sums_beyond_64_bits_are_refused_not_wrapped(world: World) -> None:
         world.grant(dataset, analyst, loss(10**9))
         charge(world, dataset, analyst, str(10**9))
     with pytest.raises(BelowSpent) as refused:
-        world.ledger.grant(None, analyst.id, loss(10**9), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, allowance(10**9), actor_id=world.admin.id)
     assert refused.value.spent == loss(10**9) * 10
 
 
@@ -108,7 +108,7 @@ def test_queries_that_race_with_the_opening_are_all_counted(world: World, round:
     with ThreadPoolExecutor(17) as threads:
         request = [threads.submit(ask, number) for number in range(120)]
         start.set()
-        world.ledger.grant(None, analyst.id, loss(10), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, allowance(10), actor_id=world.admin.id)
         for one in request:
             one.result()
     spent = sum((world.charged(d, analyst)[0] for d in (first, second)), PrivacyLoss(0))

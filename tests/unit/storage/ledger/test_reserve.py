@@ -20,7 +20,14 @@ from storage.ledger import ledger, limits
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
 from tests.support.ledgers import set_frozen
-from tests.support.world import World, check_invariants, contents, loss, request
+from tests.support.world import (
+    World,
+    allowance,
+    check_invariants,
+    contents,
+    loss,
+    request,
+)
 
 
 def test_a_charge_stands_against_the_account_and_the_cap(world: World) -> None:
@@ -111,7 +118,7 @@ def test_an_overall_limit_is_charged_in_the_same_transaction(world: World) -> No
     world.grant(second, analyst, loss(5))
     world.database.write(
         lambda connection: limits.open_account(
-            connection, (AccountRank.ANALYST, 0, analyst.id), loss(1), world.admin.id
+            connection, (AccountRank.ANALYST, 0, analyst.id), allowance(1), world.admin.id
         )
     )
     world.ledger.reserve(request(first, analyst, loss("0.6")))

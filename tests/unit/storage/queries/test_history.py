@@ -13,7 +13,7 @@ from storage.errors import InvalidCursor, PreconditionFailed
 from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
-from tests.support.world import World, check_invariants, contents, loss, request
+from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 
 class TestLimits:
@@ -21,13 +21,13 @@ class TestLimits:
         dataset, analyst = world.dataset(), world.analyst()
         assert world.ledger.account(dataset.id, analyst.id) is None
         row = world.ledger.grant(
-            dataset.id, analyst.id, loss("1.5", "0.1"), actor_id=world.owner.id
+            dataset.id, analyst.id, allowance("1.5", "0.1"), actor_id=world.owner.id
         )
         assert row == world.ledger.account(dataset.id, analyst.id)
         assert (row.analyst, row.dataset) == (analyst.name, dataset.name)
-        assert (row.account.limit, row.account.charged) == (loss("1.5", "0.1"), loss(0))
+        assert (row.account.limit, row.account.charged) == (allowance("1.5", "0.1"), loss(0))
         genesis = page_of_entries(world.database, analyst_id=analyst.id).items
-        assert [(e.kind, e.rank, e.amounts, e.actor) for e in genesis] == [
+        assert [(e.kind, e.rank, e.amounts[:2], e.actor) for e in genesis] == [
             ("genesis", AccountRank.ANALYST_ON_DATASET, (1_500_000_000, 10**17), "olga")
         ]
 
@@ -37,7 +37,7 @@ class TestLimits:
         world.grant(dataset, analyst, loss(2, "0.5"))
         world.grant(dataset, analyst, loss(2, "0.5"))  # no change, no entry
         entries = page_of_entries(world.database, analyst_id=analyst.id).items
-        assert [(e.kind, *e.amounts) for e in entries] == [
+        assert [(e.kind, *e.amounts[:2]) for e in entries] == [
             ("limit_change", -(10**9), 0),
             ("limit_change", 2 * 10**9, 5 * 10**17),
             ("genesis", 10**9, 0),
@@ -63,7 +63,7 @@ class TestLimits:
 
         def grant(limit: int, if_match: str | None) -> str:
             return world.ledger.grant(
-                dataset.id, analyst.id, loss(limit), actor_id=world.owner.id, if_match=if_match
+                dataset.id, analyst.id, allowance(limit), actor_id=world.owner.id, if_match=if_match
             ).etag
 
         for absent in ("*", '"1-1"'):
@@ -100,7 +100,7 @@ class TestLimits:
         assert names == [analyst.name for analyst in analysts]
         own = world.ledger.accounts(analyst_id=analysts[0].id)
         assert [row.dataset for row in own] == [first.name, second.name]
-        assert world.ledger.accounts(analyst_id=analysts[1].id)[0].account.limit == loss(1)
+        assert world.ledger.accounts(analyst_id=analysts[1].id)[0].account.limit == allowance(1)
 
     def test_grants_are_audited(self, world: World) -> None:
         dataset, analyst = world.ready(loss("0.5"))

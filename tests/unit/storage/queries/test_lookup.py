@@ -12,7 +12,7 @@ from storage.errors import KeyReused, NotFound, StillRunning
 from storage.ledger.ledger import Replay, Reservation
 from storage.people.users import User
 from storage.queries.lookup import LookedUp, QueryLookup
-from tests.support.world import BODY_HASH, World, contents, loss, request
+from tests.support.world import BODY_HASH, World, allowance, contents, loss, request
 
 OTHER_HASH = bytes(32)
 
@@ -64,7 +64,7 @@ def test_a_refusal_is_the_one_of_the_ledger(
 ) -> None:
     dataset, analyst = world.ready(loss(own), loss(cap))
     if overall is not None:
-        world.ledger.grant(None, analyst.id, loss(overall), actor_id=world.admin.id)
+        world.ledger.grant(None, analyst.id, allowance(overall), actor_id=world.admin.id)
     before = contents(world.database)
     refusal = look_up(asking, dataset, analyst).refusal(loss("0.9"))
     with pytest.raises(kind) as message:
@@ -88,7 +88,7 @@ def test_delta_is_refused_alike(world: World, asking: QueryLookup, own: str, cap
 @pytest.mark.parametrize("rank", AccountRank)
 def test_a_frozen_account_refuses(world: World, asking: QueryLookup, rank: AccountRank) -> None:
     dataset, analyst = world.ready(loss(5))
-    world.ledger.grant(None, analyst.id, loss(5), actor_id=world.admin.id)
+    world.ledger.grant(None, analyst.id, allowance(5), actor_id=world.admin.id)
     freeze(world, rank)
     assert isinstance(look_up(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
 

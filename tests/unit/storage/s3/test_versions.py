@@ -19,7 +19,7 @@ from storage.database.database import Transaction
 from storage.errors import AlreadyExists, NotFound, StoreFailed
 from storage.files.arrays import write_arrays
 from tests.support.store_replicas import NAMED, Replica, fails, register
-from tests.support.world import World, loss
+from tests.support.world import World, allowance
 
 
 def test_both_replicas_read_what_either_publishes(world: World, replicas: list[Replica]) -> None:
@@ -212,7 +212,7 @@ def test_what_was_published_to_a_folder_is_in_no_store(
         domain=NAMED,
         neighbouring=NeighbouringRelation.EDGE,
         records_per_person=1,
-        cap=loss(1),
+        cap=allowance(1),
     )
     for name in one.store.names("nodes"):
         one.store.remove(name)

@@ -1,0 +1,139 @@
+"""Accounts with a δ_c over HTTP: the promise, the charges, what still fits, and refusals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from accounting.privacy_loss import format_units
+from accounting.rho import pure_femto
+from tests.support.service import Service
+
+DEGREE: dict[str, Any] = {
+    "kind": "selection",
+    "utilities": [{"name": "degree"}],
+    "sensitivity": "global",
+    "selector": "permute_and_flip",
+}
+GRANT = {"epsilon": "4", "composition_delta": "0.000001"}
+LIMIT = "0.311064954940835"
+
+
+def grant(people: Service, name: str, **fields: Any) -> Any:
+    return people("olga", "PUT", f"/v1/datasets/{name}/budgets/ana", json=GRANT | fields)
+
+
+@pytest.fixture
+def shared(people: Service) -> str:
+    """A dataset whose cap has a δ_c too."""
+    name: str = people.dataset("olga", cap=GRANT | {"epsilon": "8"})
+    assert grant(people, name).status_code == 200
+    return name
+
+
+def body(name: str, epsilon: str) -> dict[str, Any]:
+    return {"dataset": name, "epsilon": epsilon, "query": DEGREE}
+
+
+def test_an_allowance_states_its_promise(people: Service, shared: str) -> None:
+    account = grant(people, shared).json()
+    assert account["allowance"] == {
+        "epsilon": "4",
+        "delta": "0",
+        "rho": LIMIT,
+        "composition_delta": "0.000001",
+    }
+    assert account["spent"] == {"epsilon": "0", "delta": "0", "rho": "0"}
+    assert account["remaining"] == {"epsilon": "4", "delta": "0", "rho": LIMIT}
+    assert account["largest_epsilon"] == "4"
+    (line,) = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()["items"]
+    assert line["allowance"] == account["allowance"]
+
+
+def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
+    quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.05")).json()
+    assert quote["charge"]["rho"] == "0.001249739648422"
+    assert quote["steps"][0]["rho"] == "0.001249739648422"
+    assert (quote["fits_more"], quote["affordable"]) == (248, True)
+    # One large query fits by ε alone, and no second one by either.
+    assert people("ana", "POST", "/v1/quotes", json=body(shared, "3")).json()["fits_more"] == 1
+
+
+def test_queries_are_answered_by_epsilon_or_by_rho(people: Service, shared: str) -> None:
+    """One query of the whole ε exceeds the limit in ρ, and nothing fits any more."""
+    reply = people("ana", "POST", "/v1/queries", json=body(shared, "4")).json()
+    charged = Decimal(reply["charge"]["rho"])
+    refused = people("ana", "POST", "/v1/queries", json=body(shared, "0.05"))
+    assert (refused.status_code, refused.json()["type"].rpartition("/")[2]) == (
+        403,
+        "budget-exhausted",
+    )
+    (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    assert Decimal(account["spent"]["rho"]) == charged > Decimal(LIMIT)
+    assert account["remaining"] == {"epsilon": "0", "delta": "0", "rho": "0"}
+    assert account["largest_epsilon"] == "0"
+
+
+def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
+    grants = {"epsilon": "0.5", "composition_delta": "0.000001"}
+    name = people.dataset("olga", cap=grants)
+    assert grant(people, name, **grants).status_code == 200
+    for _ in range(26):
+        assert people("ana", "POST", "/v1/queries", json=body(name, "0.02")).status_code == 201
+    (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"]["epsilon"] == "0.52"
+    assert account["remaining"]["epsilon"] == "0"
+    refused = people("ana", "POST", "/v1/queries", json=body(name, "0.4")).json()
+    largest = refused["largest_affordable"]["epsilon"]
+    assert largest == account["largest_epsilon"]
+    assert 0 < Decimal(largest) < Decimal("0.1")
+    # The steps and the history state ρ; the sums of ε are never turned into a promise.
+    assert people("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
+    entry = people("ana", "GET", "/v1/ledger").json()["items"][0]
+    assert entry["rho"] == format_units(pure_femto(20_000_000), 15)
+    # Without δ_c what is charged exceeds the limit.
+    assert grant(people, name, epsilon="0.5", composition_delta="0").status_code == 409
+    assert grant(people, name, epsilon="0.52", composition_delta="0").status_code == 200
+
+
+def test_the_cap_gets_its_own_delta_later(people: Service) -> None:
+    name = people.dataset("olga", cap={"epsilon": "4"})
+    path = f"/v1/datasets/{name}/cap"
+    changed = people("olga", "PUT", path, json={"composition_delta": "0.000001"})
+    assert changed.json()["allowance"]["rho"] == LIMIT
+    assert people("ana", "GET", f"/v1/datasets/{name}").status_code == 404
+    described = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert described["cap"]["composition_delta"] == "0.000001"
+    for who, status in (("ana", 403), ("otto", 403)):
+        assert people(who, "PUT", path, json={"composition_delta": "0"}).status_code == status
+    assert people("olga", "PUT", path, json={"composition_delta": "0"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"composition_delta": "0.001"},
+        {"composition_delta": "0.01", "allow_large_delta": True},
+        {"epsilon": "1001"},
+        {"composition_delta": -1},
+        {"gaussian": True},
+    ],
+)
+def test_a_careless_delta_is_refused(people: Service, fields: dict[str, Any]) -> None:
+    name = people.dataset("olga")
+    assert grant(people, name, **fields).status_code == 422
+    if fields.get("composition_delta") == "0.001":
+        assert grant(people, name, **fields, allow_large_delta=True).status_code == 200
+
+
+def test_an_account_without_delta_is_as_before(people: Service) -> None:
+    name = people.dataset("olga")
+    people.grant("olga", name, "ana", "2")
+    (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["allowance"] == account["remaining"] == {"epsilon": "2", "delta": "0"}
+    assert account["spent"] == {"epsilon": "0", "delta": "0"}
+    assert "largest_epsilon" not in account
+    quote = people("ana", "POST", "/v1/quotes", json=body(name, "0.05")).json()
+    assert quote["fits_more"] == 40

@@ -1,0 +1,151 @@
+"""Accounts that count in ρ as well: a charge fits by ε or by ρ, and nothing is forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounting.account import Limit
+from accounting.errors import BelowSpent, BudgetExhausted, CapExhausted
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from accounting.rho import pure_femto
+from storage.assurance.verification import verify
+from storage.catalogue.datasets import StoredDataset
+from storage.ledger.ledger import Reservation
+from storage.people.users import User
+from storage.queries.entry_pages import page_of_entries
+from tests.support.world import World, allowance, check_invariants, contents, loss, request
+
+#: E = 10 nano-ε, and a limit of 100 femto-ρ for some δ_c.
+BOTH = Limit(10, 0, 100, 7)
+
+
+def ask(world: World, dataset: StoredDataset, analyst: User, *amounts: int) -> Reservation:
+    reservation = world.ledger.reserve(request(dataset, analyst, PrivacyLoss(*amounts)))
+    assert isinstance(reservation, Reservation)
+    return reservation
+
+
+def charged(world: World, dataset: StoredDataset, analyst: User) -> tuple[int, ...]:
+    return world.charged(dataset, analyst)[0].amounts
+
+
+def check(world: World) -> None:
+    check_invariants(world.database)
+    assert verify(world.database).first_bad is None
+
+
+def test_a_charge_fits_by_epsilon_or_by_rho(world: World) -> None:
+    dataset, analyst = world.ready(BOTH, BOTH)
+    first = ask(world, dataset, analyst, 4, 0, 30)
+    ask(world, dataset, analyst, 4, 0, 30)
+    ask(world, dataset, analyst, 4, 0, 40)  # ε is 12 of 10, ρ is 100 of 100
+    before = contents(world.database)
+    with pytest.raises(BudgetExhausted):
+        ask(world, dataset, analyst, 1, 0, 1)
+    assert contents(world.database) == before
+    assert charged(world, dataset, analyst) == (12, 0, 100, 0)
+    assert world.ledger.release(first)
+    assert charged(world, dataset, analyst) == (8, 0, 70, 0)
+    # After the release ε admits again what ρ does not.
+    ask(world, dataset, analyst, 2, 0, 50)
+    assert charged(world, dataset, analyst) == (10, 0, 120, 0)
+    check(world)
+
+
+def test_delta_binds_both_ways(world: World) -> None:
+    dataset, analyst = world.ready(Limit(10, 5, 100, 7), Limit(10, 5, 100, 7))
+    ask(world, dataset, analyst, 1, 5, 1)
+    with pytest.raises(BudgetExhausted):
+        ask(world, dataset, analyst, 1, 1, 1)
+
+
+def test_the_cap_has_a_delta_of_its_own(world: World) -> None:
+    """A cap where ε alone counts fills by ε, whatever the allowances promise."""
+    dataset, analyst = world.ready(BOTH, Limit(10))
+    ask(world, dataset, analyst, 10, 0, 10)
+    with pytest.raises(CapExhausted):
+        ask(world, dataset, analyst, 1, 0, 1)
+    world.ledger.limit_cap(dataset.id, BOTH, actor_id=world.owner.id)
+    ask(world, dataset, analyst, 1, 0, 1)
+    check(world)
+
+
+def test_a_release_without_a_finite_epsilon_closes_the_way_by_epsilon(world: World) -> None:
+    dataset, analyst = world.ready(BOTH, BOTH)
+    ask(world, dataset, analyst, 0, 0, 1, 1)
+    ask(world, dataset, analyst, 5, 0, 99)
+    with pytest.raises(BudgetExhausted):
+        ask(world, dataset, analyst, 1, 0, 1)
+    check(world)
+    pure, other = world.ready(Limit(10), Limit(10))
+    with pytest.raises(BudgetExhausted):
+        ask(world, pure, other, 0, 0, 1, 1)
+
+
+def test_a_limit_states_its_delta_and_falls_to_what_its_charges_fit(world: World) -> None:
+    dataset, analyst = world.ready(BOTH, Limit(100, 0, 1000, 7))
+    ask(world, dataset, analyst, 12, 0, 60)
+    for lower in (Limit(10), Limit(10, 0, 59, 6)):
+        with pytest.raises(BelowSpent):
+            world.grant(dataset, analyst, lower)
+    world.grant(dataset, analyst, Limit(10, 0, 60, 6))
+    world.grant(dataset, analyst, Limit(12))
+    world.grant(dataset, analyst, Limit(20, 1, 200, 9))
+    entries = page_of_entries(world.database, analyst_id=analyst.id).items
+    limits = [one.amounts for one in reversed(entries) if one.kind in ("genesis", "limit_change")]
+    assert limits == [(10, 0, 100, 7), (0, 0, -40, -1), (2, 0, -60, -6), (8, 1, 200, 9)]
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert account.account.limit == Limit(20, 1, 200, 9)
+    check(world)
+
+
+def test_limits_follow_from_the_promise() -> None:
+    promised = Limit.of(loss(4), ATTO // 10**6)
+    assert promised.rho_femto in range(311064954940833, 311064954940836)
+    assert Limit.of(loss(4)) == Limit(4 * NANO)
+    for epsilon, delta in ((1001, 1), (1, ATTO // 1000 + 1)):
+        with pytest.raises(ValueError):
+            Limit.of(loss(epsilon), delta)
+    with pytest.raises(ValueError):
+        Limit(10, 0, 100)
+
+
+def test_what_was_not_counted_is_filled_in_with_the_first_limit_in_rho(world: World) -> None:
+    """Charges under a limit beyond 1000 are not counted in ρ, as those of earlier versions."""
+    dataset, analyst = world.ready(allowance(1001), allowance(1001))
+    ask(world, dataset, analyst, NANO // 2, 0, 5)
+    given_back = ask(world, dataset, analyst, NANO // 4, 0, 5)
+    late = ask(world, dataset, analyst, NANO // 8, 0, 5)
+    assert world.ledger.release(given_back)
+    assert charged(world, dataset, analyst) == (NANO // 8 * 5, 0, 0, 0)
+    check(world)
+    both = Limit.of(loss(10), ATTO // 10**6)
+    world.grant(dataset, analyst, both)
+    rho = pure_femto(NANO // 2) + pure_femto(NANO // 8)
+    assert charged(world, dataset, analyst) == (NANO // 8 * 5, 0, rho, 0)
+    check(world)
+    # The stored amounts are given back, and the ρ that was filled in is kept.
+    assert world.ledger.release(late)
+    assert charged(world, dataset, analyst) == (NANO // 2, 0, rho, 0)
+    ask(world, dataset, analyst, NANO // 8, 0, 5)
+    # A second switch fills in nothing again.
+    world.grant(dataset, analyst, allowance(10))
+    world.grant(dataset, analyst, both)
+    assert charged(world, dataset, analyst) == (NANO // 8 * 5, 0, rho + 5, 0)
+    check(world)
+
+
+def test_what_was_charged_may_be_too_much_for_the_first_limit_in_rho(world: World) -> None:
+    dataset, analyst = world.ready(allowance(2000), allowance(2000))
+    ask(world, dataset, analyst, 5 * NANO, 0, 5)
+    before = contents(world.database)
+    with pytest.raises(BelowSpent):
+        world.grant(dataset, analyst, Limit.of(loss(1), ATTO // 10**6))
+    assert contents(world.database) == before
+
+
+def test_a_charge_in_rho_is_at_most_its_epsilon(world: World) -> None:
+    dataset, analyst = world.ready(BOTH)
+    with pytest.raises(ValueError):
+        request(dataset, analyst, PrivacyLoss(1, 0, 10**6 + 1))
