@@ -92,7 +92,8 @@ def _total(account: Account, published: Published | None, heads_lost: bool) -> P
     if heads_lost:
         limit = account.limit
         lost = max(0, limit.epsilon_nano - total.epsilon_nano)
-        rho = limit.rho_femto or total.rho_femto + pure_femto(lost)
+        # Whichever of ε and ρ admitted the lost charges, their ρ is at most the larger of the two.
+        rho = max(limit.rho_femto, total.rho_femto + pure_femto(lost))
         total = _larger(total, PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho))
     if not counts_rho(account.limit.epsilon_nano):
         # Only ε and δ are counted.

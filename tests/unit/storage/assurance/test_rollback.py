@@ -228,3 +228,21 @@ def test_lost_charges_are_charged_again_in_rho(
     rho = 7 if in_rho else pure_femto(2 * 10**9)
     assert world.charged(dataset, analyst) == (PrivacyLoss(2 * 10**9, 0, rho),) * 2
     assert verify(world.database).first_bad is None
+
+
+def test_lost_heads_leave_no_room_in_rho(world: World, log: HeadsLog) -> None:
+    """The lost charges may have been admitted by ε, and then exceed the limit in ρ."""
+    both, rho = Limit.of(loss("5"), 10**9), pure_femto(5 * 10**9)
+    dataset, analyst = world.ready(both, both)
+    backup = backed_up(world)
+    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(5 * 10**9, 0, rho)))
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log, heads_lost=True)
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert account.account.limit.rho_femto < account.account.charged.rho_femto
+    assert account.account.charged.rho_femto == rho
+    assert account.account.largest_epsilon == 0
+    assert verify(world.database).valid
