@@ -20,6 +20,11 @@ ALLOWANCE_EXAMPLES: dict[str, Any] = {
 }
 
 
+COMPOSITION_EXAMPLES: dict[str, Any] = {
+    "many small queries": {"value": {"composition_delta": "0.000001"}}
+}
+
+
 class AccountBalance(Reply):
     """The balance of an account. ``spent`` includes the charges of running queries."""
 

@@ -11,6 +11,7 @@ from accounting.errors import BelowSpent
 from app.contract.amounts import Allowance
 from app.contract.budgets import (
     ALLOWANCE_EXAMPLES,
+    COMPOSITION_EXAMPLES,
     AccountBalance,
     AnalystAccount,
     By,
@@ -57,7 +58,10 @@ def set_allowance(
     responses=problems(NotFound, BelowSpent),
 )
 def set_composition_delta(
-    name: str, change: CompositionIn, caller: CurrentCaller, services: ServicesDep
+    name: str,
+    change: Annotated[CompositionIn, BodyParam(openapi_examples=COMPOSITION_EXAMPLES)],
+    caller: CurrentCaller,
+    services: ServicesDep,
 ) -> AccountBalance:
     """Set the composition_delta of the dataset's cap; its epsilon and delta never change."""
     return budgets.promise_cap(services, caller, name, change)

@@ -17,9 +17,11 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.service.made_up import stored, table_domain
 from app.service.speeds import speeds_of_machine
+from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.contingency import level_counts
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
+from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.domains import (
     Dataset,
     GraphDomain,
@@ -38,12 +40,24 @@ EPSILON_NANO = 1000 * 10**9
 def warm() -> None:
     """Run every compiled kernel on small synthetic records."""
     randomness, executor = SystemRandomness(), Inline()
+    _count_large_domains()
     for records, dataset in stored_types():
         for kind in QUERY_KINDS.values():
             for body in kind.examples.every(dataset):
                 query = QUERY.validate_json(json.dumps(body))
                 loss = PrivacyLoss(EPSILON_NANO, query.delta_atto())
                 query.compute(QueryContext(records, dataset, loss, randomness, executor))
+
+
+def _count_large_domains() -> None:
+    """Counts combinations of attributes whose tables would not fit; no example needs this."""
+    codes = table_records().codes
+    for last, levels in (("more", 3), ("many", 300)):
+        columns = [(codes["class"], 2), (codes["few"], 2), (codes[last], levels)]
+        together, sizes = stacked(columns), np.array([2, 2, levels], np.int64)
+        sets, sums = np.array([[0, 1]], np.int64), np.arange(ROWS + 1)
+        subset_sums(together, sizes, sets, sums, Inline())
+        purest_levels(together, sizes, 2, sets, Inline(), ROWS)
 
 
 def stored_types() -> list[tuple[Records, Dataset]]:

@@ -76,8 +76,8 @@ def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
     limit, charged = (*allowance.amounts[:2], 0, 0), PrivacyLoss(0)
     for point in sorted(points, key=lambda point: point.label):
         charged += point.charged
-        left = remaining(limit, charged.amounts)
-        days.append(Day(date.fromisoformat(point.label), point.queries, point.charged, left))
+        rest = remaining(limit, charged.amounts)
+        days.append(Day(date.fromisoformat(point.label), point.queries, point.charged, rest))
     return days
 
 

@@ -130,6 +130,6 @@ def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refus
             if balance.rank == AccountRank.DATASET:
                 return CapExhausted(charge=charge)
             largest = largest_epsilon(balance.limits, balance.sums)
-            left = balance.remaining
-            return BudgetExhausted(charge=charge, remaining=left, largest_nano=largest)
+            rest = balance.remaining
+            return BudgetExhausted(charge=charge, remaining=rest, largest_nano=largest)
     return None

@@ -124,7 +124,7 @@ def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
-SPREADS = ("forests.py", "preparation.py", "subsets.py", "supports.py")
+SPREADS = ("forests.py", "preparation.py", "set_tables.py", "subsets.py", "supports.py")
 
 
 def test_what_is_spread_draws_nothing() -> None:

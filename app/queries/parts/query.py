@@ -115,8 +115,8 @@ class Query(CatalogueEntry, ABC):
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         """Returns the public bound on the work of ``compute``, as ``cost`` does.
 
-        Each kind of work needs a reference query in ``reference.py`` of some query kind, by which
-        this machine is timed.
+        Each kind of work needs an example query that has it, because this machine is timed by the
+        examples.
         """
 
     def lowerable(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
+from mechanisms.model.work import NOTHING, Work
 
 
 class Coin(Query):
@@ -32,6 +33,10 @@ class Coin(Query):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         del dataset, target
         return PrivacyLoss.parse("1")
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        del dataset, loss
+        return NOTHING
 
     def compute(self, context: QueryContext) -> Release:
         del context
