@@ -74,7 +74,11 @@ class CompositionIn(Body):
 
 
 class Exposure(Reply):
-    """The privacy loss if all analysts share their answers: so far, and with all budgets spent."""
+    """The privacy loss if all analysts share their answers: so far, and with all budgets spent.
+
+    Where accounts count in ρ, ``spent`` is a sum of ε that may exceed ``at_most``: the promise of
+    the cap, with its ``composition_delta`` on top of its ``delta``.
+    """
 
     spent: Limit
     at_most: Limit

@@ -381,7 +381,7 @@ class Answering:
                 await until(instant)
                 return True
             self.misses += 1
-            log.error("a query has missed its deadline", seconds=under_way.length)
+            log.error("a query has missed its deadline")
         return False
 
     async def _settle(self, under_way: UnderWay, reply: tuple[int, bytes]) -> bool | Exception:

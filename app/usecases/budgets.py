@@ -104,11 +104,18 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.account.remaining for row in rows), cap.spent)
-    # Where the cap counts in ρ, its ε is what all answers together keep to, not a bound of sums.
-    at_most = PrivacyLoss(
-        min(pooled.epsilon_nano, cap.allowance.epsilon_nano),
-        min(pooled.delta_atto, cap.allowance.delta_atto),
+    promise = PrivacyLoss(
+        cap.allowance.epsilon_nano, cap.allowance.delta_atto + cap.allowance.composition_atto
     )
+    # Where an account counts in ρ, sums of ε bound nothing, and the promise of the cap does.
+    limits = (cap.allowance, *(row.account.limit for row in rows))
+    sums_bound = not any(one.composition_atto for one in limits)
+    at_most = promise
+    if sums_bound:
+        at_most = PrivacyLoss(
+            min(pooled.epsilon_nano, promise.epsilon_nano),
+            min(pooled.delta_atto, promise.delta_atto),
+        )
     return DatasetBudgets(
         items=[GrantedAccount.model_validate(row) for row in rows],
         next=None,

@@ -52,6 +52,19 @@ def test_an_allowance_states_its_promise(people: Service, shared: str) -> None:
     assert line["allowance"] == account["allowance"]
 
 
+def test_the_exposure_is_the_promise_of_the_cap(people: Service, shared: str) -> None:
+    """Sums of ε bound nothing here; δ_c is on top of δ."""
+    path = f"/v1/datasets/{shared}/budgets"
+    at_most = people("olga", "GET", path).json()["exposure"]["at_most"]
+    assert at_most == {"epsilon": "8", "delta": "0.000001"}
+    pure = people.dataset("olga", name="pure")
+    people.grant("olga", pure, "ana", "3")
+    assert people("olga", "GET", "/v1/datasets/pure/budgets").json()["exposure"]["at_most"] == {
+        "epsilon": "3",
+        "delta": "0",
+    }
+
+
 def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
     quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.05")).json()
     assert quote["charge"]["rho"] == "0.001249739648422"
