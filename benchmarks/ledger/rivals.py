@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from benchmarks.ledger.accounts import ANSWER, Pair, hot_account, many_accounts, opened, request
 from storage.database.database import Database
 from storage.ledger.charging import reserve_all
 from storage.ledger.ledger import LEASE_US
-from storage.ledger.requests import Settle
+from storage.ledger.requests import Reservation, Reserve, Settle
 from storage.ledger.settling import settle
 
 
@@ -50,6 +52,12 @@ class Rival:
     def _charge_and_settle(self, pairs: list[Pair]) -> None:
         requests = [request(pair) for pair in pairs]
         settles = [Settle(one.query_id, 1, 201, ANSWER, 0) for one in requests]
-        self._database.write(lambda connection: reserve_all(connection, requests, LEASE_US))
-        settled = self._database.write(lambda connection: settle(connection, settles))
+        self._database.write(lambda connection: _charge(connection, requests))
+        settled = self._database.write(lambda connection: settle(connection, settles)())
         assert all(outcome is True for outcome in settled)
+
+
+def _charge(connection: Connection, requests: list[Reserve]) -> None:
+    outcomes, write = reserve_all(connection, requests, LEASE_US)()
+    assert all(isinstance(outcome, Reservation) for outcome in outcomes)
+    write()()
