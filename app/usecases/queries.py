@@ -99,7 +99,7 @@ async def history(
             services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
         )
         rows = [services.answering.as_seen(row) for row in page.items]
-        items = await run_in_threadpool(_views, services, *rows)
+        items = await run_in_threadpool(_views, services, caller, *rows)
     return Listing(items=items, next=page.next)
 
 
@@ -118,7 +118,7 @@ async def look_up(
         latest = await run_in_threadpool(services.queries.find, id)
         assert latest is not None, "queries are never deleted"
         row = services.answering.as_seen(latest)
-    (view,) = await run_in_threadpool(_views, services, row)
+    (view,) = await run_in_threadpool(_views, services, caller, row)
     if row.status == "answered" and _may_see_answer(row, caller):
         return QueryView(view, row.answer, None)
     progress = None
@@ -139,11 +139,17 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     await services.answering.cancel(id)
 
 
-def _views(services: Services, *rows: QueryRow) -> list[QueryOut]:
-    """The rows as they may be shown, each with its question."""
+def _views(services: Services, caller: Caller, *rows: QueryRow) -> list[QueryOut]:
+    """The rows as the caller may see them, each with its question.
+
+    Owners and auditors pay nothing for what they see, so no list or reply tells them afterwards
+    whether a query missed its deadline: they read times by the minute.
+    """
     questions = Questions(services)
     return [
-        QueryOut.model_validate(row).model_copy(update={"question": questions.of(row)})
+        QueryOut.model_validate(
+            row if _may_see_answer(row, caller) else row.by_the_minute()
+        ).model_copy(update={"question": questions.of(row)})
         for row in rows
     ]
 

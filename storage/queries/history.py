@@ -19,6 +19,8 @@ from storage.database.tables import query, users
 from storage.ledger.requests import QueryState
 
 Status = Literal["running", "answered", "failed", "cancelled"]
+#: A minute in microseconds.
+MINUTE_US = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,15 @@ class QueryRow:
     def as_running(self) -> QueryRow:
         """The row without the outcome of the query."""
         return replace(self, status="running", answer_status=None, answer=None, release_us=None)
+
+    def by_the_minute(self) -> QueryRow:
+        """The row with times rounded down to the minute."""
+        end = self.release_us
+        return replace(
+            self,
+            created_us=self.created_us // MINUTE_US * MINUTE_US,
+            release_us=None if end is None else end // MINUTE_US * MINUTE_US,
+        )
 
 
 _q = query.c
