@@ -23,6 +23,7 @@ from uuid import UUID
 import structlog
 from starlette.concurrency import run_in_threadpool
 
+from app.contract.errors import WarmingUp
 from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight, Limits
@@ -116,6 +117,7 @@ class Answering:
         in_flight: InFlight,
         scheduler: Scheduler,
         limits: Limits,
+        is_warm: Callable[[], bool],
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._lookup = QueryLookup(database, datasets, ledger)
@@ -123,6 +125,7 @@ class Answering:
         self._clock, self._speeds = clock, speeds
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
+        self._is_warm = is_warm
         #: How many deadlines were missed, for the operator alone.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
@@ -176,6 +179,8 @@ class Answering:
                 and request.query.names_nodes()
             ):
                 await self._fetch(looked_up.names)
+            if not self._is_warm():
+                raise WarmingUp
             records = self._datasets.opened.get(looked_up.id, looked_up.version)
             if records is None:
                 raise NotOpen("the records of this dataset are not open here now")
