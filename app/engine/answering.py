@@ -145,7 +145,7 @@ class Answering:
     ) -> Reply:
         """Answer one query, or replay its stored answer; ``wait`` is in seconds.
 
-        ``admit`` refuses by raising. It is called after the price and before the in-flight limits.
+        ``admit`` refuses by raising. It is called after the accounts and before the in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
@@ -166,13 +166,13 @@ class Answering:
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
+        refusal = looked_up.refusal(priced.charge)
+        if refusal is not None:
+            raise refusal
         admit()
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
-            refusal = looked_up.refusal(priced.charge)
-            if refusal is not None:
-                raise refusal
             if (
                 looked_up.names is not None
                 and not looked_up.names.at_hand
