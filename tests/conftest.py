@@ -6,6 +6,8 @@ New examples are drawn with the profile ``explore``:
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import HealthCheck, settings
 
 # Nothing here depends on the speed of the machine, which others may be using.
@@ -14,3 +16,13 @@ _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow],
 settings.register_profile("same", _PATIENT, derandomize=True)
 settings.register_profile("explore", _PATIENT, max_examples=1000)
 settings.load_profile("same")
+
+
+def pytest_collection_finish() -> None:
+    """Services of the tests do not warm up, because that would take seconds in every process.
+
+    Their first query of each kind may be slow. ``test_warming_up.py`` tests the warm-up itself.
+    """
+    warm = sys.modules.get("app.service.warm")
+    if warm is not None:
+        warm.LOADED.set()

@@ -74,6 +74,15 @@ class Busy(HttpRefusal):
         self.retry_after = retry_after
 
 
+class WarmingUp(HttpRefusal):
+    """A process that has just started loads its kernels, so a query would miss its deadline."""
+
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__("the service has just started and is warming up")
+
+
 class FieldError(NamedTuple):
     """The place and the reason of an error in a body or parameter; it never repeats the input."""
 

@@ -12,7 +12,9 @@ class Health(Reply):
 
 
 class Readiness(Reply):
-    status: Literal["ready", "not_ready"]
+    """``warming_up``: the process has just started, and loads what queries need."""
+
+    status: Literal["ready", "not_ready", "warming_up"]
 
 
 class Version(Reply):

@@ -148,8 +148,8 @@ UNSUPPORTED_MEDIA_TYPE = ProblemType(
 BUSY = ProblemType(
     503,
     "busy",
-    "The service has as much in hand as it can hold, or the records are not open here yet. Nothing "
-    "was charged.",
+    "The service has as much in hand as it can hold, has just started and is warming up, or the "
+    "records are not open here yet. Nothing was charged.",
     says=True,
 )
 FROZEN = ProblemType(
@@ -239,6 +239,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         says=True,
     ),
     errors.Busy: BUSY,
+    errors.WarmingUp: BUSY,
     storage.Busy: BUSY,
     AccountFrozen: FROZEN,
     storage.LedgerAlarm: FROZEN,

@@ -23,6 +23,7 @@ from uuid import UUID
 import structlog
 from starlette.concurrency import run_in_threadpool
 
+from app.contract.errors import WarmingUp
 from app.contract.ids import uuid7
 from app.contract.problems import query_failed_body
 from app.engine.admission import InFlight, Limits
@@ -116,6 +117,7 @@ class Answering:
         in_flight: InFlight,
         scheduler: Scheduler,
         limits: Limits,
+        is_warm: Callable[[], bool],
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._lookup = QueryLookup(database, datasets, ledger)
@@ -123,6 +125,7 @@ class Answering:
         self._clock, self._speeds = clock, speeds
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
+        self._is_warm = is_warm
         #: How many deadlines were missed, for the operator alone.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
@@ -142,7 +145,7 @@ class Answering:
     ) -> Reply:
         """Answer one query, or replay its stored answer; ``wait`` is in seconds.
 
-        ``admit`` refuses by raising. It is called after the price and before the in-flight limits.
+        ``admit`` refuses by raising. It is called after the accounts and before the in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
@@ -163,19 +166,21 @@ class Answering:
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
+        refusal = looked_up.refusal(priced.charge)
+        if refusal is not None:
+            raise refusal
         admit()
         self._in_flight.enter(analyst.id)
         outcome: Reservation | Replay | None = None
         try:
-            refusal = looked_up.refusal(priced.charge)
-            if refusal is not None:
-                raise refusal
             if (
                 looked_up.names is not None
                 and not looked_up.names.at_hand
                 and request.query.names_nodes()
             ):
                 await self._fetch(looked_up.names)
+            if not self._is_warm():
+                raise WarmingUp
             records = self._datasets.opened.get(looked_up.id, looked_up.version)
             if records is None:
                 raise NotOpen("the records of this dataset are not open here now")

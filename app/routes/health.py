@@ -28,7 +28,7 @@ async def process_is_up() -> Health:
         503: {
             "model": Readiness,
             "description": "The database, the data folder or the store of records is not usable, "
-            "or no published heads of the ledger are found.",
+            "no published heads of the ledger are found, or the service is warming up.",
         }
     },
 )

@@ -1,5 +1,6 @@
 """Makes the parts of one service; each part needs only the parts made before it."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -20,8 +21,9 @@ from app.engine.schedule import Schedule
 from app.engine.scheduler import Scheduler
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
+from app.engine.warm_up import WarmUp
 from app.identity.tokens import Tokens
-from app.service import wings
+from app.service import warm, wings
 from app.service.heads import alarmed, heads_of, watched
 from app.service.speeds import speeds_of_machine
 from app.service.store import opened_files
@@ -76,6 +78,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         elsewhere = closing.enter_context(_cluster(settings, files.shared))
         execution = Execution(settings.kernel_threads(), settings.slots(), elsewhere)
         closing.callback(execution.close)
+        warm_up = _warm_up(settings)
+        closing.callback(warm_up.close)
         answering = Answering(
             database=database,
             ledger=ledger,
@@ -89,6 +93,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
             scheduler=Scheduler(_schedule(settings)),
             limits=limits,
+            is_warm=warm_up.is_ready,
         )
         metrics.watch_misses(lambda: answering.misses)
         openid = settings.openid()
@@ -115,6 +120,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         closing.callback(verifier.close)
         probe = Probe[Readiness]()
         closing.callback(probe.close)
+        warm_up.start()
         log.info("started", version=__version__)
         yield Services(
             settings=settings,
@@ -131,6 +137,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             execution=execution,
             answering=answering,
             opener=opener,
+            warm_up=warm_up,
             uploads=uploads,
             refusals=refusals,
             verifier=verifier,
@@ -146,6 +153,15 @@ def _schedule(settings: Settings) -> Schedule:
     # Without deadlines no instant is public, and light queries need no share of the processors.
     processors = settings.kernel_threads() if settings.release_interval else float("inf")
     return Schedule(settings.slots(), processors, settings.query_memory)
+
+
+def _warm_up(settings: Settings) -> WarmUp:
+    loaded = warm.LOADED
+    if not settings.release_interval:
+        # Without deadlines no query can miss one, so kernels are loaded by the first of each kind.
+        loaded = threading.Event()
+        loaded.set()
+    return WarmUp(warm.steps, loaded)
 
 
 @contextmanager

@@ -1,14 +1,17 @@
 """Compile every kernel ahead of its first use, and time this machine.
 
-``python -m app.service.warm`` does it at set-up.
+``python -m app.service.warm`` does it at set-up, and every process with deadlines at its start.
 
-Compiled code is cached on disk, so running this at set-up saves the first upload and the first
-query some seconds each. Numba compiles a kernel once per combination of argument types. So this
-module prepares synthetic records of every stored type, and computes every example of every query
-kind on them in the same way as the service.
+Compiled code is cached on disk, so running this at set-up saves the first start about a minute.
+Each process still loads what is cached, which takes some seconds. Numba compiles a kernel once per
+combination of argument types. So this module prepares synthetic records of every stored type, and
+computes every example of every query kind on them in the same way as the service.
 """
 
 import json
+import threading
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -35,10 +38,17 @@ from mechanisms.noise.keystream import SystemRandomness
 ROWS = 8
 #: ε of each query, in units of 10⁻⁹. Trees split eight rows only if the noise is small.
 EPSILON_NANO = 1000 * 10**9
+#: Set once this process has loaded all kernels.
+LOADED = threading.Event()
 
 
 def warm() -> None:
     """Run every compiled kernel on small synthetic records."""
+    deque(steps(), maxlen=0)
+
+
+def steps() -> Iterator[None]:
+    """Runs every compiled kernel on small synthetic records, one query per step."""
     randomness, executor = SystemRandomness(), Inline()
     _count_large_domains()
     for records, dataset in stored_types():
@@ -47,6 +57,7 @@ def warm() -> None:
                 query = QUERY.validate_json(json.dumps(body))
                 loss = PrivacyLoss(EPSILON_NANO, query.delta_atto())
                 query.compute(QueryContext(records, dataset, loss, randomness, executor))
+                yield
 
 
 def _count_large_domains() -> None:

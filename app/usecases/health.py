@@ -23,7 +23,7 @@ EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE
 class Overview:
     """The state of the service, as its admins see it."""
 
-    ready: bool
+    readiness: Readiness
     version: Version
     database: str
     limits: dict[str, object]
@@ -34,7 +34,8 @@ def readiness(services: Services) -> Readiness:
     """Whether database, migrations, data folder and store are usable, and heads are found.
 
     After a start it is not ready until the versions of all datasets were opened. A version that
-    cannot be opened keeps only its own dataset from answering, so it does not count here.
+    cannot be opened keeps only its own dataset from answering, so it does not count here. It is
+    warming up until the compiled kernels are loaded.
     """
     folders = (services.settings.heads_file().parent, services.database.folder)
     ready = (
@@ -44,7 +45,9 @@ def readiness(services: Services) -> Readiness:
         and not services.publisher.lacks_heads
         and services.opener.is_ready()
     )
-    return Readiness(status="ready" if ready else "not_ready")
+    if not ready:
+        return Readiness(status="not_ready")
+    return Readiness(status="ready" if services.warm_up.is_ready() else "warming_up")
 
 
 async def probed(services: Services) -> Readiness:
@@ -62,7 +65,7 @@ def overview(services: Services, caller: Caller) -> Overview:
     require(caller, "admin")
     settings = services.settings
     return Overview(
-        ready=readiness(services).status == "ready",
+        readiness=readiness(services),
         version=version(),
         database="SQLite" if services.database.embedded else "PostgreSQL",
         limits={

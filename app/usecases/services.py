@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.engine.probe import Probe
     from app.engine.uploads import Uploads
     from app.engine.verifying import Verifier
+    from app.engine.warm_up import WarmUp
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
     from app.usecases.charge_sums import ChargeSums
@@ -49,6 +50,7 @@ class Services:
     execution: Execution
     answering: Answering
     opener: Opener
+    warm_up: WarmUp
     uploads: Uploads
     refusals: Refusals
     verifier: Verifier

@@ -50,16 +50,22 @@ def later(shop: Service, who: str = "ana") -> httpx.Response:
 
 @pytest.mark.usefixtures("heavy")
 @configured(in_flight_per_analyst=2, in_flight_total=3)
-def test_queries_in_flight_are_capped_before_the_accounts_are_looked_at(shop: Service) -> None:
+def test_queries_in_flight_are_capped_after_the_accounts_are_looked_at(shop: Service) -> None:
     gate = hold(shop)
     assert [later(shop).status_code for _ in range(2)] == [202, 202]
     refused = later(shop)
     assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
     assert refused.headers["Retry-After"] == "1"
-    # A refusal for load must not reveal whether the budget would have sufficed.
-    assert ask(shop, "triangle", epsilon="50").status_code == 429
-    # Errors of the request itself come before the check of the load.
+    # Errors of the request and refusals by an account or the cap come before the check of the load:
+    # to wait would not help.
     assert ask(shop, "nowhere").status_code == 404
+    exhausted = ask(shop, "triangle", epsilon="5")
+    assert (exhausted.status_code, exhausted.json()["type"]) == (403, "/problems/budget-exhausted")
+    assert shop.grant("olga", "triangle", "ana", "100").status_code == 200
+    exhausted = ask(shop, "triangle", epsilon="50")
+    assert (exhausted.status_code, exhausted.json()["type"]) == (403, "/problems/cap-exhausted")
+    # A charge that fits is still refused for load, and no query is charged.
+    assert ask(shop, "triangle", epsilon="0.001").status_code == 429
     assert later(shop, "ben").status_code == 202
     full = later(shop, "ben")
     assert (full.status_code, full.json()["type"]) == (503, "/problems/busy")
@@ -121,8 +127,9 @@ def test_each_key_has_a_rate_of_its_own(shop: Service) -> None:
     assert statuses == [200] * 5 + [429]
     refused = shop("ben", "GET", "/v1/me")
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
-    # For queries the contract allows other checks to come first.
+    # Of queries only those are counted and limited that could be charged.
     assert ask(shop, "nowhere", "ben").status_code == 404
+    assert ask(shop, "triangle", "ben", epsilon="50").status_code == 403
     assert ask(shop, "triangle", "ben").status_code == 429
     assert shop("ana", "GET", "/v1/me").status_code == 200
     assert shop.client.get("/healthz").status_code == 200

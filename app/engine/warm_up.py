@@ -1,0 +1,59 @@
+"""Loads the compiled kernels before the first query, in the background.
+
+Danger: a query that loads a kernel itself takes longer than its public cost, and misses its
+deadline. So no query is accepted before all kernels are loaded: it is refused free of charge.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+
+import structlog
+
+log = structlog.get_logger("privypurse.warm_up")
+
+#: Seconds after a failure until the next try: at first, and at most.
+FIRST, LONGEST = 1.0, 600.0
+
+
+class WarmUp:
+    """Runs all steps in one thread, and is ready after the last of them."""
+
+    def __init__(self, steps: Callable[[], Iterable[object]], loaded: threading.Event) -> None:
+        """``loaded`` is set after the last step. Services of one process share it with their
+        kernels, so only the first of them runs the steps.
+        """
+        self._steps, self._loaded = steps, loaded
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
+
+    def start(self) -> None:
+        if not self.is_ready():
+            self._thread.start()
+
+    def is_ready(self) -> bool:
+        return self._loaded.is_set()
+
+    def close(self) -> None:
+        """End the thread after its current step."""
+        self._closing.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        wait = FIRST
+        while not self._closing.is_set():
+            try:
+                for _ in self._steps():
+                    if self._closing.is_set():
+                        return
+            except Exception as error:
+                log.error(
+                    "kernels cannot be loaded: queries are refused free of charge",
+                    error=type(error).__qualname__,
+                )
+                self._closing.wait(wait)
+                wait = min(LONGEST, 2 * wait)
+            else:
+                self._loaded.set()
+                log.info("all kernels are loaded")
+                return

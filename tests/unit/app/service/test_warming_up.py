@@ -1,0 +1,102 @@
+"""A service with deadlines accepts no query before all kernels are loaded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
+
+from app.config.settings import Settings
+from app.engine import warm_up
+from app.engine.warm_up import WarmUp
+from app.main import create_app
+from app.service import warm
+from tests.support.patience import PATIENCE, until
+from tests.support.service import Service
+from tests.unit.app.routes.test_ledger import QUERY
+
+
+class Gate:
+    """Steps of a warm-up that go on when a test lets them."""
+
+    def __init__(self) -> None:
+        self.open, self.taken = threading.Event(), 0
+
+    def steps(self) -> Iterator[None]:
+        for _ in range(3):
+            self.taken += 1
+            yield
+            assert self.open.wait(PATIENCE)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """A process that has just started, and whose kernels load as long as the gate is shut."""
+    gate = Gate()
+    monkeypatch.setattr(warm, "LOADED", threading.Event())
+    monkeypatch.setattr(warm, "steps", gate.steps)
+    yield gate
+    gate.open.set()
+
+
+@pytest.fixture
+def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
+    interval = getattr(request, "param", 0.025)
+    return settings.model_copy(update={"release_interval": interval})
+
+
+def test_queries_are_refused_free_of_charge_until_kernels_are_loaded(
+    gate: Gate, people: Service
+) -> None:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana")
+    body = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+    reply = people(None, "GET", "/readyz")
+    assert (reply.status_code, reply.json()) == (503, {"status": "warming_up"})
+    assert people(None, "GET", "/healthz").status_code == 200
+    sent = {"json": body, "headers": {"Idempotency-Key": "k"}}
+    reply = people("ana", "POST", "/v1/queries", **sent)
+    assert (reply.status_code, reply.json()["type"]) == (503, "/problems/busy")
+    assert reply.headers["Retry-After"] == "5"
+    assert people.spent() == "0"
+    assert people("ana", "GET", "/v1/queries").json()["items"] == []
+    gate.open.set()
+    until(lambda: people(None, "GET", "/readyz").status_code == 200)
+    assert people("ana", "POST", "/v1/queries", **sent).status_code == 201
+    # A second service of the process finds the kernels loaded.
+    with TestClient(people.client.app) as second:
+        until(lambda: second.get("/readyz").status_code == 200)
+    assert gate.taken == 3
+
+
+@pytest.mark.parametrize("settings", [0.0], indirect=True)
+def test_without_deadlines_nothing_waits(gate: Gate, people: Service) -> None:
+    assert people(None, "GET", "/readyz").json() == {"status": "ready"}
+    assert gate.taken == 0
+
+
+def test_a_service_stops_while_it_warms_up(gate: Gate, settings: Settings) -> None:
+    with TestClient(create_app(settings)):
+        until(lambda: gate.taken == 1)
+        gate.open.set()
+    assert not any(thread.name == "warm-up" for thread in threading.enumerate())
+
+
+def test_a_failed_warm_up_is_logged_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm_up, "FIRST", 0.0)
+    tries: list[Callable[[], object]] = [lambda: 1 / 0, lambda: None]
+
+    def steps() -> Iterator[object]:
+        yield tries.pop(0)()
+
+    warming = WarmUp(steps, threading.Event())
+    with capture_logs() as lines:
+        warming.start()
+        until(warming.is_ready)
+        warming.close()
+    assert not tries
+    assert [line.get("error") for line in lines] == ["ZeroDivisionError", None]
+    assert lines[-1]["event"] == "all kernels are loaded"
