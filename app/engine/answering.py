@@ -14,7 +14,7 @@ idempotency key.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,7 +117,7 @@ class Answering:
         in_flight: InFlight,
         scheduler: Scheduler,
         limits: Limits,
-        is_warm: Callable[[], bool],
+        warm_up: Callable[[], Awaitable[bool]],
     ) -> None:
         self._ledger, self._datasets, self._queries = ledger, datasets, queries
         self._lookup = QueryLookup(database, datasets, ledger)
@@ -125,7 +125,7 @@ class Answering:
         self._clock, self._speeds = clock, speeds
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
-        self._is_warm = is_warm
+        self._warm_up = warm_up
         #: How many deadlines were missed, for the operator alone.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
@@ -145,7 +145,7 @@ class Answering:
     ) -> Reply:
         """Answer one query, or replay its stored answer; ``wait`` is in seconds.
 
-        ``admit`` refuses by raising. It is called after the accounts and before the in-flight limits.
+        ``admit`` refuses by raising. It is called after the accounts, before in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
         body_hash = request.body_hash
@@ -179,7 +179,7 @@ class Answering:
                 and request.query.names_nodes()
             ):
                 await self._fetch(looked_up.names)
-            if not self._is_warm():
+            if not await self._warm_up():
                 raise WarmingUp
             records = self._datasets.opened.get(looked_up.id, looked_up.version)
             if records is None:

@@ -1,10 +1,13 @@
 """Loads the compiled kernels before the first query, in the background.
 
 Danger: a query that loads a kernel itself takes longer than its public cost, and misses its
-deadline. So no query is accepted before all kernels are loaded: it is refused free of charge.
+deadline. So no query is accepted before all kernels are loaded: it waits some seconds for them,
+and is then refused free of charge.
 """
 
+import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -13,6 +16,8 @@ log = structlog.get_logger("privypurse.warm_up")
 
 #: Seconds after a failure until the next try: at first, and at most.
 FIRST, LONGEST = 1.0, 600.0
+#: Seconds that a query waits for the kernels, and seconds between two looks at them.
+PATIENCE, LOOK = 10.0, 0.05
 
 
 class WarmUp:
@@ -32,6 +37,13 @@ class WarmUp:
 
     def is_ready(self) -> bool:
         return self._loaded.is_set()
+
+    async def wait(self) -> bool:
+        """True as soon as all steps are done, False if they are not within ``PATIENCE`` seconds."""
+        last = time.monotonic() + PATIENCE
+        while not self.is_ready() and time.monotonic() < last:
+            await asyncio.sleep(LOOK)
+        return self.is_ready()
 
     def close(self) -> None:
         """End the thread after its current step."""

@@ -93,7 +93,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
             scheduler=Scheduler(_schedule(settings)),
             limits=limits,
-            is_warm=warm_up.is_ready,
+            warm_up=warm_up.wait,
         )
         metrics.watch_misses(lambda: answering.misses)
         openid = settings.openid()

@@ -49,8 +49,9 @@ def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
 
 
 def test_queries_are_refused_free_of_charge_until_kernels_are_loaded(
-    gate: Gate, people: Service
+    gate: Gate, people: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
     people.dataset("olga")
     people.grant("olga", "triangle", "ana")
     body = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
@@ -70,6 +71,14 @@ def test_queries_are_refused_free_of_charge_until_kernels_are_loaded(
     with TestClient(people.client.app) as second:
         until(lambda: second.get("/readyz").status_code == 200)
     assert gate.taken == 3
+
+
+def test_a_query_waits_for_the_kernels(gate: Gate, people: Service) -> None:
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana")
+    threading.Timer(0.2, gate.open.set).start()
+    body = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+    assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
 
 
 @pytest.mark.parametrize("settings", [0.0], indirect=True)
