@@ -62,6 +62,14 @@ class _Common(Body):
     cap: Allowance
     description: str = Field(default="", max_length=4_000)
     records_per_person: int = Field(default=1, ge=1, le=1_000_000)
+    minimum_count: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ROWS,
+        description=(
+            "Noisy counts below it come back suppressed: a policy on released numbers, no privacy."
+        ),
+    )
 
     def labels(self) -> tuple[int, ...] | tuple[str, ...] | None:
         """The names of the nodes that the registration lists; None if it lists none."""

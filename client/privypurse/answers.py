@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isnan, nan
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -59,6 +60,15 @@ class Answer:
         return question + paragraph(price)
 
 
+#: The text in place of a number that the dataset suppresses.
+SUPPRESSED = "suppressed"
+
+
+def _number(number: float | None) -> float:
+    """The number, or NaN in place of a suppressed one."""
+    return nan if number is None else number
+
+
 @dataclass(frozen=True)
 class Selection(Answer):
     """The selected candidate: a node, a value, the name of an attribute, or the index of a tree."""
@@ -78,7 +88,8 @@ class Selection(Answer):
 class Interval:
     """A released number and the interval of the true number, by the law of the noise.
 
-    ``raw``: the number before an adjustment such as clamping; the interval is of ``raw``.
+    ``raw``: the number before an adjustment such as clamping; the interval is of ``raw``. A number
+    that the dataset suppresses is NaN, and so are its ends.
     """
 
     value: float
@@ -88,15 +99,23 @@ class Interval:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        return cls(body["value"], body["low"], body["high"], body.get("raw"))
+        value, low, high = (_number(body[end]) for end in ("value", "low", "high"))
+        return cls(value, low, high, body.get("raw"))
+
+    @property
+    def suppressed(self) -> bool:
+        """True if the count is below the ``minimum_count`` of the dataset."""
+        return isnan(self.value)
 
     @classmethod
     def each(cls, columns: Mapping[str, Any]) -> list[Self]:
         """Several numbers, from the lists ``value``, ``low`` and ``high``."""
         ends = zip(columns["value"], columns["low"], columns["high"], strict=True)
-        return [cls(*one) for one in ends]
+        return [cls(_number(value), _number(low), _number(high)) for value, low, high in ends]
 
     def __str__(self) -> str:
+        if self.suppressed:
+            return SUPPRESSED
         return f"{self.low:.6g} … {self.high:.6g}"
 
 
@@ -142,7 +161,7 @@ class TopK(Answer, Framed):
             rows = table([place, "selected"], enumerate(self.selected, 1))
         else:
             pairs = zip(self.selected, self.values, strict=True)
-            cells = [[one, v.value, v] for one, v in pairs]
+            cells = [[one, "" if v.suppressed else v.value, v] for one, v in pairs]
             rows = table(["selected", "value", f"interval ({self.confidence:.0%})"], cells)
         return rows + self._charge_line()
 
@@ -154,7 +173,7 @@ class Value(Answer, Framed):
     ``low`` and ``high`` are the ends of the shortest interval that contains the true number with at
     least the probability ``confidence``. They and ``noise_scale`` are None where the size of the
     noise is private. ``raw``: the number before it was moved inside its bounds, if it was.
-    ``parts``: the released sum and count of a mean.
+    ``parts``: the released sum and count of a mean. A number that the dataset suppresses is NaN.
     """
 
     value: float
@@ -172,7 +191,12 @@ class Value(Answer, Framed):
         optional = ("noise_scale", "low", "high", "confidence", "raw")
         parts = {name: Interval.of(part) for name, part in answer.get("parts", {}).items()}
         fields = {name: answer.get(name) for name in optional}
-        return cls(**cls.common(reply), value=answer["value"], parts=parts, **fields)
+        return cls(**cls.common(reply), value=_number(answer["value"]), parts=parts, **fields)
+
+    @property
+    def suppressed(self) -> bool:
+        """True if the count is below the ``minimum_count`` of the dataset."""
+        return isnan(self.value)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -188,6 +212,8 @@ class Value(Answer, Framed):
     @property
     def explanation(self) -> str | None:
         """The interval as a sentence, or why there is none."""
+        if self.suppressed:
+            return "The noisy count is below the least that the owner of the dataset shows."
         if self.low is None or self.high is None:
             explanation: str | None = self.reply["answer"].get("explanation")
             return explanation
@@ -198,6 +224,7 @@ class Value(Answer, Framed):
 
     def _repr_html_(self) -> str:
         scale = "" if self.noise_scale is None else f"{self.noise_scale:g}"
-        number = table(["value", "noise scale"], [[f"{self.value:g}", scale]])
+        value = SUPPRESSED if self.suppressed else f"{self.value:g}"
+        number = table(["value", "noise scale"], [[value, scale]])
         words = "" if self.explanation is None else paragraph(self.explanation)
         return number + words + self._charge_line()

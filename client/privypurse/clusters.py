@@ -92,7 +92,10 @@ class Clusters(Answer):
         rows = [[index, *typical.values()] for index, typical in enumerate(self.typical())]
         if self.sizes is not None:
             names += ["size", f"interval ({self.confidence:.0%})"]
-            rows = [[*row, one.value, one] for row, one in zip(rows, self.sizes, strict=True)]
+            rows = [
+                [*row, "" if one.suppressed else one.value, one]
+                for row, one in zip(rows, self.sizes, strict=True)
+            ]
         return table(["cluster", *names], rows) + self._charge_line()
 
 

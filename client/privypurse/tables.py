@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
-from privypurse.answers import Answer
+from privypurse.answers import SUPPRESSED, Answer
 from privypurse.levels import Columns
 from privypurse.notebook import paragraph, table
 
-#: The lists of one column: value, low and high, and raw if the values were adjusted.
-Numbers = Mapping[str, Sequence[float]]
+#: The lists of one column: value, low and high, and raw if the values were adjusted. A number that
+#: the dataset suppresses is None.
+Numbers = Mapping[str, Sequence[float | None]]
 #: The most rows that a notebook shows.
 MOST_ROWS = 100
 
@@ -23,12 +24,13 @@ class Sheet:
 
     ``columns``: by the name of an aggregate, lists of ``value``, ``low``, ``high``, and ``raw`` if
     the values were adjusted; the intervals are those of ``raw``. ``measured``: True for totals with
-    noise of their own.
+    noise of their own. ``suppressed``: which rows the dataset suppresses, or None if it never does.
     """
 
     by: Mapping[str, Sequence[str]]
     columns: Mapping[str, Numbers]
     measured: bool = False
+    suppressed: Sequence[bool] | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))["value"])
@@ -84,7 +86,12 @@ class Sheet:
         for i, labels in zip(range(MOST_ROWS), self.labels(), strict=False):
             cells: list[object] = [*labels]
             for one in self.columns.values():
-                cells += [f"{one['value'][i]:g}", f"{one['low'][i]:g} … {one['high'][i]:g}"]
+                numbers = [one[name][i] for name in ("value", "low", "high")]
+                if None in numbers:
+                    cells += ["", SUPPRESSED]
+                else:
+                    value, low, high = numbers
+                    cells += [f"{value:g}", f"{low:g} … {high:g}"]
             lines.append(cells)
         rest = len(self) - len(lines)
         return table(head, lines) + (paragraph(f"{rest} more rows") if rest else "")
@@ -107,12 +114,17 @@ class Table(Answer):
         answer = reply["answer"]
         by = answer["by"]
         totals = [
-            Sheet({name: by[name] for name in one["by"]}, one["cells"], one["measured"])
+            Sheet(
+                {name: by[name] for name in one["by"]},
+                one["cells"],
+                one["measured"],
+                one.get("suppressed"),
+            )
             for one in answer.get("totals", ())
         ]
         return cls(
             **cls.common(reply),
-            cells=Sheet(by, answer["cells"]),
+            cells=Sheet(by, answer["cells"], suppressed=answer.get("suppressed")),
             totals=totals,
             confidence=answer["confidence"],
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Self, overload
 
-from privypurse.answers import Answer
+from privypurse.answers import SUPPRESSED, Answer
 from privypurse.levels import Columns, Row, rows_of, value_of
 
 Node = Mapping[str, Any]
@@ -114,7 +114,7 @@ class Trees(Answer):
 
 
 def probabilities(leaf: Node) -> dict[str, float]:
-    """The probability of each class at a leaf, computed from its noisy counts."""
+    """The probability of each class at a leaf, from its noisy counts; suppressed ones are 0."""
     if "counts" not in leaf:
         raise ValueError("the tree was released without counts")
     counts = {label: max(_value(count), 0) for label, count in leaf["counts"].items()}
@@ -150,13 +150,15 @@ def _label(leaf: Node) -> str:
 
 
 def _value(count: Count) -> float:
-    """The count itself; a service before 0.2 sends plain numbers."""
-    return count["value"] if isinstance(count, Mapping) else count
+    """The count itself, 0 if it is suppressed; a service before 0.2 sends plain numbers."""
+    return (count["value"] or 0) if isinstance(count, Mapping) else count
 
 
 def _interval(count: Count) -> str:
     if not isinstance(count, Mapping) or "low" not in count:
         return f"{_value(count)}"
+    if count.get("suppressed"):
+        return SUPPRESSED
     return f"{count['value']} [{count['low']}, {count['high']}]"
 
 

@@ -132,3 +132,5 @@ class Dataset:
     neighbouring: NeighbouringRelation
     domain: Domain
     records_per_person: int = 1
+    #: Released counts below it are suppressed; 0 suppresses none.
+    minimum_count: int = 0

@@ -19,6 +19,7 @@ class Count(Part):
     """The global sensitivity is 1 under both relations, because one change affects one row."""
 
     name = "count"
+    is_count = True
     title = "Count"
     description = "How many rows meet a condition; without one, how many there are."
     source = "One row changes the count by at most one."

@@ -16,6 +16,7 @@ class Edges(Part):
     """One change moves the count by exactly 1, so data-dependent noise gains nothing."""
 
     name = "edges"
+    is_count = True
     title = "Edges"
     description = "How many edges the graph has."
     source = "One edge changes the count by one."

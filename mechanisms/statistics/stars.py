@@ -78,6 +78,7 @@ class Stars(Part):
     """
 
     name = "stars"
+    is_count = True
     title = "Stars"
     description = "How many stars of k leaves the graph has: Σ over nodes of C(d, k)."
     source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-stars)"

@@ -41,6 +41,8 @@ class Statistic(ABC):
     title: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
+    #: True if the value is a number of records, edges or patterns, which may be suppressed.
+    is_count: ClassVar[bool] = False
 
     @abstractmethod
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:

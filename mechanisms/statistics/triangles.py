@@ -72,6 +72,7 @@ class Triangles(Part):
     """The number of triangles; its sensitivity is the most neighbours that two nodes may share."""
 
     name = "triangles"
+    is_count = True
     title = "Triangles"
     description = "How many triangles the graph has."
     source = "Nissim, Raskhodnikova, Smith, 2007, section 3.3 (local sensitivity)"
@@ -169,6 +170,7 @@ class TwoTriangles(Part):
     """The global sensitivity is C(m, 2) + 2m(m − 1), m the most neighbours that two nodes share."""
 
     name = "two_triangles"
+    is_count = True
     title = "Two-triangles"
     description = "How many pairs of triangles have an edge in common."
     source = "Karwa, Raskhodnikova, Smith, Yaroslavtsev, 2011 (k-triangles); bounds corrected"

@@ -22,11 +22,43 @@ Numbers = NDArray[Any]
 _SQUARE_ERROR = 2.0**-50
 
 
+class Summands(NamedTuple):
+    """How many of all cells the numbers of a margin sum, because others are suppressed.
+
+    ``by_own_noise``: True if the noise of these very numbers had a part in choosing the cells.
+    """
+
+    summed: NDArray[np.int64]
+    by_own_noise: bool
+
+    def half_widths(self, noise: Noise, terms: int, miss: Fraction) -> Numbers:
+        """A bound on each sum of noises that it exceeds at most with chance ``miss``.
+
+        Args:
+            terms: the number of all cells of one number.
+
+        The choice by other noise leaves the law of a sum as it is; its terms are rounded up to a
+        power of 2, so that few laws are worked out. After a choice by own noise a sum is within the
+        widths of all its cells together, which hold at the same time for every choice.
+        """
+        if self.by_own_noise:
+            all_cells = noise.half_width(terms, miss / 2)
+            each = noise.half_width(1, miss / 2 / terms)
+            return np.where(self.summed == terms, all_cells, self.summed * each)
+        widths = np.full(self.summed.shape, noise.half_width(terms, miss))
+        size = 1 << (terms - 1).bit_length() >> 1
+        while size:
+            widths[self.summed <= size] = noise.half_width(size, miss)
+            size >>= 1
+        return widths
+
+
 class Noisy(NamedTuple):
     """One released part over a table or a margin: public from here on.
 
     ``values`` is in steps, of the shape of the table and one more axis for a histogram. Each number
-    has the noise of ``terms`` draws. ``rows`` is the public bound on the rows of a cell.
+    has the noise of at most ``terms`` draws, and of those of its ``summands`` where some cells are
+    left out. ``rows`` is the public bound on the rows of a cell.
     """
 
     values: Numbers
@@ -34,10 +66,14 @@ class Noisy(NamedTuple):
     noise: Noise
     terms: int
     rows: int
+    summands: Summands | None = None
 
     def box(self, miss: Fraction) -> Box:
         """Intervals in steps, each of which misses the exact number with chance ``miss``."""
-        width = self.noise.half_width(self.terms, miss)
+        if self.summands is None:
+            width: Numbers | int = self.noise.half_width(self.terms, miss)
+        else:
+            width = self.summands.half_widths(self.noise, self.terms, miss)
         return Box(self.values - width, self.values + width)
 
     @property

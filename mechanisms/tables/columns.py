@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.kernels.cells import margin as summed
-from mechanisms.tables.aggregates import Noisy, Numbers
+from mechanisms.tables.aggregates import Noisy, Numbers, Summands
 from mechanisms.tables.consistency import MeasuredMargin, adjusted
 from mechanisms.tables.intervals import Box
-from mechanisms.tables.parts import Part
+from mechanisms.tables.parts import Count, Part
 from mechanisms.tables.plan import Measurement, TablePlan
 from mechanisms.tables.request import Margin
+from mechanisms.tables.suppression import Axes, Truths, suppressed
 from mechanisms.tables.tabulate import ReleasedTable
 
 #: Intervals hold for each number with at least this probability.
@@ -28,11 +30,13 @@ class Column:
     """One aggregate of every cell, in row-major order: shape (cells,) each.
 
     ``raw`` is the value before it was adjusted; None if nothing was. The interval is of ``raw``.
+    ``suppressed`` marks numbers that must not be shown; None where the dataset suppresses none.
     """
 
     value: Numbers
     box: Box
     raw: Numbers | None = None
+    suppressed: Truths | None = None
 
 
 Columns = Mapping[str, Column]
@@ -45,6 +49,7 @@ class TableColumns:
         self._plan, self._released = plan, released
         self._measured = {(one.part, one.margin): one for one in plan.measurements}
         self._cells = {part: self._adjusted(part) for part in released.cells}
+        self._suppressed = self._small() if plan.dataset.minimum_count else None
 
     def table(self) -> Columns:
         """The columns of all cells."""
@@ -62,15 +67,15 @@ class TableColumns:
         final = {part: self._final(part, margin, noisy) for part, noisy in raw.items()}
         adjusts = self._plan.request.consistent or self._plan.request.non_negative
         columns: dict[str, Column] = {}
+        small = None if self._suppressed is None else self._suppressed_of(margin).ravel()
         for one in self._plan.request.aggregates:
             boxes = one.boxes(raw, dataset, MISS)
             values = one.values(final, dataset)
             before = one.values(raw, dataset) if adjusts else [None] * len(values)
             for name, value, box, first in zip(one.columns, values, boxes, before, strict=True):
                 flat = Box(box.low.ravel(), box.high.ravel())
-                columns[name] = Column(
-                    value.ravel(), flat, None if first is None else first.ravel()
-                )
+                before_it = None if first is None else first.ravel()
+                columns[name] = Column(value.ravel(), flat, before_it, small)
         return columns
 
     def _raw(self, part: Part, margin: Margin | None) -> Noisy:
@@ -83,14 +88,18 @@ class TableColumns:
             return self._noisy(measured, values, 1)
         assert margin is not None
         values = self._summed(self._released.cells[part], margin)
-        return self._noisy(self._measured[part, None], values, self._plan.merged(margin))
+        noisy = self._noisy(self._measured[part, None], values, self._plan.merged(margin))
+        if self._suppressed is None:
+            return noisy
+        return noisy._replace(summands=Summands(self._summands(margin), part == Count()))
 
     def _final(self, part: Part, margin: Margin | None, raw: Noisy) -> Noisy:
         """The numbers of the answer: those released, or sums of the adjusted cells."""
         request = self._plan.request
         if request.consistent:
             cells = self._cells[part]
-            values = cells if margin is None else self._summed(cells, margin)
+            whole = (part, margin) in self._measured
+            values = cells if margin is None else self._summed(cells, margin, whole=whole)
         else:
             values = raw.values
         if request.non_negative and part.is_never_negative(self._plan.dataset):
@@ -116,6 +125,41 @@ class TableColumns:
     def _noisy(self, measured: Measurement, values: Numbers, terms: int) -> Noisy:
         return Noisy(values, measured.grid, measured.noise, terms, self._plan.rows)
 
-    def _summed(self, cells: Numbers, margin: Margin) -> Numbers:
+    def _summed(self, cells: Numbers, margin: Margin, *, whole: bool = False) -> Numbers:
+        """The margin of the cells, without suppressed ones unless it is the ``whole`` margin."""
+        if self._suppressed is not None and not whole:
+            visible = ~self._suppressed[self._axes(None)]
+            cells = cells * visible.reshape(*visible.shape, *(1,) * (cells.ndim - visible.ndim))
         bins = range(len(self._plan.shape), cells.ndim)
         return summed(cells, (*self._plan.axes(margin), *bins))
+
+    def _axes(self, margin: Margin | None) -> Axes:
+        return tuple(range(len(self._plan.shape))) if margin is None else self._plan.axes(margin)
+
+    def _small(self) -> Mapping[Axes, Truths]:
+        """The suppressed numbers of the cells and of each measured margin."""
+        counts: dict[Axes, list[Numbers]] = {}
+        for margin in (None, *self._plan.request.margins):
+            released = self._released.cells[Count()]
+            adjusted_cells = self._cells[Count()]
+            if margin is None:
+                versions = [released, adjusted_cells]
+            else:
+                whole = summed(adjusted_cells, self._plan.axes(margin))
+                versions = [self._released.margins[Count(), margin], whole]
+            # Without consistency the answer shows the released numbers alone.
+            used = versions if self._plan.request.consistent else versions[:1]
+            counts[self._axes(margin)] = used
+        return suppressed(counts, self._plan.dataset.minimum_count)
+
+    def _suppressed_of(self, margin: Margin | None) -> Truths:
+        """The suppressed numbers of the cells or of a margin; a sum of no cells is one."""
+        assert self._suppressed is not None
+        own = self._suppressed.get(self._axes(margin))
+        return self._summands(margin or ()) == 0 if own is None else own
+
+    def _summands(self, margin: Margin) -> NDArray[np.int64]:
+        """The number of cells that each number of an unmeasured margin sums."""
+        assert self._suppressed is not None
+        visible = (~self._suppressed[self._axes(None)]).astype(np.int64)
+        return summed(visible, self._plan.axes(margin))

@@ -1,15 +1,15 @@
 """What a table is asked to hold: groupings, aggregates with their shares, and totals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Self
 
 from mechanisms.model.domains import Dataset
 from mechanisms.statistics.predicate import Condition, fits
-from mechanisms.tables.aggregates import Aggregate
+from mechanisms.tables.aggregates import Aggregate, CountOf
 from mechanisms.tables.grouping import Grouping
-from mechanisms.tables.parts import Part
+from mechanisms.tables.parts import Count, Part
 
 #: Names of attributes: the margin over them.
 Margin = tuple[str, ...]
@@ -69,6 +69,19 @@ class TableRequest:
             tuple(sorted(margin, key=lambda name: order.get(name, -1)))
             for margin in self.totals.margins
         )
+
+    def counted(self, dataset: Dataset) -> Self:
+        """The request with a count, where the dataset needs one to suppress small groups.
+
+        The count has the share that one more aggregate without a declared share would have.
+        """
+        if not dataset.minimum_count:
+            return self
+        if any(Count() in one.parts(dataset) for one in self.aggregates):
+            return self
+        own = Fraction(1, len(self.aggregates) + 1)
+        shares = (None if share is None else share * (1 - own) for share in self.shares)
+        return replace(self, aggregates=(*self.aggregates, CountOf()), shares=(*shares, own))
 
     def labels(self, dataset: Dataset) -> dict[str, tuple[str, ...]]:
         """The names of the groups of each axis. Raises: UnsupportedQuery if one does not fit."""

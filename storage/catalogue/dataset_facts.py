@@ -53,8 +53,9 @@ def load_facts(
 
     domain = decode_domain(row.domain, labels=labels, rows=rows)
     names = domain.labels if isinstance(domain, GraphDomain) else None
+    least = description.get("minimum_count", 0)
     return Facts(
         description,
-        Dataset(row.name, relation, domain, row.records_per_person),
+        Dataset(row.name, relation, domain, row.records_per_person, least),
         names if isinstance(names, DistantLabels) else None,
     )

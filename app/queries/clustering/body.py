@@ -16,6 +16,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.metric import MetricOptions, Share, exact, metric_memory, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import counted, version_of
+from app.queries.parts.suppression import numbers
 from mechanisms.clustering.cluster import Clustering as Centres
 from mechanisms.clustering.cluster import cluster
 from mechanisms.clustering.initial import centre_levels
@@ -103,10 +104,11 @@ class Clustering(Query):
         share, _ = mechanism_loss(context.dataset, context.loss)
         result = cluster(context.at(share), self._plan(context.dataset))
         centres = result.centres
+        sizes = whole_numbers(centres.sizes.tolist(), centres.error)
         return Release(
             {
                 "centres": centres.points.tolist(),
-                "sizes": whole_numbers(centres.sizes.tolist(), centres.error),
+                "sizes": numbers(sizes, context.dataset),
                 "confidence": CONFIDENCE,
                 "encoding": self._encoding(result),
             }

@@ -12,8 +12,9 @@ from app.queries.parts.columns import Columns, of_rows
 def columns(answer: Mapping[str, Any]) -> Columns:
     centres = answer["centres"]
     sizes = answer.get("sizes", {})
-    ends = [sizes.get(name, [None] * len(centres)) for name in ("value", "low", "high")]
-    names = ("cluster", "size", "low", "high", *_axes(answer["encoding"]["attributes"]))
+    members = ("value", "low", "high", "suppressed")
+    ends = [sizes.get(name, [None] * len(centres)) for name in members]
+    names = ("cluster", "size", *members[1:], *_axes(answer["encoding"]["attributes"]))
     numbers = zip(*ends, strict=True)
     rows = (
         (cluster, *size, *centre)

@@ -12,6 +12,8 @@ Columns = Mapping[str, Sequence[Any]]
 
 #: The members of a released number, in the order of columns.
 NUMBER = ("value", "low", "high", "raw")
+#: The columns of ``number_row``; ``suppressed`` is true where the policy of the dataset hides it.
+NUMBER_ROW = (*NUMBER, "suppressed")
 #: An amount that a charge does not have.
 ABSENT = (None, "0")
 #: The members that explain an answer, which ``explained`` writes into columns of its own.
@@ -34,10 +36,10 @@ def of_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, li
 
 
 def number_row(number: Mapping[str, Any] | float | None) -> tuple[Any, ...]:
-    """A released number in the order of ``NUMBER``; answers of before hold a plain number."""
+    """A released number in the order of ``NUMBER_ROW``; answers of before hold a plain number."""
     if not isinstance(number, Mapping):
-        return number, None, None, None
-    return tuple(number.get(name) for name in NUMBER)
+        return number, None, None, None, None
+    return tuple(number.get(name) for name in NUMBER_ROW)
 
 
 def one_type(values: list[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from app.queries.parts.cost import RECORD, memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.stages import Shortlist, Stages
+from app.queries.parts.suppression import numbers
 from app.queries.parts.utilities import (
     Member,
     ObjectiveName,
@@ -225,6 +226,9 @@ class ScoredSelection(Query):
         if terms.first is not None:
             listed = terms.first.draw(context, candidates, self._objective())
         indices, values = self._selected(context.at(terms.loss), terms.choice, terms.public, listed)
+        if values and terms.public.grid.bits == 0:
+            # Utilities in whole units count records or edges.
+            values = {**values, "values": numbers(values["values"], context.dataset)}
         if listed is not None:
             indices = listed[indices]
         labels = [candidates.label(context.dataset, int(index)) for index in indices]

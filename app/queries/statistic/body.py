@@ -17,6 +17,7 @@ from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
+from app.queries.parts.suppression import number, suppressed
 from app.queries.statistic.sentence import sentence
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.number import nearest
@@ -137,7 +138,20 @@ class StatisticQuery(Query):
             answer["noise_scale"] = float(scale)
         if released.parts:
             answer["parts"] = _parts(released)
-        return Release(answer)
+        return Release(self._without_small(answer, dataset))
+
+    def _without_small(self, answer: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+        """Returns the answer without counts below the dataset's minimum.
+
+        A mean and its parts are suppressed together with its count.
+        """
+        if self._statistic.is_count:
+            return number(answer, dataset)
+        parts = answer.get("parts", {})
+        if "count" not in parts or "suppressed" not in number(parts["count"], dataset):
+            return answer
+        hidden = {name: suppressed(part) for name, part in parts.items()}
+        return {**suppressed(answer), "parts": hidden}
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         share, _ = mechanism_loss(dataset, loss)

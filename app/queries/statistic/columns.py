@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.queries.parts.columns import NUMBER, Columns, number_row, of_rows
+from app.queries.parts.columns import NUMBER_ROW, Columns, number_row, of_rows
 
 
 def columns(answer: Mapping[str, Any]) -> Columns:
     numbers = {"value": answer, **answer.get("parts", {})}
-    names = ("number", *NUMBER, "around", "noise_scale")
+    names = ("number", *NUMBER_ROW, "around", "noise_scale")
     rows = (
         (name, *number_row(one), one.get("around"), one.get("noise_scale"))
         for name, one in numbers.items()

@@ -12,11 +12,11 @@ def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "confidence": float(CONFIDENCE),
         "by": {name: list(labels) for name, labels in plan.labels.items()},
-        "cells": written(columns.table()),
+        **written(columns.table()),
     }
     if plan.request.totals != "none":
         answer["totals"] = [
-            {"by": list(margin), "measured": measured, "cells": written(numbers)}
+            {"by": list(margin), "measured": measured, **written(numbers)}
             for margin, measured, numbers in columns.totals()
         ]
     answer["noise"] = [
@@ -31,17 +31,30 @@ def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
     return answer
 
 
-def written(columns: Columns) -> dict[str, dict[str, list[Any]]]:
-    """Returns the numbers of each column as lists."""
-    return {name: numbers(column) for name, column in columns.items()}
+def written(columns: Columns) -> dict[str, Any]:
+    """Returns the numbers of each column as lists, and which are suppressed if any may be."""
+    result: dict[str, Any] = {"cells": {name: numbers(one) for name, one in columns.items()}}
+    marks = next(iter(columns.values())).suppressed
+    if marks is not None:
+        result["suppressed"] = marks.tolist()
+    return result
 
 
 def numbers(column: Column) -> dict[str, list[Any]]:
-    """Returns value, low and high of one column, and raw if it was adjusted."""
+    """Returns value, low and high of one column, and raw if it was adjusted; None if suppressed."""
     lists = {"value": column.value, "low": column.box.low, "high": column.box.high}
     if column.raw is not None:
         lists["raw"] = column.raw
-    return {name: plain(values) for name, values in lists.items()}
+    marks = column.suppressed
+    if marks is None:
+        return {name: plain(values) for name, values in lists.items()}
+    return {
+        name: [
+            None if mark else value
+            for value, mark in zip(plain(values), marks.tolist(), strict=True)
+        ]
+        for name, values in lists.items()
+    }
 
 
 def plain(values: Numbers) -> list[Any]:

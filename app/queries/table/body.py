@@ -38,6 +38,8 @@ MAX_BY = 6
 ROW_BYTES = 0
 #: Bytes for each released number: its sums in every part, copies, intervals and their JSON.
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
+#: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
+_SUPPRESSING = 4
 
 
 class Table(Query):
@@ -122,7 +124,7 @@ class Table(Query):
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
-        plan = TablePlan(self.request, dataset, share)
+        plan = TablePlan(self.request.counted(dataset), dataset, share)
         steps = for_group(plan.steps(), dataset.records_per_person)
         return Price((*steps, *conversion), lambda: accuracy_of(plan))
 
@@ -130,7 +132,7 @@ class Table(Query):
         error = only(target, ERROR)
 
         def plan(loss: PrivacyLoss) -> TablePlan:
-            return TablePlan(self.request, dataset, loss)
+            return TablePlan(self.request.counted(dataset), dataset, loss)
 
         def first_error(loss: PrivacyLoss) -> float:
             first = plan(loss).measurements[0]
@@ -150,30 +152,32 @@ class Table(Query):
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
             work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
-            work("numbers of tables", numbers),
+            work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
             work("adjusted numbers", adjusted),
         )
 
     def _plan(self, dataset: Dataset) -> TablePlan:
         """The plan at a loss that fits every table; only its sizes are read."""
-        return TablePlan(self.request, dataset, PrivacyLoss(NANO * NANO))
+        return TablePlan(self.request.counted(dataset), dataset, PrivacyLoss(NANO * NANO))
 
     def _widths(self, dataset: Dataset) -> list[int]:
         """The numbers of each measured part of a cell."""
-        return [part.width for part, margin in self.request.weights(dataset) if margin is None]
+        weights = self.request.counted(dataset).weights(dataset)
+        return [part.width for part, margin in weights if margin is None]
 
     def _numbers(self, dataset: Dataset) -> int:
         """The most released numbers, with those of all margins."""
         # A margin has at most as many numbers as there are cells and one more label per axis.
         totals = prod(size + 1 for size in self._plan(dataset).shape)
-        return totals * (sum(self._widths(dataset)) + self._columns)
+        columns = sum(len(one.columns) for one in self.request.counted(dataset).aggregates)
+        return totals * (sum(self._widths(dataset)) + columns)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("by", "aggregates")
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
-        plan = TablePlan(self.request, context.dataset, share)
+        plan = TablePlan(self.request.counted(context.dataset), context.dataset, share)
         released = release(context.at(share), plan)
         return Release(answer_of(plan, TableColumns(plan, released)))
 
@@ -183,10 +187,6 @@ class Table(Query):
         where = f", where {phrase(self.where)}" if self.where is not None else ""
         verb = "is" if len(self.aggregates) == 1 else "are"
         return f"What {verb} {what} in {version_of(dataset, version)}{by}{where}?"
-
-    @property
-    def _columns(self) -> int:
-        return sum(len(one.columns) for one in self.request.aggregates)
 
 
 def accuracy_of(plan: TablePlan) -> dict[str, Any]:

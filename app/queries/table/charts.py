@@ -20,7 +20,8 @@ LONGEST = 22
 #: The steps of a legend.
 SHADES = 5
 
-Numbers = Mapping[str, Sequence[float]]
+#: The lists of one column; None where a number is suppressed.
+Numbers = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,12 @@ def bar_charts(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) ->
 
 
 def bar_chart(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> BarChart:
-    """Returns one column as bars with error bars."""
+    """Returns one column as bars with error bars, without suppressed cells."""
     numbers = zip(column["value"], column["low"], column["high"], strict=True)
-    rows = list(islice(zip(product(*by.values()), numbers, strict=True), MOST_BARS))
-    lowest = min(0.0, *(min(one) for _, one in rows))
-    highest = max(0.0, *(max(one) for _, one in rows))
+    drawn = (row for row in zip(product(*by.values()), numbers, strict=True) if None not in row[1])
+    rows = list(islice(drawn, MOST_BARS))
+    lowest: float = min(0.0, 0.0, *(min(one) for _, one in rows))
+    highest: float = max(0.0, 0.0, *(max(one) for _, one in rows))
     unit = (WIDTH - LABEL - 2 * GAP) / ((highest - lowest) or 1.0)
 
     def x(value: float) -> float:
@@ -121,11 +123,14 @@ def heat_map(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> Hea
     """Returns one column of a two-way table as squares."""
     rows, columns = by.values()
     values = column["value"]
-    lowest, highest = min(values), max(values)
+    present: list[float] = [value for value in values if value is not None]
+    lowest, highest = min(present, default=0.0), max(present, default=0.0)
     side = min(56.0, (WIDTH - LABEL) / len(columns))
     top = ROW
 
-    def opacity(value: float) -> float:
+    def opacity(value: float | None) -> float:
+        if value is None:
+            return 0.0
         # Texts keep their contrast on the fullest colour too.
         return 0.05 + 0.4 * (value - lowest) / ((highest - lowest) or 1.0)
 
@@ -134,8 +139,8 @@ def heat_map(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> Hea
             x=LABEL + (i % len(columns)) * side,
             y=top + (i // len(columns)) * side,
             opacity=opacity(value),
-            title=f"{printable(row)}, {printable(other)}: {value:g}",
-            text=f"{value:.3g}" if side >= 44 else "",
+            title=f"{printable(row)}, {printable(other)}: {_text(value, 'g')}",
+            text=_text(value, ".3g") if side >= 44 else "",
         )
         for i, ((row, other), value) in enumerate(zip(product(rows, columns), values, strict=True))
     )
@@ -160,6 +165,10 @@ def heat_map(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> Hea
         squares=squares,
         legend=legend,
     )
+
+
+def _text(value: float | None, form: str) -> str:
+    return "suppressed" if value is None else format(value, form)
 
 
 def charts(answer: Mapping[str, Any]) -> dict[str, Any]:

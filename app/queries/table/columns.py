@@ -18,4 +18,5 @@ def columns(answer: Mapping[str, Any]) -> Columns:
         for part in NUMBER
         if part in lists
     }
-    return {**groups, **numbers}
+    marks = {"suppressed": answer["suppressed"]} if "suppressed" in answer else {}
+    return {**groups, **numbers, **marks}

@@ -13,10 +13,10 @@ MOST = 500
 
 @dataclass(frozen=True)
 class Row:
-    """The labels of one cell, and per column its value, low and high."""
+    """The labels of one cell, and per column its value, low and high; None if suppressed."""
 
     labels: tuple[str, ...]
-    numbers: tuple[tuple[float, float, float], ...]
+    numbers: tuple[tuple[float | None, float | None, float | None], ...]
 
 
 @dataclass(frozen=True)

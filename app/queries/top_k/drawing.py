@@ -48,16 +48,16 @@ class BarChart:
 
 
 def draw(answer: Mapping[str, Any]) -> BarChart | None:
-    """Returns the chart of an answer with values, or None for one without."""
+    """Returns the chart of the values that are shown, or None for an answer without values."""
     numbers = answer.get("values")
     if numbers is None:
         return None
     rows = list(
         zip(answer["selected"], *(numbers[n] for n in ("value", "low", "high")), strict=True)
     )
-    rows = rows[:MOST]
-    lowest: float = min(0.0, *(low for _, _, low, _ in rows))
-    highest: float = max(0.0, *(high for _, _, _, high in rows))
+    rows = [row for row in rows if row[1] is not None][:MOST]
+    lowest: float = min(0.0, 0.0, *(low for _, _, low, _ in rows))
+    highest: float = max(0.0, 0.0, *(high for _, _, _, high in rows))
     unit = (WIDTH - LABEL - 2 * GAP) / ((highest - lowest) or 1.0)
 
     def x(value: float) -> float:

@@ -31,9 +31,11 @@ def label_with_intervals(leaf: Tree) -> str:
     return _labelled(leaf, _interval)
 
 
-def value_of(count: Count) -> float:
-    """Returns the count itself; answers of earlier versions hold plain numbers."""
-    return count["value"] if isinstance(count, Mapping) else count
+def value_of(count: Count) -> float | str:
+    """Returns the count itself, or "suppressed"; answers of earlier versions hold plain numbers."""
+    if not isinstance(count, Mapping):
+        return count
+    return "suppressed" if count.get("suppressed") else count["value"]
 
 
 def _labelled(leaf: Tree, text: Callable[[Count], str]) -> str:
@@ -44,6 +46,6 @@ def _labelled(leaf: Tree, text: Callable[[Count], str]) -> str:
 
 
 def _interval(count: Count) -> str:
-    if not isinstance(count, Mapping) or "low" not in count:
+    if not isinstance(count, Mapping) or "low" not in count or count.get("suppressed"):
         return f"{value_of(count)}"
     return f"{count['value']} [{count['low']}, {count['high']}]"

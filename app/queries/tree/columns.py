@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.queries.parts.columns import NUMBER, Columns, number_row, of_rows
+from app.queries.parts.columns import NUMBER_ROW, Columns, number_row, of_rows
 from app.queries.tree.branches import Tree, ways
 
 #: The text between two conditions of a path.
@@ -17,7 +17,7 @@ def columns(answer: Mapping[str, Any]) -> Columns:
         for path, leaf in _leaves(tree, ())
         for counted in _counts(leaf)
     ]
-    return of_rows(("tree", "path", "label", "class", *NUMBER), rows)
+    return of_rows(("tree", "path", "label", "class", *NUMBER_ROW), rows)
 
 
 def _leaves(node: Tree, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Tree]]:
@@ -30,4 +30,4 @@ def _leaves(node: Tree, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
 def _counts(leaf: Tree) -> list[tuple[Any, ...]]:
     """The name and the number of each class; one row without them if the leaf has no counts."""
     counts = leaf.get("counts", {})
-    return [(name, *number_row(count)) for name, count in counts.items()] or [(None,) * 5]
+    return [(name, *number_row(count)) for name, count in counts.items()] or [(None,) * 6]

@@ -15,6 +15,7 @@ from app.queries.parts.conversion import as_add_remove, charge_for_add_remove
 from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
+from app.queries.parts.suppression import leaf_counts
 from app.queries.tree.common import TreeQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -97,9 +98,8 @@ class Id3Tree(TreeQuery):
     def compute(self, context: QueryContext) -> Release:
         native = as_add_remove(context.dataset, context.loss)
         within = replace(context, dataset=native.dataset, loss=native.loss)
-        return Release(
-            {"trees": [grow(within, self._id3(native.dataset))], "confidence": CONFIDENCE}
-        )
+        tree = leaf_counts(grow(within, self._id3(native.dataset)), context.dataset)
+        return Release({"trees": [tree], "confidence": CONFIDENCE})
 
     def question(self, dataset: Dataset, version: int) -> str:
         return (
