@@ -17,7 +17,7 @@ GENERIC = "tests/unit/app/queries/test_kinds.py"
 
 def test_a_folder_is_a_kind(tmp_path: Path) -> None:
     """A copy of the service with one more folder knows it everywhere."""
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "app", tmp_path / "app")
     folder = tmp_path / "app" / "queries" / "coin"
     shutil.copytree(COIN, folder, ignore=shutil.ignore_patterns("__pycache__", "checks.py"))
     paths = " ".join(map(str, (tmp_path, ROOT, ROOT / "client")))

@@ -55,7 +55,7 @@ def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
                 assert passed == [list(row) for row in passed_one_by_one(delta, np.array(goals))]
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(drawn=nodes(), bits=st.integers(1, 26))
 def test_the_degree_form(drawn: tuple[int, list[int], list[int]], bits: int) -> None:
     bound, degree, _ = drawn
@@ -65,7 +65,7 @@ def test_the_degree_form(drawn: tuple[int, list[int], list[int]], bits: int) -> 
     check(delta, [[ceiling(g(min(d + t, top)), bits) for t in times] for d in degree])
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(drawn=nodes(), bits=st.integers(1, 26))
 def test_the_co_degree_form(drawn: tuple[int, list[int], list[int]], bits: int) -> None:
     bound, degree, shared = drawn
@@ -86,7 +86,7 @@ def test_the_co_degree_form(drawn: tuple[int, list[int], list[int]], bits: int) 
     assert all((delta.at(t, everyone) <= by_degree.at(t, everyone)).all() for t in times)
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(drawn=nodes(), bits=st.integers(1, 32))
 def test_the_sensitivity_of_density(drawn: tuple[int, list[int], list[int]], bits: int) -> None:
     bound = drawn[0] + 2

@@ -1,4 +1,7 @@
-"""Reads one upload in a process of its own and prints how it ended and what memory it took."""
+"""Reads uploads in a process of its own and prints how each ended and what memory it took.
+
+A line of its input is a JSON list: path, domain, media type, and whether the file is compressed.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +48,23 @@ def read(path: Path, domain: str, media_type: str, gzipped: bool) -> list[str]:
     return []
 
 
-def main() -> None:
-    path, domain, media_type, gzipped = sys.argv[1:]
-    with TemporaryDirectory() as folder:
-        warm = Path(folder) / "warm"
-        warm.write_text(DOMAINS[domain][1])
-        assert read(warm, domain, "text/csv", False) == []
+def measured(path: Path, domain: str, media_type: str, gzipped: bool) -> dict[str, Any]:
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
     before, start = memory("VmRSS"), process_time()
-    ended: list[str] = read(Path(path), domain, media_type, gzipped == "gzip")
-    report: dict[str, Any] = {"ended": ended, "seconds": process_time() - start}
-    print(json.dumps({**report, "grown": memory("VmHWM") - before}))
+    ended = read(path, domain, media_type, gzipped)
+    seconds = process_time() - start
+    return {"ended": ended, "seconds": seconds, "grown": memory("VmHWM") - before}
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        for domain, (_, text) in DOMAINS.items():
+            warm = Path(folder) / domain
+            warm.write_text(text)
+            assert read(warm, domain, "text/csv", False) == []
+    for line in sys.stdin:
+        path, domain, media_type, gzipped = json.loads(line)
+        print(json.dumps(measured(Path(path), domain, media_type, gzipped)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Files made to fill the memory: refused within seconds, and the memory stays flat.
 
-Each is read in a process of its own, whose peak of resident memory is measured from the moment
-all libraries are loaded. A gzip file may be many members after each other, so that two gigabytes
-of text are made here without compressing two gigabytes.
+They are read in a process of their own, whose peak of resident memory is measured for each file,
+after all libraries are loaded. A gzip file may be many members after each other, so that two
+gigabytes of text are made here without compressing two gigabytes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+Measured = Callable[..., dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[4]
 PIECE = 2**24
 PIECES = 128  # 2 GB
@@ -28,17 +30,27 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def measured(
-    path: Path, domain: str, media_type: str = "text/csv", *, gzipped: bool = False
-) -> dict[str, Any]:
-    output = subprocess.run(
-        [sys.executable, "-m", "tests.unit.storage.ingest.peak", str(path), domain, media_type,
-         "gzip" if gzipped else "plain"],
-        cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=900,
-    ).stdout  # fmt: skip
-    report: dict[str, Any] = json.loads(output)
-    assert report["seconds"] < SECONDS
-    return report
+@pytest.fixture(scope="module")
+def measured() -> Iterator[Measured]:
+    command = [sys.executable, "-m", "tests.unit.storage.ingest.peak"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        sent, replies = reader.stdin, reader.stdout
+
+        def read(
+            path: Path, domain: str, media_type: str = "text/csv", *, gzipped: bool = False
+        ) -> dict[str, Any]:
+            sent.write(json.dumps([str(path), domain, media_type, gzipped]) + "\n")
+            sent.flush()
+            report: dict[str, Any] = json.loads(replies.readline())
+            assert report["seconds"] < SECONDS
+            return report
+
+        yield read
+        sent.close()
+    assert reader.returncode == 0
 
 
 def bomb(folder: Path, head: bytes, unit: bytes) -> Path:
@@ -69,7 +81,9 @@ def bomb(folder: Path, head: bytes, unit: bytes) -> Path:
     ],
     ids=lambda value: None if isinstance(value, list) else repr(value),
 )
-def test_gzip_bombs_for_a_graph(tmp_path: Path, head: bytes, unit: bytes, ended: list[str]) -> None:
+def test_gzip_bombs_for_a_graph(
+    measured: Measured, tmp_path: Path, head: bytes, unit: bytes, ended: list[str]
+) -> None:
     report = measured(bomb(tmp_path, head, unit), "graph", gzipped=True)
     assert report["ended"] == ended
     assert report["grown"] < FLAT
@@ -79,13 +93,15 @@ def test_gzip_bombs_for_a_graph(tmp_path: Path, head: bytes, unit: bytes, ended:
     ("head", "unit", "ended"),
     [(b"sex\n", b"Male\n", ["rows"]), (b"sex\n", b"M", ["line_length"])],
 )
-def test_gzip_bombs_for_a_table(tmp_path: Path, head: bytes, unit: bytes, ended: list[str]) -> None:
+def test_gzip_bombs_for_a_table(
+    measured: Measured, tmp_path: Path, head: bytes, unit: bytes, ended: list[str]
+) -> None:
     report = measured(bomb(tmp_path, head, unit), "table", gzipped=True)
     assert report["ended"] == ended
     assert report["grown"] < FLAT
 
 
-def test_a_long_plain_line(tmp_path: Path) -> None:
+def test_a_long_plain_line(measured: Measured, tmp_path: Path) -> None:
     path = tmp_path / "line"
     with path.open("wb") as file:
         file.write(b"source,target\n0,")
@@ -96,7 +112,7 @@ def test_a_long_plain_line(tmp_path: Path) -> None:
     assert report["grown"] < FLAT
 
 
-def test_two_sparse_gigabytes(tmp_path: Path) -> None:
+def test_two_sparse_gigabytes(measured: Measured, tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     path.write_bytes(b"source,target\n")
     os.truncate(path, 2**31)
@@ -105,7 +121,7 @@ def test_two_sparse_gigabytes(tmp_path: Path) -> None:
     assert report["grown"] < FLAT
 
 
-def test_a_parquet_file_of_one_long_text(tmp_path: Path) -> None:
+def test_a_parquet_file_of_one_long_text(measured: Measured, tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -119,7 +135,7 @@ def test_a_parquet_file_of_one_long_text(tmp_path: Path) -> None:
     assert report["grown"] < FLAT
 
 
-def test_a_parquet_file_of_many_rows(tmp_path: Path) -> None:
+def test_a_parquet_file_of_many_rows(measured: Measured, tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
