@@ -1,5 +1,8 @@
 """The one way to compile a kernel: to machine code, cached on disk, without the interpreter
-lock."""
+lock.
+
+The code is found again after the checkout was moved, and on another processor of the same level.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -8,11 +11,35 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core.caching import UserProvidedCacheLocator
+from numba.core.codegen import get_host_cpu_features
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _PACKAGE = Path(__file__).parents[1]
+_LEVEL_2 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
+_LEVEL_3 = _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
+#: The levels of x86-64 by the features that they have, from the highest. A fourth has the vectors of
+#: 512 bits; kernels gain little by them, and an image that was built with them runs on few others.
+LEVELS = (("x86-64-v3", _LEVEL_3), ("x86-64-v2", _LEVEL_2))
+
+
+class CacheFolder(UserProvidedCacheLocator):  # type: ignore[misc]  # numba has no types
+    """Names the cache of a kernel by its place in the package, wherever the checkout lies."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        path = Path(py_file)
+        if not path.is_relative_to(_PACKAGE):
+            return str(super().get_suitable_cache_subpath(py_file))
+        return "_".join(path.relative_to(_PACKAGE).parent.parts)
+
+
+def level_of(features: str) -> str | None:
+    """The level of x86-64 of a processor whose features are ``+avx,-avx2,…``; None for others."""
+    names = {name[1:] for name in features.split(",") if name.startswith("+")}
+    return next((level for level, needed in LEVELS if needed <= names), None)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -56,3 +83,10 @@ _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
 #: The hash of the kernel sources that this process runs.
 KERNELS = fingerprint(_PACKAGE)
 _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")
+_config.CACHE_LOCATOR_CLASSES = (
+    f"{__name__}.{CacheFolder.__name__},InTreeCacheLocator,UserWideCacheLocator"
+)
+# Code for exactly this processor would be compiled again on every other one.
+_level = level_of(get_host_cpu_features())
+if _level is not None and _config.CPU_NAME is None and _config.CPU_FEATURES is None:
+    _config.CPU_NAME, _config.CPU_FEATURES = _level, ""

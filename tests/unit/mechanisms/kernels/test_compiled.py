@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,15 +32,19 @@ def test_the_fingerprint_follows_kernels_and_nothing_else(tmp_path: Path) -> Non
     assert compiled.fingerprint(tmp_path) != before
 
 
-def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
-    """The case that the compiler's own cache gets wrong."""
-    root = Path(compiled.__file__).parents[2]
-    copy = tmp_path / "mechanisms"
+def package(checkout: Path) -> Path:
+    """A new package ``mechanisms`` with nothing but the compiler."""
+    copy = checkout / "mechanisms"
     (copy / "kernels").mkdir(parents=True)
     (copy / "__init__.py").touch()
     (copy / "kernels" / "__init__.py").touch()
-    source = (root / "mechanisms/kernels/compiled.py").read_text()
-    (copy / "kernels" / "compiled.py").write_text(source)
+    (copy / "kernels" / "compiled.py").write_text(Path(compiled.__file__).read_text())
+    return copy
+
+
+def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
+    """The case that the compiler's own cache gets wrong."""
+    copy = package(tmp_path)
     (copy / "draws.py").write_text(CALLER.format(package="mechanisms"))
     results = []
     for value in (1, 2):
@@ -48,6 +53,47 @@ def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
         run = [sys.executable, "-B", "-c", "from mechanisms.draws import draw; print(draw())"]
         results.append(subprocess.check_output(run, cwd=tmp_path, env={"PYTHONPATH": "."}))
     assert [int(result) for result in results] == [1, 2]
+
+
+OTHER_PROCESSOR = """
+import llvmlite.binding as llvm
+features = llvm.get_host_cpu_features()
+features["avx512f"] = not features.get("avx512f")
+llvm.get_host_cpu_features = lambda: features
+llvm.get_host_cpu_name = lambda: "znver9"
+"""
+
+
+def test_a_moved_checkout_on_a_like_processor_compiles_nothing(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    copy = package(here)
+    (copy / "coins.py").write_text(CALLEE.format(1))
+    (copy / "draws.py").write_text(CALLER.format(package="mechanisms"))
+    assert compilations(here) == 1
+    moved = tmp_path / "elsewhere" / "and deeper"
+    shutil.copytree(here, moved)  # Times of files change, their content does not.
+    here.rename(tmp_path / "gone")
+    assert compilations(moved, OTHER_PROCESSOR) == 0
+
+
+def compilations(checkout: Path, before: str = "") -> int:
+    """How many kernels a process of this checkout compiles for one draw."""
+    after = "from mechanisms.draws import draw; draw(); print(sum(draw.stats.cache_misses.values()))"
+    run = [sys.executable, "-B", "-c", f"{before}\n{after}"]
+    out = subprocess.check_output(run, cwd=checkout, env={"PYTHONPATH": "."})
+    return int(out)
+
+
+@pytest.mark.parametrize(
+    ("missing", "level"), [("", "x86-64-v3"), ("avx2", "x86-64-v2"), ("popcnt", None)]
+)
+def test_kernels_are_compiled_for_a_level_that_the_processor_has(
+    missing: str, level: str | None
+) -> None:
+    features = compiled.LEVELS[0][1] | {"avx512f"}
+    text = ",".join(("-" if name == missing else "+") + name for name in sorted(features))
+    assert compiled.level_of(text) == level
+    assert compiled.level_of("+neon,+sve") is None
 
 
 def first_level(codes: NDArray[Any]) -> Any:
