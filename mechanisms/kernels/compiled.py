@@ -20,8 +20,8 @@ R = TypeVar("R")
 _PACKAGE = Path(__file__).parents[1]
 _LEVEL_2 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
 _LEVEL_3 = _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
-#: The levels of x86-64 by the features that they have, from the highest. A fourth has the vectors of
-#: 512 bits; kernels gain little by them, and an image that was built with them runs on few others.
+#: The levels of x86-64 by the features that they have, from the highest. A fourth has vectors of
+#: 512 bits; kernels gain little by them, and code that was made with them runs on few processors.
 LEVELS = (("x86-64-v3", _LEVEL_3), ("x86-64-v2", _LEVEL_2))
 
 

@@ -78,8 +78,8 @@ def test_a_moved_checkout_on_a_like_processor_compiles_nothing(tmp_path: Path) -
 
 def compilations(checkout: Path, before: str = "") -> int:
     """How many kernels a process of this checkout compiles for one draw."""
-    after = "from mechanisms.draws import draw; draw(); print(sum(draw.stats.cache_misses.values()))"
-    run = [sys.executable, "-B", "-c", f"{before}\n{after}"]
+    after = "from mechanisms.draws import draw; draw(); missed = draw.stats.cache_misses"
+    run = [sys.executable, "-B", "-c", f"{before}\n{after}; print(sum(missed.values()))"]
     out = subprocess.check_output(run, cwd=checkout, env={"PYTHONPATH": "."})
     return int(out)
 
