@@ -25,14 +25,15 @@ _LEVEL_3 = _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "mo
 LEVELS = (("x86-64-v3", _LEVEL_3), ("x86-64-v2", _LEVEL_2))
 
 
-class CacheFolder(UserProvidedCacheLocator):  # type: ignore[misc]  # numba has no types
+class CacheFolder(UserProvidedCacheLocator):
     """Names the cache of a kernel by its place in the package, wherever the checkout lies."""
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
         path = Path(py_file)
         if not path.is_relative_to(_PACKAGE):
-            return str(super().get_suitable_cache_subpath(py_file))
+            folder: str = super().get_suitable_cache_subpath(py_file)  # type: ignore[no-untyped-call]
+            return folder
         return "_".join(path.relative_to(_PACKAGE).parent.parts)
 
 
@@ -87,6 +88,6 @@ _config.CACHE_LOCATOR_CLASSES = (
     f"{__name__}.{CacheFolder.__name__},InTreeCacheLocator,UserWideCacheLocator"
 )
 # Code for exactly this processor would be compiled again on every other one.
-_level = level_of(get_host_cpu_features())
+_level = level_of(get_host_cpu_features())  # type: ignore[no-untyped-call]
 if _level is not None and _config.CPU_NAME is None and _config.CPU_FEATURES is None:
     _config.CPU_NAME, _config.CPU_FEATURES = _level, ""
