@@ -8,7 +8,13 @@ from benchmarks.bench import Bench
 OWN = (
     *("service.http", "service.one_clock", "service.real_graphs"),
     *("ledger.pairs", "ledger.exactness", "ledger.crashes", "ledger.large"),
-    *("draws.times", "selections.pareto", "selections.betweenness", "selections.joint"),
+    *(
+        "draws.times",
+        "selections.pareto",
+        "selections.betweenness",
+        "selections.joint",
+        "selections.defaults",
+    ),
     *("trees.accuracy", "trees.speed", "distances.speed", "statistics.errors", "statistics.speed"),
     *("records.out_of_core", "records.cluster"),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,9 +18,10 @@ from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.work import Work, together, work
 from mechanisms.objectives import direction
+from mechanisms.objectives.hubs import Hubs
 from mechanisms.objectives.objective import Term, common_candidates, common_relations
 from mechanisms.objectives.pareto import Pareto
-from mechanisms.objectives.sum_influence import sum_influence
+from mechanisms.objectives.sum_influence import Member, sum_influence
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember, in_one_piece
 from mechanisms.objectives.weights import exact_weight, whole_weights
 from mechanisms.utilities.utility import Grid, Measurement, Objective
@@ -112,21 +114,16 @@ class WeightedSum:
     def weighing(
         self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity
     ) -> Weighting:
-        """The weights and the common grid: among those that fit, the pair whose coarser part is
-        finest."""
+        """The weights and the common grid. Raises: UnsupportedQuery if no grid fits."""
         own = [member.grid(dataset, candidates, sensitivity) for member, _ in self._terms]
         requested = [weight for _, weight in self._terms]
-        fitting = [
-            ((min(fineness, bits), fineness, bits), weights)
-            for fineness, weights in whole_weights(requested)
-            if (bits := _finest_bits(own, weights, sensitivity)) is not None
-        ]
-        if not fitting:
+        fitting = _finest_fit(tuple(own), tuple(requested), sensitivity)
+        if fitting is None:
             raise UnsupportedQuery(
                 "the public bounds of this dataset are too large for an exact weighted sum of "
                 "these utilities; another sensitivity may fit"
             )
-        (_, _, bits), weights = max(fitting, key=lambda pair: pair[0])
+        bits, weights = fitting
         scale = Fraction(max(map(abs, weights))) / max(map(abs, requested))
         return self._weighing(dataset, own, weights, scale, bits)
 
@@ -173,14 +170,23 @@ class WeightedSum:
         grid: Grid,
         score_bits: int,
     ) -> JointInfluence:
-        chosen = self.weighing(dataset, candidates, sensitivity)
-        members = [
-            (member, weight << (grid.bits - own.bits), own)
-            for (member, _), weight, own in zip(
-                self._terms, chosen.weights, chosen.members, strict=True
-            )
-        ]
+        members = self._members(dataset, candidates, sensitivity, grid)
         return sum_influence(members, dataset, candidates, sensitivity, grid, score_bits)
+
+    def clipped(self, dataset: Dataset, candidates: Candidates, grid: Grid) -> Hubs | None:
+        """As in ``ClippedObjective``, for degree and density, both with positive weights."""
+        members = self._members(dataset, candidates, Sensitivity.LOCAL, grid)
+        return Hubs.of(members, dataset)
+
+    def _members(
+        self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity, grid: Grid
+    ) -> list[Member]:
+        """The utilities with the factors of their steps on ``grid``, and their own grids."""
+        chosen = self.weighing(dataset, candidates, sensitivity)
+        terms = zip(self._terms, chosen.weights, chosen.members, strict=True)
+        return [
+            (member, weight << (grid.bits - own.bits), own) for (member, _), weight, own in terms
+        ]
 
     def _weighing(
         self,
@@ -223,6 +229,23 @@ def _merged(terms: Sequence[Term]) -> list[tuple[Objective, Fraction]]:
         else:
             merged.append((term.member, weight))
     return [(member, weight) for member, weight in merged if weight]
+
+
+@lru_cache(maxsize=256)
+def _finest_fit(
+    own: tuple[Grid, ...], requested: tuple[Fraction, ...], sensitivity: Sensitivity
+) -> tuple[int, tuple[int, ...]] | None:
+    """The bits of a grid and the whole weights: among those that fit, the pair whose coarser part
+    is finest. Public, and needed several times in each query."""
+    fitting = [
+        ((min(fineness, bits), fineness, bits), weights)
+        for fineness, weights in whole_weights(requested)
+        if (bits := _finest_bits(own, weights, sensitivity)) is not None
+    ]
+    if not fitting:
+        return None
+    (_, _, bits), weights = max(fitting, key=lambda pair: pair[0])
+    return bits, weights
 
 
 def _finest_bits(

@@ -21,8 +21,10 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.subset import most_rounds
 from mechanisms.objectives import Objective
 from mechanisms.selection import JOINT_SELECTORS, Choice, Draws, SelectorName
+from mechanisms.selection.clipping import Clip, clip_for
 from mechanisms.selection.subset import MOST_TOSSES
 from mechanisms.selection.top_k import plan
+from mechanisms.utilities.utility import ClippedObjective
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,9 @@ def resolved(
         for a selector that does not draw one candidate after another.
     """
     sensitivity = request.sensitivity or automatic_sensitivity(request.ranking, request.k, loss)
+    clip = automatic_clip(request, dataset, candidates, objective, sensitivity)
+    if clip is not None and loss.epsilon_nano < clip.below_nano:
+        return Choice(sensitivity, "subset", clip=clip.units)
     selector = request.selector
     if selector is None:
         public = plan(dataset, candidates, objective, sensitivity, request.k)
@@ -131,6 +136,25 @@ def resolved(
             supported={"draws": "auto", "rescore": False},
         )
     return Choice(sensitivity, selector, request.draws or "peeled")
+
+
+def automatic_clip(
+    request: Request,
+    dataset: Dataset,
+    candidates: Candidates,
+    objective: Objective,
+    sensitivity: Sensitivity,
+) -> Clip | None:
+    """The clip of a request that names nothing, where dampened scores are drawn as one set."""
+    named = (request.sensitivity, request.selector, request.draws)
+    if any(part is not None for part in named) or request.rescore:
+        return None
+    if sensitivity is not Sensitivity.LOCAL or not isinstance(objective, ClippedObjective):
+        return None
+    public = plan(dataset, candidates, objective, sensitivity, request.k)
+    if not _few_tosses(public.count, request.k):
+        return None
+    return clip_for(dataset, candidates, objective, request.k, public)
 
 
 def automatic_sensitivity(ranking: str, k: int, loss: PrivacyLoss) -> Sensitivity:
@@ -158,20 +182,29 @@ def cheapest(influence: JointInfluence, k: int) -> SelectorName:
     if influence.total <= 2 * influence.one:
         return "laplace"
     apart = (1 if influence.one_way else 2) * k * influence.one
-    tosses = influence.count * most_rounds(influence.count, k)
-    return (
-        "subset" if influence.spread_of(k) < apart and tosses <= MOST_TOSSES else "permute_and_flip"
-    )
+    pays = influence.spread_of(k) < apart and _few_tosses(influence.count, k)
+    return "subset" if pays else "permute_and_flip"
 
 
-def intervals(ranking: str, k: int) -> list[tuple[int, int | None]]:
-    """The ranges of ε in nano, (from, below), in which the table names one sensitivity."""
-    starts = sorted({rule.from_nano(k) for rule in RULES if rule.fits(ranking, k)})
+def _few_tosses(count: int, k: int) -> bool:
+    """Whether a set of k out of ``count`` is drawn in an acceptable number of tosses."""
+    return count * most_rounds(count, k) <= MOST_TOSSES
+
+
+def intervals(ranking: str, k: int, clip: Clip | None = None) -> list[tuple[int, int | None]]:
+    """The ranges of ε in nano, (from, below), in each of which the choice is the same."""
+    changes = {rule.from_nano(k) for rule in RULES if rule.fits(ranking, k)}
+    starts = sorted(changes | ({clip.below_nano} if clip else set()))
     return [*pairwise(starts), (starts[-1], None)]
 
 
 def selected_instead(ranking: str, choice: Choice) -> str:
     """What may be selected where scores do not follow the order of the utilities, in words."""
+    if choice.clip:
+        return (
+            f"Scores below {choice.clip} count as {choice.clip}, in units of score: where fewer "
+            "than k candidates score more, the others are selected at random among all the rest."
+        )
     if choice.sensitivity is Sensitivity.SHIFTED and ranking == "egocentric_betweenness":
         return (
             "The scores do not follow the order of the utilities: below 0.577 times max_degree "

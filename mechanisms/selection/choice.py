@@ -12,11 +12,15 @@ SelectorName = Literal["permute_and_flip", "exponential", "subset", "laplace"]
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to select; ``draws`` is read by the selectors that draw one after another."""
+    """One way to select; ``draws`` is read by the selectors that draw one after another.
+
+    ``clip``: lower scores count as this many units. 0 stands for no clip; others take ``subset``.
+    """
 
     sensitivity: Sensitivity
     selector: SelectorName
     draws: Draws = "peeled"
+    clip: int = 0
 
     @property
     def ordered(self) -> bool:
@@ -26,6 +30,8 @@ class Choice:
     def as_dict(self) -> dict[str, str]:
         """The names in answers and quotes."""
         named = {"sensitivity": self.sensitivity.value, "selector": self.selector}
+        if self.clip:
+            named["score_floor"] = str(self.clip)
         drawn = self.selector in ("permute_and_flip", "exponential")
         return {**named, "draws": self.draws} if drawn else named
 

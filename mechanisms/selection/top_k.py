@@ -26,7 +26,7 @@ from mechanisms.selection import LAPLACE, SUBSET, Draws, Selector, SelectorName
 from mechanisms.selection.checks import a_release_each
 from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.selection.noisy_vector import NoisyScores
-from mechanisms.utilities.utility import Grid
+from mechanisms.utilities.utility import ClippedObjective, ClippedScores, Grid
 
 #: Noise is exact for vectors that move by at most this many steps together.
 LARGEST_TOTAL = 1 << 31
@@ -62,9 +62,11 @@ def plan(
     sensitivity: Sensitivity,
     k: int,
     selector: SelectorName = "permute_and_flip",
+    clip: int = 0,
 ) -> Plan:
     """The plan of a selection of ``k`` candidates, from public facts alone.
 
+    With ``clip``, lower scores count as this many units; the objective must know their influence.
     Raises: UnsupportedQuery when the dataset's relation or kind of candidates is not the
         objective's, when there are fewer than k candidates, or when no grid keeps utilities,
         sums and scores inside 64 bits.
@@ -87,11 +89,26 @@ def plan(
     grid = objective.grid(dataset, candidates, sensitivity)
 
     def influence(bits: int) -> JointInfluence:
+        if clip:
+            clipped = clipped_scores(objective, dataset, candidates, grid)
+            together = None if clipped is None else clipped.influence(dataset, clip, bits)
+            if together is None:
+                raise ValueError("clipped scores of this objective have no known influence")
+            return together
         return objective.joint_influence(dataset, candidates, sensitivity, grid, bits)
 
     bits = _vector_bits(grid, influence) if selector == LAPLACE.name else score_bits(k)
     check_exact(grid, bits)
     return Plan(grid, bits, count, influence(bits))
+
+
+def clipped_scores(
+    objective: Objective, dataset: Dataset, candidates: Candidates, grid: Grid
+) -> ClippedScores | None:
+    """The clipped scores of the objective, or None if it has none."""
+    if not isinstance(objective, ClippedObjective):
+        return None
+    return objective.clipped(dataset, candidates, grid)
 
 
 def _vector_bits(grid: Grid, influence: Callable[[int], JointInfluence]) -> int:
@@ -197,18 +214,22 @@ def select_set(
     sensitivity: Sensitivity,
     k: int,
     listed: Integers | None = None,
+    clip: int = 0,
 ) -> Integers:
     """Indices of k candidates as one set, in ascending order, shape (k,).
 
-    With ``listed``, as in ``select_top``, they are places in that list.
+    With ``listed``, as in ``select_top``, they are places in that list; ``clip`` as in ``plan``.
     Raises: as ``plan`` and ``Subset.steps``, before anything private is read.
     Privacy: ε-DP under the relation of the dataset; ``Subset`` has the law. A set of all candidates
         is returned without reading records.
     """
-    public = plan(context.dataset, candidates, objective, sensitivity, k, "subset").among(listed)
+    whole = plan(context.dataset, candidates, objective, sensitivity, k, "subset", clip)
+    public = whole.among(listed)
     if k == public.count:
         return np.arange(k, dtype=np.int64)
     own = _among(_scores(context, candidates, objective, sensitivity, public), listed)
+    if clip:
+        own = np.maximum(own, clip << public.score_bits)
     return SUBSET.top(own, public.influence, context.loss, k, context.randomness)
 
 

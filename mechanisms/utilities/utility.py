@@ -200,6 +200,23 @@ class OneWayUtility(Protocol):
         ...
 
 
+class ClippedScores(Protocol):
+    """Dampened scores D of nodes that move together by less where they are clipped."""
+
+    def influence(self, dataset: Dataset, clip: int, score_bits: int) -> JointInfluence | None:
+        """The joint influence of max(D, ``clip``), D in units; None if most degrees are ties."""
+        ...
+
+
+@runtime_checkable
+class ClippedObjective(Protocol):
+    """An objective that may have clipped scores."""
+
+    def clipped(self, dataset: Dataset, candidates: Candidates, grid: Grid) -> ClippedScores | None:
+        """Its clipped scores, or None where clipping is not known to help."""
+        ...
+
+
 def both_ways(dataset: Dataset, candidates: Candidates, score_bits: int) -> JointInfluence:
     """The joint influence that always holds: every score moves by one unit in any direction."""
     return Independent(candidates.count(dataset), 1 << score_bits)

@@ -38,6 +38,7 @@ from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES
 from mechanisms.selection import JOINT_SELECTORS, LAPLACE, SELECTORS, SUBSET, Choice
 from mechanisms.selection.automatic import (
     Request,
+    automatic_clip,
     automatic_sensitivity,
     intervals,
     resolved,
@@ -169,7 +170,7 @@ class ScoredSelection(Query):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error, k = only(target, SCORE_TARGET), self.drawing().k
         reached = PrivacyLoss(0)
-        for start, below in self._intervals():
+        for start, below in self._intervals(dataset):
             # The choice is the same from ``start`` on, up to the next interval.
             choice = self._choice(dataset, PrivacyLoss(start))
             if self._clipped(choice) and error >= self.passes:
@@ -291,11 +292,14 @@ class ScoredSelection(Query):
             rescore=drawing.rescore,
         )
 
-    def _intervals(self) -> list[tuple[int, int | None]]:
-        """The ranges of ε in which ``auto`` names one sensitivity."""
+    def _intervals(self, dataset: Dataset) -> list[tuple[int, int | None]]:
+        """The ranges of ε in each of which ``auto`` makes one choice."""
         if self.sensitivity != "auto" or self.stages is not None:
             return [(0, None)]
-        return intervals(self._ranking(), self.drawing().k)
+        candidates, objective = self.candidates.over(dataset), self._objective()
+        how = automatic_sensitivity(self._ranking(), self.drawing().k, PrivacyLoss(0))
+        clip = automatic_clip(self._request(), dataset, candidates, objective, how)
+        return intervals(self._ranking(), self.drawing().k, clip)
 
     def _choice(self, dataset: Dataset, share: PrivacyLoss) -> Choice:
         candidates, objective = self.candidates.over(dataset), self._objective()
@@ -304,7 +308,9 @@ class ScoredSelection(Query):
     def _plan(self, dataset: Dataset, choice: Choice) -> Plan:
         candidates, k = self.candidates.over(dataset), self.drawing().k
         objective = self._objective()
-        public = plan(dataset, candidates, objective, choice.sensitivity, k, choice.selector)
+        public = plan(
+            dataset, candidates, objective, choice.sensitivity, k, choice.selector, choice.clip
+        )
         return public if self.stages is None else public.of(self.stages.shortlist)
 
     def _steps(self, public: Plan, choice: Choice, share: PrivacyLoss) -> tuple[Step, ...]:
@@ -326,7 +332,7 @@ class ScoredSelection(Query):
         candidates, objective = self.candidates.over(context.dataset), self._objective()
         k, how = self.drawing().k, choice.sensitivity
         if choice.selector == "subset":
-            return select_set(context, candidates, objective, how, k, listed), {}
+            return select_set(context, candidates, objective, how, k, listed, choice.clip), {}
         if choice.selector == "laplace":
             noisy = select_noisy(context, candidates, objective, how, k, listed)
             error = LAPLACE.error(context.loss, public.influence, CONFIDENCE)

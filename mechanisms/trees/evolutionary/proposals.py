@@ -4,7 +4,8 @@ A proposal never reads records, so better proposals cost no loss. A random tree 
 earlier answers on its path decide. Where both answers would lead to equal trees, one of them gets
 the opposite labels. Variations are simplified. A test with one possible answer is replaced by the
 subtree of that answer, and a test whose answers lead to equal trees by that tree. Such trees are
-called tidy.
+called tidy. A tidy tree that labels everything alike is a single leaf. It tells nothing and yet is
+best at one of the two rates, so it is never proposed unless all trees have depth 0.
 
 Source: Differentially Private Multi-Objective Selection, section 6.2 (operators of DP-MOET).
 """
@@ -32,7 +33,12 @@ class Proposals:
 
     def random(self) -> Tree:
         """A full tree of the initial depth, or less deep where no undecided test remains."""
-        return self._full(ANYTHING, self.initial_depth)
+        return self._full(ANYTHING, self.least_depth)
+
+    @property
+    def least_depth(self) -> int:
+        """The initial depth, and at least 1 where trees may have a test."""
+        return max(self.initial_depth, min(1, self.max_depth))
 
     def child(self, parents: list[Tree]) -> Tree:
         """Cross two uniformly drawn parents; with some probability mutate or prune the result."""
@@ -43,7 +49,8 @@ class Proposals:
             tree = self.mutated(tree)
         if dice.below(4) == 0:
             tree = self.pruned(tree)
-        return tree
+        # Only the root of a leaf is left to redraw, and that gives it a test again.
+        return self.mutated(tree) if isinstance(tree, bool) and self.max_depth else tree
 
     def crossed(self, first: Tree, second: Tree) -> Tree:
         """Replace a subtree of the first tree by that of the second at the same position."""
@@ -56,7 +63,7 @@ class Proposals:
         """Redraw the subtree at a uniform position: full, of a uniform allowed depth."""
         every = positions(tree)
         at = every[self.dice.below(len(every))]
-        least = min(max(self.initial_depth, len(at)), self.max_depth)
+        least = min(max(self.least_depth, len(at)), self.max_depth)
         depth = least + self.dice.below(self.max_depth - least + 1)
         fresh = self._full(self._reached(tree, at), depth - len(at))
         return grafted(tree, at, fresh)

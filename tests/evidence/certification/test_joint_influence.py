@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
 
+from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.joint_influence import (
     EdgeInfluence,
@@ -23,7 +24,9 @@ from mechanisms.model.joint_influence import (
 )
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import Objective
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities import UTILITIES
+from mechanisms.utilities.edge_influence import common_neighbours
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
@@ -43,6 +46,7 @@ from tests.evidence.certification.universes import (
 
 EDGE = NeighbouringRelation.EDGE
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
+DEGREE, DENSITY = UTILITIES["degree"], UTILITIES["egocentric_density"]
 #: Grids of scores: whole units, and a fine one.
 SCORE_BITS = (0, 20)
 
@@ -164,6 +168,78 @@ def test_an_edge_moves_its_ends_and_their_common_neighbours_alone() -> None:
                 inner = all(after[node] >> end & 1 for end in ends)
                 assert -influence.fall * inner <= moved[node] <= 0
             assert np.abs(moved[list(ends)]).max() <= influence.one
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        (4, 2),
+        (4, 3),
+        pytest.param((5, 3), marks=pytest.mark.slow),
+        pytest.param((5, 4), marks=pytest.mark.slow),
+    ],
+)
+def test_clipped_sums_move_together_as_declared(size: Size) -> None:
+    """degree + w·density clipped at C units: hubs alone rise, by their own bound."""
+    universe, rose = FAMILIES["nodes", EDGE].build(*size), 0
+    for weight, bits in product(("0.01", "0.3", "1"), (0, 3, 20)):
+        objective = weighted((DEGREE, 1), (DENSITY, weight))
+        readings = measurements(objective, universe, Sensitivity.LOCAL)
+        hubs = objective.clipped(universe.dataset, universe.candidates, readings.grid)
+        assert hubs is not None
+        unclipped, inner = readings.scores(bits), common_neighbours(universe.dataset)
+        for clip in (1, 2, 3):
+            rise = hubs.rise(clip, bits)
+            influence = EdgeInfluence(size[0], 1 << bits, inner, 0, rise)
+            moved = changes(np.maximum(unclipped, clip << bits), universe.pairs)
+            assert breaches(moved, influence) == [], (weight, bits, clip)
+            rose = max(rose, largest_inner_rise(universe, unclipped, clip << bits) - rise)
+    assert rose == 0
+
+
+def largest_inner_rise(universe: Universe, unclipped: Array, floor: int) -> int:
+    """The most that an added edge raises a node other than its ends; no such node falls."""
+    clipped, most = np.maximum(unclipped, floor), 0
+    for x, y in universe.pairs:
+        (ends,) = set(graphs.edges_of(universe.members[y])) ^ set(
+            graphs.edges_of(universe.members[x])
+        )
+        others = [node for node in range(clipped.shape[1]) if node not in ends]
+        moved = (clipped[y] - clipped[x])[others]
+        assert moved.min(initial=0) >= 0
+        most = max(most, int(moved.max(initial=0)))
+    return most
+
+
+def test_a_clipped_sum_without_the_rise_of_its_hubs_is_refused() -> None:
+    """Two inner nodes rise by half a unit each, and both ends by one: the judge has teeth."""
+    dataset, objective = graphs.dataset_of(7, 4), weighted((DEGREE, 1), (DENSITY, 1))
+    grid = objective.grid(dataset, AllNodes(), Sensitivity.LOCAL)
+    hubs = objective.clipped(dataset, AllNodes(), grid)
+    assert hubs is not None
+    edges = [(1, 3), (1, 5), (3, 6), (5, 6)]
+    before, after = (
+        scores(
+            objective.measure(
+                graphs.records_of(graphs.graph_of(7, drawn)),
+                dataset,
+                AllNodes(),
+                Sensitivity.LOCAL,
+                grid,
+            ),
+            grid,
+            Sensitivity.LOCAL,
+            20,
+            1,
+        )
+        for drawn in (edges, [*edges, (3, 5)])
+    )
+    one, inner = 1 << 20, common_neighbours(dataset)
+    moved = np.maximum(after, one) - np.maximum(before, one)
+    both = np.stack([moved, -moved])
+    assert largest_spreads(both)[2] > 2.49 * one
+    assert "spread" in breaches(both, EdgeInfluence(7, one, inner, 0, 0))
+    assert breaches(both, EdgeInfluence(7, one, inner, 0, hubs.rise(1, 20))) == []
 
 
 @pytest.mark.parametrize("score_bits", [0, 3])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.candidates import AllNodes, Candidates
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -19,9 +21,16 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.joint_influence import EdgeInfluence, Exchange, Independent, Together
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import Attributes, ValuesOf
-from mechanisms.objectives import Objective, Pareto, Term
+from mechanisms.objectives import Objective, Pareto, Term, WeightedSum
 from mechanisms.selection import Choice
-from mechanisms.selection.automatic import Request, cheapest, intervals, resolved
+from mechanisms.selection.automatic import (
+    Request,
+    automatic_clip,
+    cheapest,
+    intervals,
+    resolved,
+)
+from mechanisms.selection.clipping import Clip
 from mechanisms.utilities import UTILITIES
 
 GRAPH = Dataset("g", NeighbouringRelation.EDGE, GraphDomain(37_700, 10_000))
@@ -115,6 +124,48 @@ def test_candidates_that_are_scored_anew_are_drawn_one_after_another() -> None:
     for epsilon, sensitivity in (("29.9", Sensitivity.SHIFTED), ("30", Sensitivity.LOCAL)):
         chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse(epsilon))
         assert chosen.sensitivity is sensitivity
+
+
+def dense_degree(weight: str = "100") -> Objective:
+    terms = {"degree": "1", "egocentric_density": weight}
+    return WeightedSum([Term(UTILITIES[name], Decimal(w)) for name, w in terms.items()])
+
+
+def test_sums_of_degree_and_density_are_clipped_while_noise_hides_what_the_clip_does() -> None:
+    request = replace(AUTO, ranking="weighted_sum of nodes", k=5)
+    local = Sensitivity.LOCAL
+
+    def chosen(epsilon: str, dataset: Dataset = GRAPH, **named: Any) -> Choice:
+        loss = PrivacyLoss.parse(epsilon)
+        return resolved(replace(request, **named), dataset, AllNodes(), dense_degree(), loss)
+
+    clip = automatic_clip(request, GRAPH, AllNodes(), dense_degree(), local)
+    # 7·ln(37,695/5)/64: unclipped, one change moves five scores together by seven units.
+    assert clip == Clip(64, 976_483_027)
+    for epsilon in ("0.001", "0.976483026"):
+        assert chosen(epsilon) == Choice(local, "subset", clip=64)
+    assert chosen("0.976483027") == Choice(local, "subset")
+    # The caller who names a part gets what is named; few neighbours leave nothing above the clip.
+    assert chosen("0.1", sensitivity=local) == Choice(local, "subset")
+    assert chosen("0.1", selector="subset") == Choice(local, "subset")
+    assert chosen("0.1", draws="peeled") == Choice(local, "permute_and_flip", "peeled")
+    assert chosen("0.1", k=1).clip == chosen("0.1", k=37_699).clip == 0
+    assert chosen("0.1", k=2) == Choice(local, "subset", clip=32)
+    small = replace(GRAPH, domain=GraphDomain(37_700, 100))
+    assert chosen("0.1", small) == Choice(local, "subset")
+    assert intervals("weighted_sum of nodes", 5, clip) == [
+        (0, 976_483_027),
+        (976_483_027, 250 * NANO),
+        (250 * NANO, None),
+    ]
+
+
+def test_a_clip_is_not_for_other_sums() -> None:
+    request = replace(AUTO, ranking="weighted_sum of nodes", k=5)
+    for objective in (dense_degree("-100"), UTILITIES["degree"]):
+        assert automatic_clip(request, GRAPH, AllNodes(), objective, Sensitivity.LOCAL) is None
+    flattened = Sensitivity.FLATTENED
+    assert automatic_clip(request, GRAPH, AllNodes(), dense_degree(), flattened) is None
 
 
 def test_intervals_cover_every_epsilon_once() -> None:

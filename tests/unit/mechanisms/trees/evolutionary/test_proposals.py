@@ -77,7 +77,7 @@ def check_tidy(tree: Tree) -> None:
 def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> None:
     tree = proposals(seed, initial, max(initial, 5)).random()
     # Every path can test each of three attributes once; further tests depend on the outcomes.
-    assert min(initial, 3) <= depth(tree) <= initial
+    assert min(initial, 3) <= depth(tree) <= max(initial, 1)
     check_tidy(tree)
 
 
@@ -91,6 +91,26 @@ def test_children_keep_the_depth_and_are_tidy(seed: int, initial: int, most: int
         assert depth(child) <= most
         check_tidy(child)
         parents.append(child)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 2))
+def test_no_proposal_labels_everything_alike(seed: int, initial: int) -> None:
+    """Parents of one test: most crossings at the root, and many prunings, would be constant."""
+    generator = proposals(seed, initial, 2)
+    parents = [generator.random() for _ in range(2)]
+    assert all(len(set(labels(tree))) == 2 for tree in parents)
+    for _ in range(20):
+        child = generator.child(parents)
+        assert len(set(labels(child))) == 2
+        assert depth(child) <= 2
+
+
+def test_trees_of_depth_zero_are_all_there_is() -> None:
+    generator = proposals(1, 0, 0)
+    drawn = {generator.random() for _ in range(50)}
+    assert drawn == {True, False}
+    assert {generator.child([True, False]) for _ in range(50)} == {True, False}
 
 
 @given(st.integers(0, 2**32))
