@@ -32,7 +32,7 @@ from app.engine.execution import Execution, inline_if_embedded
 from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
 from app.engine.schedule import Ticket
 from app.engine.scheduler import Scheduler
-from app.engine.waiting import over, until
+from app.engine.waiting import over, over_by, until
 from app.queries import Query, QueryContext
 from app.queries.parts.cost import Cost, Speeds
 from mechanisms.model.executor import ExecutorFailed
@@ -93,10 +93,10 @@ class UnderWay:
     #: Seconds from the begin to the deadline, which a miss moves.
     length: float = 0.0
 
-    def cancel(self) -> bool:
-        """Prevent the query from reading records. Returns False if it has begun already."""
-        # An earlier attempt may have read records, so only a first attempt can be cancelled.
-        return self.reservation.attempt == 1 and self.begun.cancel()
+    @property
+    def is_first(self) -> bool:
+        """Only a first attempt can be cancelled: an earlier one may have read records."""
+        return self.reservation.attempt == 1
 
 
 class Answering:
@@ -247,7 +247,9 @@ class Answering:
     async def cancel(self, query_id: UUID) -> None:
         """Release the charge of a query that has not begun. Raises: TooLate if it has begun."""
         under_way = self._under_way.get(query_id)
-        if under_way is None or under_way.task is None or not under_way.cancel():
+        if under_way is None or under_way.task is None or not under_way.is_first:
+            raise TooLate(query_id)
+        if not self._scheduler.cancel(under_way.ticket):
             raise TooLate(query_id)
         try:
             await asyncio.shield(under_way.task)
@@ -382,7 +384,8 @@ class Answering:
         for misses in range(MOST_MISSES + 1):
             under_way.length = first * 2.0**misses
             instant = begun + under_way.length - self._clock.allowance
-            if await over(job, max(0.0, instant - time.monotonic())):
+            # Late work that is over is late all the same.
+            if await over_by(job, instant):
                 await until(instant)
                 return True
             self.misses += 1

@@ -89,6 +89,8 @@ class Schedule:
     _numbers: count[int] = field(default_factory=count)
     _busy: int = 0
     _long: int = 0
+    #: The latest instant so far: time never goes back, and nothing begins before it arrived.
+    _now: float = float("-inf")
 
     def __post_init__(self) -> None:
         self._bucket = Bucket(LIGHT_SHARE * self.processors)
@@ -97,14 +99,21 @@ class Schedule:
         """A query is charged and may begin. Every earlier instant comes first."""
         begun = self.advance(now)
         (self._light if ticket.is_light else self._heavy).add(ticket)
-        return begun + self._begin(now)
+        return begun + self._begin(self._now)
+
+    def uncover(self, now: float) -> list[Ticket]:
+        """A query that waited was cancelled ``now``: one behind it may begin, but not earlier."""
+        self._now = max(self._now, now)
+        return self._begin(self._now)
 
     def advance(self, now: float) -> list[Ticket]:
         """Time passes until ``now``."""
         begun = []
         while (instant := self.next_instant()) is not None and instant <= now:
+            self._now = instant
             self._free(instant)
             begun += self._begin(instant)
+        self._now = max(self._now, now)
         return begun
 
     def next_instant(self) -> float | None:
@@ -113,7 +122,7 @@ class Schedule:
         head = self._light.head()
         if head is not None:
             instants.append(self._bucket.ready(head.cost))
-        return min(instants, default=None)
+        return max(min(instants), self._now) if instants else None
 
     def finish(self, ticket: Ticket, end: float) -> None:
         """The work is over, in time for the deadline at ``end``, which frees the slot."""

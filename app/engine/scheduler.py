@@ -16,19 +16,29 @@ class Scheduler:
     def enter(self, ticket: Ticket, now: float) -> asyncio.Future[float]:
         """Returns a future of the monotonic time at which a query that arrives ``now`` begins.
 
-        Cancelling the future ends the wait. It succeeds as long as the query has not begun.
+        ``cancel`` ends the wait.
         """
         begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         ticket.begun = begun
         self._start(self._schedule.arrive(ticket, now))
         return begun
 
+    def cancel(self, ticket: Ticket) -> bool:
+        """End the wait of a query. Returns False if it has begun by now."""
+        assert ticket.begun is not None
+        now = time.monotonic()
+        self._advance(now)
+        if not ticket.begun.cancel():
+            return False
+        self._start(self._schedule.uncover(now))
+        return True
+
     def finish(self, ticket: Ticket, end: float) -> None:
         """The work is over. The slot of a heavy query is free from the instant ``end`` on."""
         if ticket.is_light:
             return
         self._schedule.finish(ticket, end)
-        self._start(self._schedule.advance(time.monotonic()))
+        self._advance()
 
     def _start(self, tickets: list[Ticket]) -> None:
         for ticket in tickets:
@@ -48,5 +58,5 @@ class Scheduler:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(0.0, instant - time.monotonic()), self._advance)
 
-    def _advance(self) -> None:
-        self._start(self._schedule.advance(time.monotonic()))
+    def _advance(self, now: float | None = None) -> None:
+        self._start(self._schedule.advance(time.monotonic() if now is None else now))

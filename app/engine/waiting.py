@@ -29,6 +29,15 @@ async def over(task: asyncio.Future[Any], seconds: float) -> bool:
     return task.done()
 
 
+async def over_by(task: asyncio.Future[Any], instant: float) -> bool:
+    """Returns whether ``task`` is seen to be over by this monotonic time; then it waits no longer.
+
+    A task that ran on the event loop, or ended while it was blocked, may be seen after the instant.
+    """
+    await over(task, max(0.0, instant - time.monotonic()))
+    return task.done() and time.monotonic() <= instant
+
+
 async def until(instant: float) -> None:
     """Return at this monotonic time, or immediately if it is past."""
     remaining = instant - time.monotonic()

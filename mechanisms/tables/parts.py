@@ -49,13 +49,28 @@ class Part(ABC):
         """How many numbers the part has in each cell."""
         return 1
 
+    def largest(self, plan: Plan, changes: int) -> int:
+        """The most that one change of the records moves one number of the part.
+
+        ``changes``: how many rows it takes from cells or adds to them. Both may move the same sum,
+        in one direction: a replaced row takes −1 from it and adds 1.
+        """
+        return changes * plan.cap
+
     def is_never_negative(self, dataset: Dataset) -> bool:
         """True if the public bounds make every exact number of the part at least 0."""
         return True
 
 
+class Rows(Part):
+    """Numbers of rows: a row taken from a number and one added to it leave it as it is."""
+
+    def largest(self, plan: Plan, changes: int) -> int:
+        return plan.cap
+
+
 @dataclass(frozen=True)
-class Count(Part):
+class Count(Rows):
     """The rows of a cell."""
 
     what = "count"
@@ -68,7 +83,7 @@ class Count(Part):
 
 
 @dataclass(frozen=True)
-class Histogram(Part):
+class Histogram(Rows):
     """The rows of a cell by bins of a numeric attribute; a row is in one bin of one cell."""
 
     attribute: str

@@ -131,10 +131,8 @@ class TablePlan:
         return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
 
     def _rho_bound(self, one: Measurement) -> RhoBound:
-        total = self._changes * one.grid.cap
-        # A replaced row may move one sum by both changes, but no count by more than one.
-        largest = total if one.grid.cap > 1 else 1
-        return one.noise.rho_bound(total, largest)
+        largest = one.part.largest(one.grid, self._changes)
+        return one.noise.rho_bound(self._changes * one.grid.cap, largest)
 
     def _noise(self, loss: PrivacyLoss, grid: Grid) -> Noise:
         return LaplaceNoise(rate_at_most(loss.epsilon() / (self._changes * grid.cap)))

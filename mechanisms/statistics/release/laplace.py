@@ -78,13 +78,12 @@ class Laplace(AddedNoise):
         ]
         raw = statistic.raw(dataset, released)
         value = statistic.inside(dataset, raw)
+        low, high = _ends(statistic, dataset, plans, released, numbers[0])
+        number = Number(value, min(low, value), max(high, value), None if value == raw else raw)
         if len(plans) == 1:
-            low, high = _scaled(statistic, dataset, numbers[0], raw)
-            return Answer(Number(value, low, high, None if value == raw else raw))
+            return Answer(number)
         assert isinstance(statistic, Mean), "only means have several parts"
         origin = statistic.origin(dataset, plans[0][2])
-        low, high = _mean_ends(statistic, dataset, plans, released, origin)
-        number = Number(value, min(low, value), max(high, value), None if value == raw else raw)
         return Answer(number, dict(zip(("sum", "count"), numbers, strict=True)), {"sum": origin})
 
     def loss_reaching(self, statistic: Statistic, dataset: Dataset, error: float) -> PrivacyLoss:
@@ -136,13 +135,25 @@ def _interval(
     return Number(value, value - error, value + error + part.excess(dataset, plan))
 
 
-def _scaled(
-    statistic: Statistic, dataset: Dataset, part: Number, raw: Fraction
+def _ends(
+    statistic: Statistic,
+    dataset: Dataset,
+    plans: Plans,
+    released: Sequence[Fraction],
+    first: Number,
 ) -> tuple[Fraction, Fraction]:
-    """The ends of the interval of a statistic that is a public function of its only part."""
-    assert part.low is not None and part.high is not None  # noqa: PT018 - both or neither
-    factor = statistic.factor(dataset)
-    low, high = (raw + (end - part.value) * factor for end in (part.low, part.high))
+    """The ends of the interval of a statistic, given that of its first part."""
+    if isinstance(statistic, Mean):
+        if not plans[0][2].cap:
+            # No step lies between the bounds, so the sum tells nothing about the mean.
+            return statistic.limits(dataset)
+        if len(plans) > 1:
+            origin = statistic.origin(dataset, plans[0][2])
+            return _mean_ends(statistic, dataset, plans, released, origin)
+    # A public function of the only part.
+    raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
+    assert first.low is not None and first.high is not None  # noqa: PT018 - both or neither
+    low, high = (raw + (end - first.value) * factor for end in (first.low, first.high))
     return statistic.inside(dataset, low), statistic.inside(dataset, high)
 
 

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
 from app.config.settings import Settings
+from app.engine.answering import Answering
+from app.engine.deadlines import Clock
 from app.main import create_app
 from benchmarks.service.planted import give_slots
 from tests.support.patience import WAIT
@@ -132,3 +136,28 @@ def test_a_slot_is_taken_until_the_deadline_of_its_query(play: Play) -> None:
         assert (await type_of(send("ana", "DELETE", third))).endswith("too-late")
 
     play(story)
+
+
+@pytest.mark.parametrize(
+    ("took", "power"), [(0.5, 1), (0.76, 2), (1.7, 2), (1.9, 4), (3.0, 4), (3.8, 8), (20.0, 32)]
+)
+def test_work_that_is_seen_late_leaves_at_a_doubled_deadline(
+    took: float, power: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work on the event loop blocks its own timer: it is over, and late all the same."""
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        begun, job = loop.create_future(), loop.create_future()
+        begun.set_result(time.monotonic() - took * INTERVAL)
+        job.set_result(None)
+        answering = Answering.__new__(Answering)
+        vars(answering).update(_clock=Clock(INTERVAL), misses=0)
+        under_way: Any = SimpleNamespace(begun=begun, length=INTERVAL)
+        assert await answering._in_time(job, under_way)
+        assert (under_way.length, 2**answering.misses) == (power * INTERVAL, power)
+        stored = time.monotonic() - begun.result()
+        # A quarter of the interval is set aside to store the answer.
+        assert stored == pytest.approx((power - 0.25) * INTERVAL, abs=1.0)
+
+    VirtualTime(monkeypatch).run(story())

@@ -211,13 +211,62 @@ def test_a_query_that_was_cancelled_holds_nobody_up() -> None:
         assert (await scheduler.enter(running, now)) == now
         gone, last = Ticket(1, 9.0, HEAVY), Ticket(1, 0.05, HEAVY)
         first, second = scheduler.enter(gone, now), scheduler.enter(last, now)
-        assert first.cancel()
+        assert scheduler.cancel(gone)
+        assert first.cancelled()
         scheduler.finish(running, now + 0.05)
         # Neither delays of the event loop nor the end of the work are observable.
         assert await second == now + 0.05
-        assert not second.cancel()
+        assert not scheduler.cancel(last)
 
     asyncio.run(story())
+
+
+def test_a_cancellation_lets_the_next_query_begin_and_no_earlier_than_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A light query behind a dearer one could have begun before the other was cancelled."""
+    now = 100.0
+
+    async def story() -> None:
+        nonlocal now
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+        scheduler = Scheduler(Schedule(2, processors=2))
+        for _ in range(50):
+            scheduler.enter(Ticket(1, 0.025, LIGHT), now)
+        dear, cheap = Ticket(1, 0.025, LIGHT), Ticket(1, 0.025, LIGHT / 40)
+        scheduler.enter(dear, now)
+        now += 0.0036
+        scheduler.enter(cheap, now)
+        now += 0.0002
+        assert (dear.begin, cheap.begin) == (None, None)
+        assert scheduler.cancel(dear)
+        assert cheap.begin == now
+
+    asyncio.run(story())
+
+
+def test_nothing_begins_before_it_arrives_whenever_heads_are_cancelled() -> None:
+    class Wait:
+        over = False
+
+        def cancelled(self) -> bool:
+            return self.over
+
+    for seed in range(200):
+        rng, schedule, now = random.Random(seed), Schedule(1, processors=1), 100.0
+        waiting: list[tuple[float, Ticket]] = []
+        for _ in range(80):
+            now += rng.choice((0.0, rng.uniform(0, 0.005)))
+            ticket = Ticket(rng.randrange(2), 0.025, rng.choice((LIGHT, LIGHT / 40, HEAVY)))
+            ticket.begun = Wait()  # type: ignore[assignment]
+            schedule.arrive(ticket, now)
+            waiting.append((now, ticket))
+            for _, other in waiting:
+                if other.begin is None and rng.random() < 0.05:
+                    other.begun.over = True  # type: ignore[union-attr]
+        schedule.advance(now + 60)
+        for arrival, ticket in waiting:
+            assert ticket.begin is None or ticket.begin >= arrival, seed
 
 
 def test_without_deadlines_a_slot_is_free_when_the_work_ends() -> None:
