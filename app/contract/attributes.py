@@ -1,4 +1,4 @@
-"""Attributes of a table as their owner describes them: closed lists and bounded numbers."""
+"""Attributes of a table as their owner describes them: closed lists, bounded numbers and dates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, Strict, StringConstraints, model_validator
 
 from app.contract.models import Body, Name
+from mechanisms.model.dates import DateAttribute, day_number
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 
 #: The most values of one attribute, including the one that stands for a missing cell.
@@ -17,6 +18,9 @@ MAX_LEVELS = 65_535
 MAX_NUMBER = 1e9
 
 Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+#: The most days between two bounds of dates: 200 years.
+MOST_DAYS = 73_050
+
 CellText = Annotated[str, StringConstraints(max_length=256)]
 
 
@@ -82,7 +86,44 @@ class Numeric(Body):
         )
 
 
-AttributeIn = Annotated[Categorical | Numeric, Field(discriminator="kind")]
+class Date(Body):
+    """A date within ``bounds``, both included, such as "2024-12-31"; ``bins`` is their width."""
+
+    name: Name
+    kind: Literal["date"]
+    bounds: tuple[CellText, CellText]
+    bins: Literal["day", "month", "quarter", "year"]
+    missing: CellText | None = None
+    clamp: bool = False
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> Self:
+        first, last = map(day_number, self.bounds)
+        if first > last:
+            raise ValueError("the first date is not after the last one")
+        if last - first > MOST_DAYS:
+            raise ValueError(f"the dates lie within {MOST_DAYS} days")
+        levels = self.attribute().levels
+        if len(levels) > MAX_LEVELS:
+            raise ValueError(f"there are at most {MAX_LEVELS} bins, the missing one included")
+        if self.missing is not None and (_is_date(self.missing) or self.missing in levels[:-1]):
+            raise ValueError("the text of a missing cell is neither a date nor a bin")
+        return self
+
+    def attribute(self) -> Attribute:
+        first, last = self.bounds
+        return DateAttribute(self.name, first, last, self.bins, self.missing, self.clamp)
+
+
+AttributeIn = Annotated[Categorical | Numeric | Date, Field(discriminator="kind")]
+
+
+def _is_date(text: str) -> bool:
+    try:
+        day_number(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_number(text: str) -> bool:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 
 from app.contract.amounts import Allowance
 from app.contract.models import Reply
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Dataset, GraphDomain, NumericAttribute, TableDomain
 
 
@@ -70,11 +71,15 @@ class NodesOut(Reply):
 
 @dataclass(frozen=True)
 class AttributeFacts:
-    """A public attribute: its values if it is categorical, its bounds if it is numeric."""
+    """A public attribute: its values if it is categorical, its bounds if it is numeric.
+
+    ``dates``: the first and the last date; the values are the bins then.
+    """
 
     name: str
     values: tuple[str, ...]
     bounds: tuple[float, float] | None
+    dates: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,12 @@ class Facts:
             attributes = tuple(
                 AttributeFacts(one.name, (), (one.lower, one.upper))
                 if isinstance(one, NumericAttribute)
-                else AttributeFacts(one.name, one.levels, None)
+                else AttributeFacts(
+                    one.name,
+                    one.levels,
+                    None,
+                    (one.first, one.last) if isinstance(one, DateAttribute) else None,
+                )
                 for one in domain.attributes
             )
         return cls(

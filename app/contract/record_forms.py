@@ -13,10 +13,11 @@ in any order; the first line of CSV names them:
 | `kind` | columns | a row is |
 |---|---|---|
 | `graph` | `source`, `target` | an undirected edge between two described nodes, once |
-| `table` | the `name` of every attribute | a level or a number within bounds of each |
+| `table` | the `name` of every attribute | a level, a number or a date within bounds of each |
 | `prefix` | `cutoff` | how many of `public_values` apply: one row, from 0 to their number |
 
-A missing value is written as the attribute's `missing`, in Parquet also as null.
+A date is written as year, month and day: `2024-12-31`. A missing value is written as the
+attribute's `missing`, in Parquet also as null.
 
 Graphs also come as GraphML, or as node-link JSON as NetworkX writes it (`nodes` with `id`,
 `links` or `edges` with `source` and `target`): undirected, without parallel edges.

@@ -1,4 +1,4 @@
-"""The condition of a count, composed of ticked values and a numeric range, or typed as JSON."""
+"""A condition, composed of ticked values and of a range of numbers or dates, or typed as JSON."""
 
 import json
 from typing import Any
@@ -11,13 +11,13 @@ from app.queries.parts.form import Option
 
 
 def condition_control(facts: Facts, texts: Form) -> Control:
-    """The control of a condition: check boxes for values, a range of a numeric attribute, JSON."""
+    """The control of a condition: check boxes for values, a range of numbers or dates, JSON."""
     options = [
         Option(f"{i}:{j}", f"{attribute.name} = {value}")
         for i, attribute in enumerate(facts.attributes)
         for j, value in enumerate(attribute.values)
     ]
-    numeric = (one.name for one in facts.attributes if one.bounds is not None)
+    ranges = (one.name for one in facts.attributes if one.bounds or one.dates)
     names = ("where.attribute", "where.from", "where.to", "where.json")
     return Control(
         name="where",
@@ -26,7 +26,7 @@ def condition_control(facts: Facts, texts: Form) -> Control:
         help="Values of one attribute: any of them. Different attributes: all of them.",
         options=tuple(options[:MOST_OPTIONS]),
         values=tuple(texts.all("where.values")),
-        weights={**{name: texts.get(name) for name in names}, "numeric": "\n".join(numeric)},
+        weights={**{name: texts.get(name) for name in names}, "ranges": "\n".join(ranges)},
     )
 
 
@@ -46,9 +46,15 @@ def condition_of(facts: Facts, texts: Form) -> dict[str, Any] | None:
     parts: list[dict[str, Any]] = [
         {"attribute": name, "in": values} for name, values in ticked.items()
     ]
-    bounds = {side: _json(text) for side in ("from", "to") if (text := texts.get(f"where.{side}"))}
+    name = texts.get("where.attribute")
+    has_dates = any(one.dates for one in facts.attributes if one.name == name)
+    bounds = {
+        side: text.strip() if has_dates else _json(text)
+        for side in ("from", "to")
+        if (text := texts.get(f"where.{side}"))
+    }
     if bounds:
-        parts.append({"attribute": texts.get("where.attribute"), **bounds})
+        parts.append({"attribute": name, **bounds})
     if len(parts) < 2:
         return parts[0] if parts else None
     return {"all": parts}

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Self
 
 #: One record of your own: the value of every attribute, by the name of the attribute.
@@ -18,18 +19,24 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One registered attribute: numeric with the ``edges`` of its bins, or with its ``values``."""
+    """One registered attribute: numeric with the ``edges`` of its bins, or with its ``values``.
+
+    ``dates`` is the width of the bins of dates: "day", "month", "quarter" or "year".
+    """
 
     name: str
     edges: tuple[float, ...] = ()
     values: tuple[str, ...] = ()
     missing: str | None = None
     clamp: bool = False
+    dates: str | None = None
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> Self:
         """The column for one member of ``attributes`` in the dataset's public description."""
         name, missing = described["name"], described.get("missing")
+        if described["kind"] == "date":
+            return cls(name, missing=missing, dates=described["bins"])
         if described["kind"] != "numeric":
             return cls(name, values=tuple(described["values"]), missing=missing)
         lower, upper = map(float, described["bounds"])
@@ -60,9 +67,11 @@ class Column:
         return min(bisect_right(self.edges, self.number(value)), len(self.edges) - 1) - 1
 
     def text(self, value: object) -> str:
-        """``value`` as one of the declared texts of a categorical attribute."""
+        """``value`` as one of the declared texts of a categorical attribute, or as bin of dates."""
         if self._is_missing(value):
             return str(self.missing)
+        if self.dates is not None:
+            return period(value, self.dates)
         if str(value) not in self.values:
             raise ValueError(f"{self.name} has no value {value!r}")
         return str(value)
@@ -89,6 +98,21 @@ class Column:
         if self.missing is None:
             raise ValueError(f"{self.name}: no value is declared as missing")
         return True
+
+
+def period(value: object, bins: str) -> str:
+    """The text of the bin of a date: "2024-12-31", "2024-12", "2024-Q4" or "2024".
+
+    ``value``: a ``date``, a ``datetime``, or a text that begins with a date.
+    """
+    day = date.fromisoformat(str(value)[:10])
+    texts = {
+        "day": day.isoformat(),
+        "month": day.isoformat()[:7],
+        "quarter": f"{day.year:04}-Q{(day.month + 2) // 3}",
+        "year": f"{day.year:04}",
+    }
+    return texts[bins]
 
 
 Columns = Mapping[str, Column]

@@ -10,6 +10,8 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
+from mechanisms.model.dates import DateAttribute
+
 
 class NeighbouringRelation(StrEnum):
     """Which change makes two datasets neighbours, and so whose data a privacy loss protects."""
@@ -93,7 +95,7 @@ def _distinct_texts(numbers: Sequence[float]) -> list[str]:
     return texts
 
 
-Attribute = CategoricalAttribute | NumericAttribute
+Attribute = CategoricalAttribute | NumericAttribute | DateAttribute
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,14 @@ class TableRecords:
     """One array of level codes per attribute (uint8 where it fits), all of the same length.
 
     ``values`` holds the clamped numbers of numeric attributes as float64; a missing cell has the
-    middle of the bounds. ``ordered`` holds the same numbers in ascending order.
+    middle of the bounds. ``ordered`` holds the same numbers in ascending order. ``days`` holds the
+    days of dates since their first one as int32; a missing cell has 0.
     """
 
     codes: Mapping[str, NDArray[Any]]
     values: Mapping[str, NDArray[np.float64]]
     ordered: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    days: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
     {"attribute": a, "in": [v, …]}       {"attribute": a, "from": x, "to": y}      from ≤ a < to
     {"all": [c, …]}    {"any": [c, …]}    {"not": c}
 
-``in`` lists levels of a categorical attribute or numbers of a numeric one, and the text of a
-missing cell in either; one of ``from`` and ``to`` may be absent. A missing number is in no range.
+``in`` lists levels of a categorical attribute, bins of dates or numbers of a numeric attribute, and
+the text of a missing cell in any; one of ``from`` and ``to`` may be absent. They are numbers, or
+dates such as "2024-12-31". A missing number or date is in no range.
 Every condition has a truth value on every row, so no record can cause a failure.
 """
 
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.model.domains import Attribute, CategoricalAttribute, Dataset, NumericAttribute
+from mechanisms.model.dates import DateAttribute, day_number
+from mechanisms.model.domains import Attribute, Dataset, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
@@ -92,7 +94,9 @@ def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice
             return met
     attribute = attribute_named(dataset, where["attribute"])
     codes = records.codes[attribute.name][rows]
-    if isinstance(attribute, CategoricalAttribute):
+    if isinstance(attribute, DateAttribute) and "in" not in where:
+        return _date_holds(where, attribute, codes, records.days[attribute.name][rows])
+    if not isinstance(attribute, NumericAttribute):
         listed = set(where["in"])
         named = np.array([level in listed for level in attribute.levels])
         listed_rows: Truths = named[codes]
@@ -124,8 +128,8 @@ def _children(node: Any) -> tuple[list[Any], int]:
     if len(keys) < 2 or not keys <= {"attribute", "from", "to"}:
         raise ValueError("a condition has all, any, not, or an attribute with in, from or to")
     ends = [node[end] for end in ("from", "to") if end in node]
-    if not all(_is_number(end) for end in ends):
-        raise ValueError("from and to are finite numbers")
+    if not (all(map(_is_number, ends)) or all(map(_is_date, ends))):
+        raise ValueError("from and to are finite numbers, or dates such as 2024-12-31")
     if len(ends) == 2 and not ends[0] < ends[1]:
         raise ValueError("from is below to")
     return [], len(ends)
@@ -137,12 +141,27 @@ def _is_number(value: Any) -> bool:
     return abs(value) < 1 << 60 and isfinite(value)
 
 
+def _is_date(value: Any) -> bool:
+    try:
+        day_number(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
     numeric = isinstance(attribute, NumericAttribute)
     if "in" not in leaf:
-        if not numeric:
+        of_dates = all(isinstance(leaf[end], str) for end in ("from", "to") if end in leaf)
+        if not (numeric or isinstance(attribute, DateAttribute)):
             raise UnsupportedQuery(
-                "from and to are for numeric attributes", supported={"where": ["attribute", "in"]}
+                "from and to are for numeric attributes and dates",
+                supported={"where": ["attribute", "in"]},
+            )
+        if of_dates is numeric:
+            raise UnsupportedQuery(
+                "from and to are numbers or dates, as the attribute is",
+                supported={"from": "a number" if numeric else "a date such as 2024-12-31"},
             )
         return
     for value in leaf["in"]:
@@ -155,6 +174,20 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
                 f"a value is not one of attribute {attribute.name}",
                 supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
             )
+
+
+def _date_holds(
+    body: Mapping[str, Any], attribute: DateAttribute, codes: Any, days: NDArray[np.int32]
+) -> Truths:
+    met = np.ones(len(days), dtype=np.bool_)
+    if "from" in body:
+        met &= days >= attribute.offset(body["from"])
+    if "to" in body:
+        met &= days < attribute.offset(body["to"])
+    if attribute.missing is not None:
+        # A missing cell stores the first day, which is not a value of the row.
+        met &= codes != len(attribute.levels) - 1
+    return met
 
 
 def _number_holds(

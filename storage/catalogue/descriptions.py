@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Domain,
@@ -26,6 +27,7 @@ KINDS: dict[str, type[Any]] = {
     "prefix": PrefixDomain,
     "categorical": CategoricalAttribute,
     "numeric": NumericAttribute,
+    "date": DateAttribute,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 

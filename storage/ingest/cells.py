@@ -11,34 +11,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
+from storage.ingest.dates import days_of
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """Matches decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
 
-GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING = range(5)
+GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING, NOT_A_DATE = range(6)
 FAULTS = {
     UNKNOWN_VALUE: ("unknown_value", "not one of the attribute's values"),
     NOT_A_NUMBER: ("not_a_number", "not a finite decimal number"),
     OUT_OF_BOUNDS: ("out_of_bounds", "outside the attribute's bounds"),
+    NOT_A_DATE: ("not_a_date", "not a date such as 2024-12-31"),
     MISSING: ("missing_value", "a missing value, and the attribute describes none"),
 }
 
 
 @dataclass(frozen=True)
 class CodedCells:
-    """Level codes, numbers of a numeric attribute, and for each cell its fault or ``GOOD``.
+    """Level codes, numbers or days of an attribute, and for each cell its fault or ``GOOD``.
 
-    Codes and numbers of faulty cells have no meaning.
+    Codes, numbers and days of faulty cells have no meaning.
     """
 
     codes: NDArray[Any]
     values: NDArray[np.float64] | None
     faults: NDArray[np.int8]
+    days: NDArray[np.int32] | None = None
 
     def take(self, places: NDArray[Any]) -> CodedCells:
         values = None if self.values is None else self.values[places]
-        return CodedCells(self.codes[places], values, self.faults[places])
+        days = None if self.days is None else self.days[places]
+        return CodedCells(self.codes[places], values, self.faults[places], days)
 
 
 def code_cells(column: Any, attribute: Attribute) -> CodedCells:
@@ -73,6 +78,8 @@ def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
         levels = pa.array(attribute.levels, pa.string()).cast(texts.type)
         codes = pc.index_in(texts, value_set=levels).fill_null(-1).to_numpy(zero_copy_only=False)
         coded = CodedCells(codes, None, np.where(codes < 0, UNKNOWN_VALUE, GOOD).astype(np.int8))
+    elif isinstance(attribute, DateAttribute):
+        coded = _code_dates(texts, missing, attribute)
     else:
         numeric = pc.match_substring_regex(texts, NUMBER).fill_null(False)
         readable = pc.if_else(numeric, texts, pa.scalar("nan", texts.type))
@@ -81,6 +88,17 @@ def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
     if attribute.missing is None:
         coded.faults[unset] = MISSING
     return coded
+
+
+def _code_dates(texts: Any, missing: NDArray[np.bool_], attribute: DateAttribute) -> CodedCells:
+    days, readable = days_of(texts, attribute)
+    last = len(attribute.codes) - 1
+    faults = np.where(readable | missing, GOOD, NOT_A_DATE).astype(np.int8)
+    if not attribute.clamp:
+        faults[readable & ~missing & ((days < 0) | (days > last))] = OUT_OF_BOUNDS
+    days = np.where(missing, 0, days.clip(0, last))
+    codes = np.where(missing, len(attribute.levels) - 1, attribute.codes[days])
+    return CodedCells(codes, None, faults, days.astype(np.int32))
 
 
 def _code_numbers(column: Any, attribute: NumericAttribute) -> CodedCells:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     Attribute,
     CategoricalAttribute,
@@ -68,6 +69,8 @@ def _cells(
             return pa.array(attribute.levels).take(
                 pa.array(random.integers(len(attribute.levels), size=rows))
             )
+        case DateAttribute():
+            return _dates(attribute, rows, random)
         case NumericAttribute():
             numbers = _numbers(attribute, rows, random)
             if attribute.missing is None:
@@ -77,6 +80,17 @@ def _cells(
             if form == "csv":
                 column = column.cast(pa.string()).fill_null(attribute.missing)
             return column
+
+
+def _dates(attribute: DateAttribute, rows: int, random: np.random.Generator) -> "pa.Array":
+    """Uniform dates as texts, with the text of the description in place of missing ones."""
+    import pyarrow as pa
+
+    first = np.datetime64(attribute.first)
+    texts = (first + random.integers(len(attribute.codes), size=rows)).astype(str).astype(object)
+    if attribute.missing is not None:
+        texts[random.integers(MISSING_EVERY, size=rows) == 0] = attribute.missing
+    return pa.array(texts, pa.string())
 
 
 def _numbers(attribute: NumericAttribute, rows: int, random: np.random.Generator) -> NDArray[Any]:

@@ -66,7 +66,7 @@ def _open(path: Path, as_dictionary: Sequence[str] = ()) -> Any:
 def _check(file: Any, names: Sequence[str], limit: int) -> None:
     """Check the metadata of a file before any page is unpacked."""
     check_columns(file.schema_arrow.names, names, "row")
-    fault = "holds neither texts nor integers, floats or booleans"
+    fault = "holds neither texts nor integers, floats, booleans or dates"
     refuse_any(
         (("column", field.name), "column_type", f"column {field.name}: {fault}")
         for field in file.schema_arrow
@@ -91,7 +91,7 @@ def _accepted(type: Any) -> bool:
     if types.is_dictionary(type):
         return _is_text(type.value_type)
     number = types.is_integer(type) or types.is_floating(type)
-    return bool(number or types.is_boolean(type) or _is_text(type))
+    return bool(number or types.is_boolean(type) or types.is_date(type) or _is_text(type))
 
 
 def _is_text(type: Any) -> bool:
@@ -101,13 +101,15 @@ def _is_text(type: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    """The column in a type that a ``Batch`` may have: booleans become texts, floats doubles.
+    """The column in a type that a ``Batch`` may have: booleans and dates become texts.
+
+    Floats become doubles.
 
     Texts become dictionaries with 32-bit indices.
     """
     import pyarrow as pa
 
-    if pa.types.is_boolean(column.type):
+    if pa.types.is_boolean(column.type) or pa.types.is_date(column.type):
         return column.cast(pa.string()).dictionary_encode()
     if pa.types.is_dictionary(column.type):
         indices = column.indices.cast(pa.int32())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray
@@ -18,11 +19,12 @@ from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
 @dataclass(frozen=True)
 class CodedTable:
-    """Arrays of level codes by attribute, and of numbers by numeric attribute."""
+    """Arrays of level codes by attribute, of numbers by numeric attribute, of days by date."""
 
     rows: int
     codes: dict[str, NDArray[Any]]
     values: dict[str, NDArray[np.float64]]
+    days: dict[str, NDArray[np.int32]]
 
 
 class RowCollector:
@@ -40,6 +42,11 @@ class RowCollector:
             for a in domain.attributes
             if isinstance(a, NumericAttribute)
         }
+        self._days = {
+            a.name: GrowingArray(scratch, np.int32)
+            for a in domain.attributes
+            if isinstance(a, DateAttribute)
+        }
         self._rows = 0
 
     def add(self, batch: Batch) -> None:
@@ -56,6 +63,8 @@ class RowCollector:
             self._codes[attribute.name].append(coded.codes)
             if coded.values is not None:
                 self._values[attribute.name].append(coded.values)
+            if coded.days is not None:
+                self._days[attribute.name].append(coded.days)
         refuse_any(refusals)
         self._rows += batch.rows
 
@@ -64,11 +73,11 @@ class RowCollector:
         fewest = self._fewest()
         if self._rows < fewest:
             refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
-        codes, values = (
+        codes, values, days = (
             {name: column.array() for name, column in columns.items()}
-            for columns in (self._codes, self._values)
+            for columns in (self._codes, self._values, self._days)
         )
-        return CodedTable(self._rows, codes, values)
+        return CodedTable(self._rows, codes, values, days)
 
     def _fewest(self) -> int:
         if self._domain.rows is not None:

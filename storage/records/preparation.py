@@ -117,7 +117,7 @@ def open_records(folder: Path, domain: Domain) -> Records:
         _, arrays = open_arrays(folder, PREFIX)
         return PrefixRecords(int(arrays["cutoff"][0]))
     _, arrays = open_arrays(folder, TABLE)
-    return TableRecords(*(_under(part, arrays) for part in ("codes", "values", "ordered")))
+    return TableRecords(*(_under(part, arrays) for part in ("codes", "values", "ordered", "days")))
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
@@ -161,7 +161,8 @@ def _table_arrays(table: CodedTable, scratch: Path) -> dict[str, NDArray[Any]]:
     ordered = {
         f"ordered:{name}": sorted_copy(array, scratch) for name, array in table.values.items()
     }
-    return {**codes, **values, **ordered}
+    days = {f"days:{name}": array for name, array in table.days.items()}
+    return {**codes, **values, **ordered, **days}
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

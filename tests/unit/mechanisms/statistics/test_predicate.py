@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -18,6 +20,7 @@ from mechanisms.model.domains import (
     NumericAttribute,
     TableDomain,
 )
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import TableRecords
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
@@ -139,3 +142,48 @@ def test_the_count_of_a_condition_moves_by_its_sensitivity(relation: Neighbourin
     }
     assert moves == {0, 1}
     assert plan.cap == max(moves)
+
+
+VISITS = DateAttribute("seen", "2023-12-15", "2024-12-31", "month", missing="never")
+VISITED = Dataset("visits", NeighbouringRelation.ADD_REMOVE, TableDomain((VISITS,), max_rows=1000))
+
+
+@given(
+    first=st.dates(date(2023, 11, 1), date(2025, 2, 1)),
+    length=st.integers(1, 500),
+    listed=st.lists(st.none() | st.integers(0, 382), max_size=8),
+)
+def test_dates_are_in_ranges_of_days_and_in_bins(
+    first: date, length: int, listed: list[int | None]
+) -> None:
+    days = np.array([0 if day is None else day for day in listed], np.int32)
+    codes = np.array([13 if day is None else VISITS.codes[day] for day in listed], np.uint8)
+    records = TableRecords({"seen": codes}, {}, days={"seen": days})
+    dates = [None if day is None else date(2023, 12, 15) + timedelta(day) for day in listed]
+    last = first + timedelta(length)
+    for body, meet in (
+        ({"from": str(first)}, [one is not None and one >= first for one in dates]),
+        (
+            {"from": str(first), "to": str(last)},
+            [one is not None and first <= one < last for one in dates],
+        ),
+        ({"in": ["2024-02", "never"]}, [one is None or str(one)[:7] == "2024-02" for one in dates]),
+    ):
+        where = condition({"attribute": "seen", **body})
+        fits(where, VISITED)
+        assert holds(where, records, VISITED, slice(None)).tolist() == meet
+
+
+def test_ends_are_of_the_kind_of_the_attribute() -> None:
+    for body in (
+        {"from": 1},
+        {"from": "2024-13-01"},
+        {"from": "2024-02-01", "to": 3},
+        {"in": ["2024"]},
+    ):
+        with pytest.raises((ValueError, UnsupportedQuery)):
+            fits(condition({"attribute": "seen", **body}), VISITED)
+    with pytest.raises(UnsupportedQuery):
+        fits(condition({"attribute": "size", "from": "2024-01-01"}), DATASET)
+    with pytest.raises(ValueError, match="from is below to"):
+        condition({"attribute": "seen", "from": "2024-01-02", "to": "2024-01-02"})
