@@ -3,6 +3,7 @@
 On graphs the changes of inner nodes add up by sign, each times its weight. Under the global
 sensitivity this bounds the score; under the other two, only where δ of every member follows from
 the degree. On tables all scores move one way if every member does and no weight turns one around.
+The same holds for trees.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def sum_influence(
         if sensitivity is Sensitivity.LOCAL:
             return inner_units(dataset, change, score_bits)
         return edge_influence(dataset, change, grid.cap, score_bits)
-    if sensitivity is Sensitivity.GLOBAL and _one_way(members, dataset):
+    if _one_way(members, dataset, sensitivity):
         return Independent(candidates.count(dataset), 1 << score_bits, both_ways=False)
     return both_ways(dataset, candidates, score_bits)
 
@@ -63,12 +64,16 @@ def _inner_change(
     return InnerChange(fall, rise)
 
 
-def _one_way(members: Sequence[Member], dataset: Dataset) -> bool:
-    """True if a record moves every term of the sum, weight included, in one and the same way."""
+def _one_way(members: Sequence[Member], dataset: Dataset, sensitivity: Sensitivity) -> bool:
+    """True if a record moves every term of the sum, weight included, in one and the same way.
+
+    Beyond the global sensitivity only utilities of constant δ are one-way. Then δ of the sum is
+    constant too, and its scores move as the sum does.
+    """
     signs = set()
     for member, factor, _ in members:
         if not isinstance(member, OneWayUtility):
             return False
-        sign = member.one_way(dataset.neighbouring, Sensitivity.GLOBAL)
+        sign = member.one_way(dataset.neighbouring, sensitivity)
         signs.add(sign if factor > 0 else -sign)
     return len(signs) == 1 and 0 not in signs

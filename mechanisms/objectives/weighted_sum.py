@@ -89,8 +89,9 @@ class WeightedSum:
             "Nodes: 2 + j max(a, b) + (j - 2) min(a, b) for j = min(k, n - k) > 1, where a and b "
             "are the sums, over the members, of the most that an added edge lowers and raises a "
             "common neighbour of its ends, over Δ. Under local and shifted only if no δ depends "
-            "on more than the degree; else 2j. Attributes: j under global and add_remove if an "
-            "added record moves all terms one way; else 2j."
+            "on more than the degree; else 2j. Attributes and trees: j under add_remove if an "
+            "added record moves all terms one way, under other sensitivities than global only if "
+            "their δ are constant; else 2j."
         ),
     )
 

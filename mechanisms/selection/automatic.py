@@ -68,6 +68,8 @@ RULES: tuple[Rule, ...] = (
     Rule("gini", "any", 0, Sensitivity.GLOBAL, _CRITERION),
     Rule("true_positive_rate", "any", 0, Sensitivity.FLATTENED, _RATE),
     Rule("true_negative_rate", "any", 0, Sensitivity.FLATTENED, _RATE),
+    Rule("true_positives", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
+    Rule("true_negatives", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
     Rule("egocentric_betweenness", "any", 0, Sensitivity.SHIFTED, _BY_DEGREE),
     Rule(
         "egocentric_betweenness",

@@ -5,6 +5,7 @@ from mechanisms.utilities.degree import Degree
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
 from mechanisms.utilities.egocentric_density import EgocentricDensity
 from mechanisms.utilities.gini import Gini
+from mechanisms.utilities.hits import TrueNegatives, TruePositives
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
 from mechanisms.utilities.max import Max
 from mechanisms.utilities.rates import TrueNegativeRate, TruePositiveRate
@@ -21,5 +22,7 @@ _CATALOGUE: tuple[Utility, ...] = (
     Count(),
     TruePositiveRate(),
     TrueNegativeRate(),
+    TruePositives(),
+    TrueNegatives(),
 )
 UTILITIES: dict[str, Utility] = {utility.name: utility for utility in _CATALOGUE}

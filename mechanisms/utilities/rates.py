@@ -38,6 +38,16 @@ class CountedTrees:
         return index
 
 
+def exclusive_rate(dataset: Dataset, rate: str) -> tuple[str, str] | None:
+    """The part of utilities of trees that a change moves together with this rate, and no other.
+
+    Under add/remove a record has one class; a replacement may move both sides.
+    """
+    if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
+        return None
+    return "the class of a record", rate
+
+
 class Rate(ABC):
     """u = hits/total, 1/2 where total = 0. Δ = 1/2 under add/remove, 1 under replace."""
 
@@ -61,9 +71,7 @@ class Rate(ABC):
     def exclusive(self, dataset: Dataset) -> tuple[str, str] | None:
         """Under add/remove a record has one class and moves one rate; a replacement may move
         both."""
-        if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
-            return None
-        return "the class of a record", self.name
+        return exclusive_rate(dataset, self.name)
 
     def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
         if not isinstance(candidates, CountedTrees):

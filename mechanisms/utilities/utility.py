@@ -196,7 +196,10 @@ class OneWayUtility(Protocol):
     def one_way(
         self, relation: NeighbouringRelation, sensitivity: Sensitivity
     ) -> Literal[-1, 0, 1]:
-        """The sign of all changes of a score when a record is added; 0 if both signs occur."""
+        """The sign of all changes of a score when a record is added; 0 if both signs occur.
+
+        Beyond the global sensitivity it may differ from 0 only where δ is constant.
+        """
         ...
 
 

@@ -129,6 +129,8 @@ DEFINITIONS: dict[str, Callable[[Any, int], Fraction]] = {
     "count": lambda member, v: Fraction(int(member.cube()[v].sum())),
     "true_positive_rate": lambda member, v: rate(member, v, True),
     "true_negative_rate": lambda member, v: rate(member, v, False),
+    "true_positives": lambda member, v: Fraction(hits(member, v, True)[0]),
+    "true_negatives": lambda member, v: Fraction(hits(member, v, False)[0]),
 }
 
 ROUNDED: dict[str, tuple[Callable[[Any, int, int], int], Callable[[Dataset], Fraction]]] = {

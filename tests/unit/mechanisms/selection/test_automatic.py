@@ -20,7 +20,7 @@ from mechanisms.model.domains import (
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.joint_influence import EdgeInfluence, Exchange, Independent, Together
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.model.table_candidates import Attributes, ValuesOf
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from mechanisms.objectives import Objective, Pareto, Term, WeightedSum
 from mechanisms.selection import Choice
 from mechanisms.selection.automatic import (
@@ -31,6 +31,7 @@ from mechanisms.selection.automatic import (
     resolved,
 )
 from mechanisms.selection.clipping import Clip
+from mechanisms.selection.top_k import plan
 from mechanisms.utilities import UTILITIES
 
 GRAPH = Dataset("g", NeighbouringRelation.EDGE, GraphDomain(37_700, 10_000))
@@ -171,3 +172,21 @@ def test_a_clip_is_not_for_other_sums() -> None:
 def test_intervals_cover_every_epsilon_once() -> None:
     assert intervals("degree", 4) == [(0, None)]
     assert intervals("egocentric_betweenness", 3) == [(0, 60 * 10**9), (60 * 10**9, None)]
+
+
+def test_hits_of_trees_are_one_way_alone_and_in_a_sum() -> None:
+    """A record raises the hits of some trees and lowers none; their sum moves by one record."""
+    leaves = tuple({"label": label} for label in ("0", "1"))
+    trees = Trees(leaves, "A", "0")
+    hits = [Term(UTILITIES[name], Decimal(1)) for name in ("true_positives", "true_negatives")]
+    for objective in (UTILITIES["true_positives"], WeightedSum(hits)):
+        for mode in Sensitivity:
+            public = plan(TABLE, trees, objective, mode, 1)
+            assert public.grid.cap == 1 << public.grid.bits
+            assert public.influence.one_way
+            assert not plan(REPLACE, trees, objective, mode, 1).influence.one_way
+    assert plan(REPLACE, trees, WeightedSum(hits), Sensitivity.GLOBAL, 1).grid.cap == 2
+    rates = [Term(UTILITIES[f"{name}_rate"], Decimal(1)) for name in ("true_positive",)]
+    mixed = WeightedSum([*hits, *rates])
+    assert not plan(TABLE, trees, mixed, Sensitivity.GLOBAL, 1).influence.one_way
+    assert choice("true_positives", 1, "0.1", TABLE, trees).sensitivity is Sensitivity.GLOBAL
