@@ -43,6 +43,8 @@ def counts_rho(limit_epsilon_nano: Any) -> bool:
 class AccountRank(IntEnum):
     """The kinds of accounts. Locks are taken in the order of these numbers, narrow before wide."""
 
+    #: One API key with a limit of its own, over all datasets.
+    KEY = -1
     ANALYST_ON_DATASET = 0
     ANALYST = 1
     DATASET = 2

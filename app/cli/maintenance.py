@@ -184,6 +184,8 @@ def _say_validity(bad: Bad | None) -> None:
 def _named(account: Accepted) -> str:
     if account.analyst is None:
         return f"cap of {account.dataset}"
+    if account.key_id:
+        return f"{account.analyst}, key {account.key_id}"
     if account.dataset is None:
         return f"{account.analyst}, over all datasets"
     return f"{account.analyst}, dataset {account.dataset}"

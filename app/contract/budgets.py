@@ -92,16 +92,19 @@ class DatasetBudgets(Listing[GrantedAccount]):
 
 
 class OwnBudgets(Listing[AnalystAccount]):
-    """An analyst's accounts. ``overall``: the limit over all datasets, absent if there is none."""
+    """An analyst's accounts. ``overall``: the limit over all datasets, absent if there is none.
+
+    ``key``: the account of the key that sent the request, absent if the key has no limit.
+    """
 
     overall: AccountBalance | None = None
+    key: AccountBalance | None = None
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = serialize(self)
-        if self.overall is not None:
-            return members
-        return {"items": members["items"], "next": None}
+        absent = {name for name in ("overall", "key") if getattr(self, name) is None}
+        return {name: value for name, value in members.items() if name not in absent}
 
 
 class OverallBudget(AccountBalance):

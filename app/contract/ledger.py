@@ -18,6 +18,7 @@ ACCOUNTS = {
     AccountRank.ANALYST_ON_DATASET: "analyst",
     AccountRank.ANALYST: "analyst_total",
     AccountRank.DATASET: "cap",
+    AccountRank.KEY: "key",
 }
 Delta = Annotated[str, BeforeValidator(partial(format_units, digits=18))]
 Rho = Annotated[str, BeforeValidator(partial(format_units, digits=15))]
@@ -27,7 +28,8 @@ Hex = Annotated[str, BeforeValidator(bytes.hex)]
 class EntryOut(Reply):
     """One change of one account. The amounts of a charge and of a granted limit are positive.
 
-    ``account``: ``analyst`` (on one dataset), ``analyst_total`` or ``cap`` (of one dataset).
+    ``account``: ``analyst`` (on one dataset), ``analyst_total``, ``cap`` (of one dataset) or
+    ``key`` (of the API key ``key``; null for the others).
     """
 
     account: Annotated[str, BeforeValidator(ACCOUNTS.__getitem__)] = Field(validation_alias="rank")
@@ -35,6 +37,9 @@ class EntryOut(Reply):
     kind: str
     dataset: str | None
     analyst: str | None
+    key: Annotated[str | None, BeforeValidator(lambda id: id or None)] = Field(
+        validation_alias="key_id"
+    )
     actor: str
     query: Annotated[str, BeforeValidator(str)] | None = Field(validation_alias="query_id")
     epsilon: Epsilon = Field(validation_alias=AliasPath("amounts", 0))

@@ -182,7 +182,8 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     BudgetExhausted: ProblemType(
         403,
         "budget-exhausted",
-        "The charge does not fit what remains of the analyst's allowance for this dataset. "
+        "The charge does not fit what remains of the analyst's allowance for this dataset, or of "
+        "a limit of the analyst or of the key. "
         "Nothing was charged.",
         "Privacy budget exhausted",
         says=True,

@@ -13,5 +13,10 @@ def moment(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+def microseconds(at: datetime) -> int:
+    """Microseconds from 1970 to a moment with a time zone, exactly."""
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
 #: A moment that is read from microseconds since 1970.
 Moment = Annotated[datetime, BeforeValidator(moment)]

@@ -195,6 +195,7 @@ class Answering:
                     request=request.canonical,
                     version=looked_up.version,
                     form=FORM,
+                    limited_key=analyst.scope.limited_key,
                     equals=request.equals,
                 )
             )

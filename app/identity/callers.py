@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.people.key_scopes import KeyScope
 from storage.people.users import User
 
 Door = Literal["api", "dashboard"]
@@ -30,6 +31,11 @@ class Caller:
     @property
     def roles(self) -> frozenset[str]:
         return self.user.roles
+
+    @property
+    def scope(self) -> KeyScope:
+        """What the caller's key may do."""
+        return self.user.scope
 
     @property
     def sees_only_own(self) -> bool:

@@ -9,7 +9,17 @@ from accounting.errors import BelowSpent
 from app.contract.amounts import Limit
 from app.contract.budgets import LIMIT_EXAMPLES, OverallBudget
 from app.contract.models import Listing
-from app.contract.people import KeyInfoOut, KeyOut, Me, NewUser, UserChange, UserIn, UserOut
+from app.contract.people import (
+    KEY_EXAMPLES,
+    KeyIn,
+    KeyInfoOut,
+    KeyOut,
+    Me,
+    NewUser,
+    UserChange,
+    UserIn,
+    UserOut,
+)
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
@@ -86,14 +96,19 @@ def set_overall_budget(
     dependencies=[any_key],
     responses=problems(NotFound, ManagedElsewhere),
 )
-def issue_key(name: str, caller: CurrentCaller, services: ServicesDep) -> KeyOut:
-    """Issue one more key of the caller or, for admins, of any user."""
-    return keys.issue(services, caller, name)
+def issue_key(
+    name: str,
+    caller: CurrentCaller,
+    services: ServicesDep,
+    body: Annotated[KeyIn, BodyParam(openapi_examples=KEY_EXAMPLES)] = keys.UNRESTRICTED,
+) -> KeyOut:
+    """Issue one more key of the caller or, for admins, of any user; it may have a limit."""
+    return keys.issue(services, caller, name, body)
 
 
 @api.get("/users/{name}/keys", dependencies=[any_key], responses=problems(NotFound))
 def list_keys(name: str, caller: CurrentCaller, services: ServicesDep) -> Listing[KeyInfoOut]:
-    """List the ids of a user's keys, with creation and last use, but never the keys."""
+    """List the ids of a user's keys, with last use and restrictions, but never the keys."""
     return keys.page(services, caller, name)
 
 

@@ -21,6 +21,7 @@ from app.identity.callers import Caller
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.errors import NotFound
+from storage.ledger.accounts import AccountRow
 
 
 @dataclass(frozen=True)
@@ -156,13 +157,20 @@ def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconcilia
 def own(services: Services, caller: Caller) -> OwnBudgets:
     """The caller's accounts, one per dataset, and the limit over all datasets together."""
     require(caller, "analyst")
-    rows = services.ledger.accounts(analyst_id=caller.id)
     total = services.ledger.account(None, caller.id)
+    key_id = caller.scope.limited_key
+    keyed = None if key_id is None else services.ledger.accounts_of_keys(caller.id).get(key_id)
     return OwnBudgets(
-        items=[AnalystAccount.model_validate(row) for row in rows if row.dataset is not None],
+        items=[AnalystAccount.model_validate(row) for row in _own_rows(services, caller)],
         next=None,
         overall=None if total is None else AccountBalance.model_validate(total),
+        key=None if keyed is None else AccountBalance.model_validate(keyed),
     )
+
+
+def _own_rows(services: Services, caller: Caller) -> list[AccountRow]:
+    """The caller's accounts on the datasets that the caller's key may query."""
+    return services.ledger.accounts(analyst_id=caller.id, datasets=caller.scope.datasets)
 
 
 def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAccount:
@@ -181,10 +189,7 @@ def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing
     Raises: NotFound; Busy while much of the history is read for the first time; RateLimited.
     """
     require(caller, "analyst")
-    account = next(
-        (row for row in services.ledger.accounts(analyst_id=caller.id) if row.dataset == dataset),
-        None,
-    )
+    account = next((row for row in _own_rows(services, caller) if row.dataset == dataset), None)
     if account is None:
         raise NotFound
     with services.reads.slot(caller.id):

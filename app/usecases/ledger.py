@@ -49,7 +49,7 @@ def page(
 
 
 def _page(
-    services: Services, scope: dict[str, int], limit: int, cursor: str | None, filters: Filters
+    services: Services, scope: dict[str, Any], limit: int, cursor: str | None, filters: Filters
 ) -> Listing[EntryOut]:
     entries = page_of_entries(services.database, **scope, **filters, limit=limit, cursor=cursor)
     return Listing[EntryOut].model_validate(entries)

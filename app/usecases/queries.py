@@ -134,7 +134,7 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     require(caller, "analyst")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
-    if row is None or row.analyst_id != caller.id:
+    if row is None or not _is_own(row, caller):
         raise NotFound
     await services.answering.cancel(id)
 
@@ -173,4 +173,9 @@ def _may_see(row: QueryRow, caller: Caller) -> bool:
 
 def _may_see_answer(row: QueryRow, caller: Caller) -> bool:
     """True if the caller sent the query and still has the role of analyst."""
-    return row.analyst_id == caller.id and "analyst" in caller.roles
+    return _is_own(row, caller) and "analyst" in caller.roles
+
+
+def _is_own(row: QueryRow, caller: Caller) -> bool:
+    """True if the caller sent the query, about a dataset that the caller's key may query."""
+    return row.analyst_id == caller.id and caller.scope.admits(row.dataset_id)

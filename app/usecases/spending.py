@@ -108,10 +108,11 @@ class AccountSpending:
 
 @dataclass(frozen=True)
 class OwnSpending:
-    """The caller's accounts, and the limit over all of them if there is one."""
+    """The caller's accounts, and the limits over all of them and of the key if there are any."""
 
     accounts: list[AccountSpending]
     overall: AccountBalance | None
+    key: AccountBalance | None
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ class AccountHistory:
 def accounts(services: Services, caller: Caller) -> OwnSpending:
     """The caller's accounts with the remaining share and the usual answer of each."""
     own = budgets.own(services, caller)
-    return OwnSpending([_spending(services, caller, one) for one in own.items], own.overall)
+    spent = [_spending(services, caller, one) for one in own.items]
+    return OwnSpending(spent, own.overall, own.key)
 
 
 def account_history(services: Services, caller: Caller, dataset: str) -> AccountHistory:

@@ -3,6 +3,8 @@
 A dataset that the caller may not see is NotFound, so that nobody can learn which names exist.
 """
 
+from typing import Any
+
 from app.config.roles import Role
 from app.contract.errors import Forbidden
 from app.identity.callers import Caller
@@ -31,9 +33,14 @@ def owned(services: Services, caller: Caller, name: str) -> StoredDataset:
     return services.datasets.find(name, lambda row: row.owner_id == caller.id)
 
 
-def listing_scope(caller: Caller) -> dict[str, int]:
-    """The filters of a list: none for auditors, else the caller's ids as analyst and as owner."""
+def listing_scope(caller: Caller) -> dict[str, Any]:
+    """The filters of a list: none for auditors, else the caller's ids as analyst and as owner.
+
+    ``datasets``: the ids of the only datasets that the caller's key may query, if it has any.
+    """
     if "auditor" in caller.roles:
         return {}
     filters = {"analyst": "analyst_id", "owner": "owner_id"}
-    return {name: caller.id for role, name in filters.items() if role in caller.roles}
+    scope = {name: caller.id for role, name in filters.items() if role in caller.roles}
+    only = caller.scope.datasets
+    return scope if only is None else scope | {"datasets": only}

@@ -17,6 +17,7 @@ from storage.database.database import Database
 from storage.database.tables import dataset, dataset_version, users
 from storage.journal.facts import FactKind, changed, number_subject
 from storage.journal.streams import record
+from storage.ledger.accounts import AccountKey
 from storage.ledger.ledger import Ledger, Reserve
 from storage.ledger.limits import open_account
 from storage.people.person_facts import record_user
@@ -78,10 +79,11 @@ def new_pairs(
     return pairs
 
 
-def account_key(rank: AccountRank, pair: Pair) -> tuple[AccountRank, int, int]:
+def account_key(rank: AccountRank, pair: Pair) -> AccountKey:
     """The rank, the dataset and the analyst of an account; 0 stands for all."""
     analyst, of = pair
-    return rank, of * (rank != AccountRank.ANALYST), analyst * (rank != AccountRank.DATASET)
+    of_dataset, of_analyst = rank != AccountRank.ANALYST, rank != AccountRank.DATASET
+    return AccountKey(int(rank), of * of_dataset, analyst * of_analyst)
 
 
 def request(pair: Pair, charge: PrivacyLoss = CHARGE, key: str | None = None) -> Reserve:

@@ -111,7 +111,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the ledger: one change of one account."""
+    """One entry of the ledger: one change of one account.
+
+    ``key`` is the id of the API key whose own account it is, else None.
+    """
 
     account: str
     seq: int
@@ -123,6 +126,7 @@ class Entry:
     amount: Amount
     at: datetime
     head: str
+    key: str | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
@@ -131,6 +135,7 @@ class Entry:
             **{name: body[name] for name in plain},
             amount=Amount.of(body),
             at=datetime.fromisoformat(body["at"]),
+            key=body.get("key"),
         )
 
 
@@ -175,19 +180,28 @@ class User:
 
 @dataclass(frozen=True)
 class Key:
-    """The public facts about a key; the key itself appears only when it is issued."""
+    """The public facts about a key; the key itself appears only when it is issued.
+
+    ``until``, ``datasets`` and ``budget`` are None where the key has no such restriction.
+    """
 
     id: str
     created: datetime
     last_used: datetime | None
     revoked: bool
+    until: datetime | None = None
+    datasets: list[str] | None = None
+    budget: Balance | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        last_used = body["last_used"]
+        last_used, until, budget = (body.get(name) for name in ("last_used", "until", "budget"))
         return cls(
             body["key_id"],
             datetime.fromisoformat(body["created"]),
             None if last_used is None else datetime.fromisoformat(last_used),
             body["revoked"],
+            None if until is None else datetime.fromisoformat(until),
+            body.get("datasets"),
+            None if budget is None else Balance.of(budget),
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from privypurse.accounts import Balance, Key, User
 from privypurse.amounts import Number, limit
@@ -55,10 +58,28 @@ class Administration:
         path = f"/v1/users/{part(name)}/keys"
         return Listing(Key.of(one) for one in self._connection.json("GET", path)["items"])
 
-    def issue_key(self, name: str) -> IssuedKey:
-        """Issue one more key to a user."""
+    def issue_key(
+        self,
+        name: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        until: datetime | None = None,
+        datasets: Sequence[str] | None = None,
+    ) -> IssuedKey:
+        """Issue one more key to a user, restricted for a notebook or a program if you like.
+
+        With ``epsilon`` it has a budget of its own below the user's. From ``until`` on, a moment
+        with a time zone, it is refused. It may query only the ``datasets``. A restricted key
+        issues no keys; with a limit or datasets it acts as an analyst alone.
+        """
         path = f"/v1/users/{part(name)}/keys"
-        reply = self._connection.json("POST", path, repeatable=False)
+        body: dict[str, Any] = {} if epsilon is None else dict(limit(epsilon, delta))
+        if until is not None:
+            body["until"] = until.isoformat()
+        if datasets is not None:
+            body["datasets"] = list(datasets)
+        reply = self._connection.json("POST", path, json=body, repeatable=False)
         return IssuedKey(reply["key_id"], reply["key"])
 
     def revoke_key(self, key_id: str) -> None:

@@ -72,6 +72,7 @@ class AsyncPrivyPurse:
     mock = _awaited(PrivyPurse.mock)
     budgets = _awaited(PrivyPurse.budgets)
     overall_budget = _awaited(PrivyPurse.overall_budget)
+    key_budget = _awaited(PrivyPurse.key_budget)
     history = _awaited(PrivyPurse.history)
     ledger = _iterated(PrivyPurse.ledger)
     verify = _awaited(PrivyPurse.verify)

@@ -83,6 +83,11 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         overall = self._connection.json("GET", "/v1/budgets").get("overall")
         return None if overall is None else Balance.of(overall)
 
+    def key_budget(self) -> Balance | None:
+        """The balance of the key itself; None if it has no limit of its own."""
+        balance = self._connection.json("GET", "/v1/budgets").get("key")
+        return None if balance is None else Balance.of(balance)
+
     def history(
         self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day"
     ) -> Listing[Point]:

@@ -35,12 +35,13 @@ class Accepted:
     """One account that takes charges again, and the amount that was charged to it again.
 
     ``dataset`` is None for an account of one analyst over all datasets. ``analyst`` is None for the
-    account of all analysts on one dataset.
+    account of all analysts on one dataset. ``key_id`` is empty unless a key has the account.
     """
 
     account: int
     dataset: str | None
     analyst: str | None
+    key_id: str
     recharged: PrivacyLoss
 
 
@@ -63,7 +64,8 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
         for row in rows:
             total = _total(row.account, log.published.get(row.id), heads_lost)
             states.append(_unfreeze(connection, row, total))
-            done.append(Accepted(row.id, row.dataset, row.analyst, total - row.account.charged))
+            more = total - row.account.charged
+            done.append(Accepted(row.id, row.dataset, row.analyst, row.key_id, more))
         if done:
             accounts, detail = [one.account for one in done], {"heads_lost": heads_lost}
             record_freeze(connection, "ledger.accept_rollback", accounts, detail)

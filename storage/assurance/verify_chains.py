@@ -236,7 +236,7 @@ class ChainSums:
             if min(amounts) < 0 if kind == CHARGE else max(amounts) > 0:
                 return "has an amount of the wrong sign"
         elif kind == GENESIS:
-            expected = account_subject(row.rank, row.dataset_id, row.analyst_id)
+            expected = account_subject(row.rank, row.dataset_id, row.analyst_id, row.key_id)
             if subject is not None and subject != expected:
                 return "was the genesis of an account for somebody or something else"
             self.opened_us, self._limit = at_us, amounts

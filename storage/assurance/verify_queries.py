@@ -27,7 +27,7 @@ from storage.journal.layouts import (
     request_subject,
     salted_digest,
 )
-from storage.ledger.accounts import MOVED
+from storage.ledger.accounts import MOVED, AccountKey, account_of_key, charged_accounts
 from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
@@ -109,7 +109,8 @@ class _Checker:
     def __init__(self, connection: Connection, chains: Chains, now_us: int | None) -> None:
         self._chains, self._now_us = chains, now_us
         self._accounts = {
-            (row.rank, row.dataset_id, row.analyst_id): id for id, row in chains.rows.items()
+            AccountKey(row.rank, row.dataset_id, row.analyst_id, row.key_id): id
+            for id, row in chains.rows.items()
         }
         # Most queries share their accounts with the query before.
         self._own = lru_cache(maxsize=1024)(self._accounts_of)
@@ -126,7 +127,7 @@ class _Checker:
         return Bad("query", _name(row.id), reason, row.dataset_id, row.analyst_id)
 
     def _charges(self, row: Any, entries: list[tuple[Any, ...]]) -> str | None:
-        expected, overall = self._own(row.dataset_id, row.analyst_id)
+        expected, overall = self._own(row.dataset_id, row.analyst_id, row.limited_key)
         stored = row[-len(MEASURES) :]
         price: Amounts = tuple(amount or 0 for amount in stored)
         charged: set[int] = set()
@@ -178,10 +179,15 @@ class _Checker:
                 self._before[account] = added(self._before[account], price)
         return None
 
-    def _accounts_of(self, dataset_id: int, analyst_id: int) -> tuple[set[int], int | None]:
+    def _accounts_of(
+        self, dataset_id: int, analyst_id: int, limited_key: str | None
+    ) -> tuple[set[int], int | None]:
         """The accounts to which a query is charged, and the one over all datasets or None."""
-        keys = ((0, dataset_id, analyst_id), (1, 0, analyst_id), (2, dataset_id, 0))
+        keys = charged_accounts(dataset_id, analyst_id)
         accounts = {self._accounts[key] for key in keys if key in self._accounts}
+        if limited_key is not None:
+            # Accounts are numbered from 1: a missing one counts as one that was never charged.
+            accounts.add(self._accounts.get(account_of_key(analyst_id, limited_key), 0))
         return accounts, self._accounts.get(keys[1])
 
     def _ending(self, row: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Datasets: their public descriptions, fixed at registration, and the version that queries read."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
 from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
 from storage.files.labels import DistantLabels
-from storage.ledger.accounts import LIMITS
+from storage.ledger.accounts import LIMITS, AccountKey
 from storage.ledger.freezing import OPERATOR
 from storage.ledger.limits import open_account
 from storage.people.users import User
@@ -101,7 +101,8 @@ class Datasets:
             ).scalar_one_or_none()
             if inserted is None:
                 raise AlreadyExists("the name is taken, or was once")
-            open_account(connection, (AccountRank.DATASET, inserted, 0), cap, owner.id)
+            key = AccountKey(int(AccountRank.DATASET), inserted, 0)
+            open_account(connection, key, cap, owner.id)
             if labels is not None:
                 self._files.write_labels(inserted, labels)
             detail = {"cap": cap.as_dict()}
@@ -121,6 +122,14 @@ class Datasets:
             raise NotFound
         return self._stored(rows[0])
 
+    def names(self, ids: Collection[int]) -> dict[int, str]:
+        """The names of the datasets with these ids."""
+        if not ids:
+            return {}
+        with self._database.read() as connection:
+            rows = connection.execute(select(_d.id, _d.name).where(_d.id.in_(ids)))
+            return {row.id: row.name for row in rows}
+
     def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
         """The datasets that ``viewer`` may see, newest first. An admin may see the names only."""
         statement = DATASETS
@@ -129,7 +138,8 @@ class Datasets:
             if "owner" in viewer.roles:
                 reasons.append(_d.owner_id == viewer.id)
             if "analyst" in viewer.roles:
-                reasons.append(_d.id.in_(granted_to(viewer.id)))
+                has_account, only = _d.id.in_(granted_to(viewer.id)), viewer.scope.datasets
+                reasons.append(has_account if only is None else has_account & _d.id.in_(only))
             if not reasons:
                 return Page([], None)
             statement = statement.where(or_(*reasons))
@@ -139,7 +149,7 @@ class Datasets:
         """True if ``page`` lists the dataset for ``user``. An admin may see the name only."""
         if sees_ungranted(dataset, user):
             return True
-        if "analyst" not in user.roles:
+        if "analyst" not in user.roles or not user.scope.admits(dataset.id):
             return False
         return bool(self._database.look_up(_GRANTED, dataset=dataset.id, analyst=user.id))
 

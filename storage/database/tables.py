@@ -24,7 +24,7 @@ from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
 #: The schema that a process must know to change an account. A migration raises it, with the column
 #: ``epoch`` of every account, when processes of earlier versions must not charge any longer.
-EPOCH = 9
+EPOCH = 11
 
 metadata = MetaData(
     naming_convention={
@@ -71,6 +71,10 @@ api_key = _table(
     Column("created_us", Big, nullable=False),
     Column("last_used_us", Big),
     Column("revoked_us", Big),
+    Column("until_us", Big),  # refused from this moment on; null: never
+    Column("datasets", String),  # JSON list of the only dataset ids that it may query; null: all
+    # 1 if an account of its own takes its charges as well.
+    Column("limited", Small, nullable=False, server_default=text("0")),
     Column("revision", Big, nullable=False, server_default=text("0")),
     CheckConstraint("length(secret_hash) = 32", name="hash"),
 )
@@ -149,6 +153,7 @@ budget_account = _table(
     # An id is 0 if the account covers all of them: NULL would not count as equal in UNIQUE.
     Column("dataset_id", Big, nullable=False),
     Column("analyst_id", Big, nullable=False),
+    Column("key_id", String, nullable=False, server_default=text("''")),  # "" for all keys
     Column("lim_eps_n", Big, nullable=False),
     Column("charged_eps_n", Big, nullable=False, server_default=text("0")),
     Column("lim_delta_a", Big, nullable=False),
@@ -160,8 +165,8 @@ budget_account = _table(
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
-    Column("epoch", Small, nullable=False, server_default=text("9")),  # EPOCH of its schema
-    UniqueConstraint("rank", "dataset_id", "analyst_id"),
+    Column("epoch", Small, nullable=False, server_default=text("11")),  # EPOCH of its schema
+    UniqueConstraint("rank", "dataset_id", "analyst_id", "key_id"),
     # The guard of ``accounting.account.admits``, for the sums as they are.
     CheckConstraint(
         "charged_eps_n >= 0 AND charged_rho_f >= 0 AND charged_unpriced >= 0"
@@ -179,9 +184,10 @@ budget_account = _table(
     CheckConstraint("frozen IN (0, 1)", name="frozen"),
     CheckConstraint("length(head) = 32", name="head"),
     CheckConstraint(
-        "(rank = 0 AND dataset_id > 0 AND analyst_id > 0)"
-        " OR (rank = 1 AND dataset_id = 0 AND analyst_id > 0)"
-        " OR (rank = 2 AND dataset_id > 0 AND analyst_id = 0)",
+        "(rank = -1 AND dataset_id = 0 AND analyst_id > 0 AND key_id <> '')"
+        " OR (rank = 0 AND dataset_id > 0 AND analyst_id > 0 AND key_id = '')"
+        " OR (rank = 1 AND dataset_id = 0 AND analyst_id > 0 AND key_id = '')"
+        " OR (rank = 2 AND dataset_id > 0 AND analyst_id = 0 AND key_id = '')",
         name="range",
     ),
     Index("ix_budget_account_analyst_id", "analyst_id"),
@@ -216,6 +222,7 @@ query = _table(
     Column("salt", Bytes),
     Column("rho_f", Big),  # null before schema 0009, as the next
     Column("unpriced", Big),
+    Column("limited_key", String),  # the API key whose own account was charged as well, or null
     UniqueConstraint("analyst_id", "idem_key"),
     CheckConstraint("salt IS NULL OR length(salt) = 32", name="salt"),
     CheckConstraint("(state = 1) = (answer IS NOT NULL)", name="answer"),

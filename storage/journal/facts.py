@@ -91,10 +91,15 @@ def opened(stream: int, tips: Sequence[tuple[int, int, bytes]], lost: Any, at_us
 
 
 def accepted(query: Mapping[str, Any], amounts: Sequence[int], request: bytes) -> Fact:
-    """A query is charged. ``query``: its row. ``request``: the salted digest of its request."""
+    """A query is charged. ``query``: its row. ``request``: the salted digest of its request.
+
+    The id of an API key is there if the key's own account was charged as well.
+    """
+    key = f'"key":"{query["limited_key"]}",' if query["limited_key"] is not None else ""
     text = (
         f'{{"charge":[{",".join(map(str, amounts))}],"dataset":{query["dataset_id"]},'
-        f'"form":{query["form"]},"request":"{request.hex()}","version":{query["dataset_version"]}}}'
+        f'"form":{query["form"]},{key}"request":"{request.hex()}",'
+        f'"version":{query["dataset_version"]}}}'
     )
     actor, at_us = query["analyst_id"], query["created_us"]
     return Fact(FactKind.ACCEPTED, query["id"].bytes, actor, text, at_us)

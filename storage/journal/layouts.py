@@ -73,8 +73,10 @@ _ENTRY, _ENTRY_WITH_SUBJECT = (
 _ENTRY_IN_RHO = {
     length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
 }
-#: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all.
-account_subject = Layout(b"privypurse account 1", "q q q").digest
+#: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all. The
+#: second has the id of an API key as well.
+_ACCOUNT = Layout(b"privypurse account 1", "q q q").digest
+_KEY_ACCOUNT = Layout(b"privypurse key account 1", "q q q").digest
 #: The subject of a charge: ids of query, analyst and dataset; key, hash of the body, request.
 request_subject = Layout(b"privypurse request 1", "16s q q").digest
 #: The subject of a release: query id, version of the dataset, end of the lease in microseconds.
@@ -87,6 +89,13 @@ early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest
 
 #: A fact of the journal: its stream, moment, kind and actor; then its subject and its text.
 fact_digest = Layout(b"privypurse fact 1", "q q q q").digest
+
+
+def account_subject(rank: int, dataset_id: int, analyst_id: int, key_id: str = "") -> bytes:
+    """The subject of the entry that opens an account; ``key_id``: "" for all keys."""
+    if key_id:
+        return _KEY_ACCOUNT(rank, dataset_id, analyst_id, key_id.encode())
+    return _ACCOUNT(rank, dataset_id, analyst_id)
 
 
 def salted_digest(salt: bytes, content: bytes) -> bytes:

@@ -27,9 +27,6 @@ from storage.database.tables import budget_account, dataset, users
 from storage.errors import StorageError
 
 Refusal = AccountingError | StorageError
-#: The rank, dataset id and analyst id of an account. An id is 0 if the account covers all of them.
-AccountKey = tuple[int, int, int]
-
 _a = budget_account.c
 LIMITS = tuple(_a[measure.limit] for measure in MEASURES)
 SUMS = tuple(_a[measure.charged] for measure in MEASURES)
@@ -44,6 +41,18 @@ ACCOUNTS = select(*_a, users.c.name.label("analyst"), dataset.c.name.label("data
         dataset, dataset.c.id == _a.dataset_id
     )
 )
+
+
+class AccountKey(NamedTuple):
+    """What identifies an account. The parts may also be SQL columns.
+
+    A number is 0, and ``key_id`` is empty, if the account covers all of them.
+    """
+
+    rank: Any
+    dataset_id: Any
+    analyst_id: Any
+    key_id: Any = ""
 
 
 class AccountBalance(NamedTuple):
@@ -67,11 +76,15 @@ class AccountBalance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """One stored account; ``analyst`` or ``dataset`` is None if the account covers all of them."""
+    """One stored account; ``analyst`` or ``dataset`` is None if the account covers all of them.
+
+    ``key_id`` is the API key of an account that a key has of its own, else empty.
+    """
 
     id: int
     analyst: str | None
     dataset: str | None
+    key_id: str
     account: Account
     frozen: bool
     seq: int
@@ -91,22 +104,32 @@ class AccountRow:
         return f'"{self.id}-{self.seq}"'
 
 
-def charged_accounts(dataset_id: Any, analyst_id: Any) -> tuple[tuple[int, Any, Any], ...]:
-    """The keys of the accounts that a query is charged to, in lock order.
+def charged_accounts(dataset_id: Any, analyst_id: Any) -> tuple[AccountKey, ...]:
+    """The accounts that a query is charged to, whichever key it came with, in lock order.
 
     The second account, over all datasets, need not exist. The ids may also be SQL columns.
     """
     return (
-        (int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id),
-        (int(AccountRank.ANALYST), 0, analyst_id),
-        (int(AccountRank.DATASET), dataset_id, 0),
+        AccountKey(int(AccountRank.ANALYST_ON_DATASET), dataset_id, analyst_id),
+        AccountKey(int(AccountRank.ANALYST), 0, analyst_id),
+        AccountKey(int(AccountRank.DATASET), dataset_id, 0),
     )
 
 
-def has_key(account: Any, key: tuple[int, Any, Any]) -> Any:
+def account_of_key(analyst_id: Any, key_id: Any) -> AccountKey:
+    """The account of an API key with a limit, which its queries are charged to as well."""
+    return AccountKey(int(AccountRank.KEY), 0, analyst_id, key_id)
+
+
+def has_key(account: Any, key: AccountKey) -> Any:
     """The SQL condition that a row of ``account`` (``budget_account`` or an alias) has ``key``."""
-    c, (rank, dataset_id, analyst_id) = account.c, key
-    return (c.rank == rank) & (c.dataset_id == dataset_id) & (c.analyst_id == analyst_id)
+    c = account.c
+    return (
+        (c.rank == key.rank)
+        & (c.dataset_id == key.dataset_id)
+        & (c.analyst_id == key.analyst_id)
+        & (c.key_id == key.key_id)
+    )
 
 
 def find_account(connection: Connection, key: AccountKey, hold: bool = False) -> AccountRow | None:

@@ -29,6 +29,7 @@ from storage.ledger.accounts import (
     AccountBalance,
     AccountKey,
     Refusal,
+    account_of_key,
     charged_accounts,
     has_key,
     refusal_of,
@@ -40,13 +41,15 @@ from storage.ledger.requests import QueryState, Reservation, Reserve
 Write = Callable[[], Callable[[], None]]
 
 _a, _d, _q = budget_account.c, dataset.c, query.c
+#: The columns of an ``AccountKey``.
+_KEY = tuple(_a[name] for name in AccountKey._fields)
 
 #: Locks the accounts of a whole batch in order of rank and id, so two batches cannot deadlock.
 ACCOUNTS = Each(
-    (_a.rank, _a.dataset_id, _a.analyst_id),
+    _KEY,
     lambda each: (
-        select(_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.seq, _a.head, _a.epoch, *BALANCE)
-        .where(has_key(budget_account, (each.rank, each.dataset_id, each.analyst_id)))
+        select(_a.id, *_KEY, _a.seq, _a.head, _a.epoch, *BALANCE)
+        .where(has_key(budget_account, AccountKey(*(getattr(each, c.name) for c in _KEY))))
         .order_by(_a.rank, _a.id)
         .with_for_update(key_share=True, of=budget_account)
     ),
@@ -72,7 +75,8 @@ class _Charging(Linking):
         super().__init__(row)
         if row.epoch != EPOCH:
             raise Busy("a later version has taken over this ledger; this process must stop")
-        self._before = AccountBalance.of(row.rank, row[7:])
+        self._before = AccountBalance.of(row.rank, row[len(_KEY) + 4 :])
+        self.key = AccountKey._make(row[1 : len(_KEY) + 1])
         self.counts_rho = counts_rho(self._before.limits[0])
 
     @property
@@ -99,8 +103,9 @@ class _Batch:
         """Reserves a new query; returns None if a query with its idempotency key exists.
 
         Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
-        NoRecords when the dataset was withdrawn; NotFound when there is no account; NotOpen when
-        another version than that of the request was published.
+        NoRecords when the dataset was withdrawn; NotFound when there is no account of the analyst,
+        or none of a key with a limit; NotOpen when another version than that of the request was
+        published.
         """
         key = (request.analyst_id, request.stored_key)
         if key in self.keys:
@@ -111,6 +116,11 @@ class _Batch:
         if own is None or cap is None:
             return NotFound("the analyst has no account for this dataset")
         accounts = [own, cap] if overall is None else [own, overall, cap]
+        if request.limited_key is not None:
+            limited = self.accounts.get(account_of_key(request.analyst_id, request.limited_key))
+            if limited is None:
+                return NotFound("the key has no account")
+            accounts.insert(0, limited)
         refusal = refusal_of([account.balance for account in accounts], request.charge)
         if refusal is not None:
             return refusal
@@ -143,6 +153,7 @@ class _Batch:
             "form": request.form,
             "salt": self.salts[32 * len(self.queries) : 32 * len(self.queries) + 32],
             **{measure.column: amount for measure, amount in amounts},
+            "limited_key": request.limited_key,
             "state": int(QueryState.RUNNING),
             "attempt": 1,
             "attempt_us": at_us,
@@ -161,16 +172,21 @@ def reserve_all(
     if a query with the idempotency key exists.
     """
     pairs = {(request.dataset_id, request.analyst_id) for request in requests}
-    keys = sorted({key for pair in pairs for key in charged_accounts(*pair)})
+    keys = {key for pair in pairs for key in charged_accounts(*pair)}
+    keys |= {
+        account_of_key(request.analyst_id, request.limited_key)
+        for request in requests
+        if request.limited_key is not None
+    }
     datasets = {dataset_id for dataset_id, _ in pairs}
     own = [(request.analyst_id, request.key) for request in requests if request.key is not None]
-    locked = ACCOUNTS.of_each(connection, keys)
+    locked = ACCOUNTS.of_each(connection, sorted(keys))
     versions = VERSIONS.of_each(connection, [(id,) for id in datasets])
     existing = KNOWN.of_each(connection, own)
 
     def decide() -> tuple[list[Reservation | Refusal | None], Write]:
         batch = _Batch(
-            {(row.rank, row.dataset_id, row.analyst_id): _Charging(row) for row in locked()},
+            {account.key: account for account in map(_Charging, locked())},
             {row.id: row for row in versions()},
             {tuple(row) for row in existing()},
             lease_us,

@@ -7,7 +7,7 @@ idempotency key runs under that charge.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -30,13 +30,14 @@ from storage.ledger.accounts import (
     ACCOUNTS,
     AccountKey,
     AccountRow,
+    account_of_key,
     charged_accounts,
     find_account,
     has_key,
 )
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
-from storage.ledger.limits import set_limit
+from storage.ledger.limits import open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
@@ -96,7 +97,7 @@ class Ledger:
 
     def limit_cap(self, dataset_id: int, limit: Limit, *, actor_id: int) -> AccountRow:
         """Sets the limit of all analysts together on the dataset. Raises: BelowSpent."""
-        key = (int(AccountRank.DATASET), dataset_id, 0)
+        key = AccountKey(int(AccountRank.DATASET), dataset_id, 0)
         return self._set_limit("budget.cap", key, limit, actor_id)
 
     def _set_limit(
@@ -109,16 +110,32 @@ class Ledger:
     ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             account = set_limit(connection, key, limit, actor_id, if_match)
-            subject = "/".join(filter(None, (account.dataset, account.analyst)))
-            state = {"limits": list(limit.amounts)}
-            fact = changed(
-                *(FactKind.LIMIT, number_subject(account.id), actor_id, action, subject),
-                *(limit.as_dict(), state, account.seq),
-            )
-            streams.record(connection, fact)
+            _record_limit(connection, action, account, actor_id)
             return account
 
-        return self._write(work, _of_pair(*key[1:]))
+        return self._write(work, _of_pair(key.dataset_id, key.analyst_id))
+
+    def key_account(self, limit: Limit, *, actor_id: int) -> Callable[[Connection, int, str], None]:
+        """Returns what opens the account of a new API key, given the user's id and the key's.
+
+        It runs in the transaction that stores the key.
+        """
+
+        def work(connection: Connection, user_id: int, key_id: str) -> None:
+            key = account_of_key(user_id, key_id)
+            account = open_account(connection, key, limit, actor_id)
+            if account is None:
+                raise LedgerAlarm("a new key has an account already")
+            _record_limit(connection, "key.limit", account, actor_id)
+
+        return work
+
+    def accounts_of_keys(self, analyst_id: int) -> dict[str, AccountRow]:
+        """The accounts of the analyst's API keys that have a limit, by the id of the key."""
+        own = ACCOUNTS.where(_a.rank == int(AccountRank.KEY), _a.analyst_id == analyst_id)
+        with self._database.read() as connection:
+            rows = map(AccountRow.of, connection.execute(own))
+            return {row.key_id: row for row in rows}
 
     def _write(self, work: Callable[[Connection], T], concerned: ColumnElement[bool]) -> T:
         """Runs ``Database.write``. An alarm freezes the accounts that meet ``concerned``."""
@@ -137,17 +154,26 @@ class Ledger:
 
     def cap(self, dataset_id: int) -> AccountRow:
         """The account of all analysts together on the dataset. Raises: NotFound."""
-        cap = self._find((int(AccountRank.DATASET), dataset_id, 0))
+        cap = self._find(AccountKey(int(AccountRank.DATASET), dataset_id, 0))
         if cap is None:
             raise NotFound("there is no such dataset")
         return cap
 
     def accounts(
-        self, *, dataset_id: int | None = None, analyst_id: int | None = None
+        self,
+        *,
+        dataset_id: int | None = None,
+        analyst_id: int | None = None,
+        datasets: Collection[int] | None = None,
     ) -> list[AccountRow]:
-        """The accounts of analysts on one dataset, or of one analyst, sorted by name."""
+        """The accounts of analysts on one dataset, or of one analyst, sorted by name.
+
+        ``datasets``: only those on datasets with these ids; None for all.
+        """
         own = equal({_a.dataset_id: dataset_id, _a.analyst_id: analyst_id})
         statement = ACCOUNTS.where(_a.rank == int(AccountRank.ANALYST_ON_DATASET), *own)
+        if datasets is not None:
+            statement = statement.where(_a.dataset_id.in_(datasets))
         with self._database.read() as connection:
             rows = connection.execute(statement.order_by("dataset", "analyst"))
             return list(map(AccountRow.of, rows))
@@ -275,6 +301,17 @@ class Ledger:
             return connection.execute(stored).one_or_none() is not None
 
 
+def _record_limit(connection: Connection, action: str, account: AccountRow, actor_id: int) -> None:
+    subject = "/".join(filter(None, (account.dataset, account.analyst, account.key_id)))
+    limit = account.account.limit
+    state = {"limits": list(limit.amounts)}
+    fact = changed(
+        *(FactKind.LIMIT, number_subject(account.id), actor_id, action, subject),
+        *(limit.as_dict(), state, account.seq),
+    )
+    streams.record(connection, fact)
+
+
 def _key(dataset_id: int | None, analyst_id: int) -> AccountKey:
     """The key of the analyst's account for a dataset, or over all datasets if None."""
     on_dataset, overall, _ = charged_accounts(dataset_id, analyst_id)
@@ -284,7 +321,11 @@ def _key(dataset_id: int | None, analyst_id: int) -> AccountKey:
 def _concerned(member: Reserve | Settle) -> ColumnElement[bool]:
     """Returns the condition of the accounts that ``member`` is charged to."""
     if isinstance(member, Reserve):
-        return _of_pair(member.dataset_id, member.analyst_id)
+        own = _of_pair(member.dataset_id, member.analyst_id)
+        if member.limited_key is None:
+            return own
+        key = account_of_key(member.analyst_id, member.limited_key)
+        return or_(own, has_key(budget_account, key))
     return _of_queries(member.query_id)
 
 

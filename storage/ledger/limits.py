@@ -37,11 +37,12 @@ def open_account(
 ) -> AccountRow | None:
     """Opens an account whose genesis entry grants ``limit``; returns None if it exists already."""
     _check(limit.loss)
-    names = ("rank", "dataset_id", "analyst_id")
     opened = connection.execute(
-        insert_once(connection.dialect.name, budget_account, *names).returning(_a.id, now_us()),
+        insert_once(connection.dialect.name, budget_account, *key._fields).returning(
+            _a.id, now_us()
+        ),
         {
-            **dict(zip(names, key, strict=True)),
+            **key._asdict(),
             **{measure.limit: 0 for measure in MEASURES},
             "head": EMPTY_HEAD,
         },
@@ -70,13 +71,15 @@ def set_limit(
     PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
     _check(limit.loss)
-    ranges_over_all = key[0] == AccountRank.ANALYST
+    ranges_over_all = key.rank == AccountRank.ANALYST
     if ranges_over_all:
         _wait_for_charges(connection)
     if if_match is None:
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
-            return _charged(connection, opened, key[2], actor_id) if ranges_over_all else opened
+            if not ranges_over_all:
+                return opened
+            return _charged(connection, opened, key.analyst_id, actor_id)
     # Locked until the change is written, or concurrent changes would make each other start again.
     before = find_account(connection, key, hold=True)
     if before is None:

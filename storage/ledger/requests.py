@@ -28,6 +28,7 @@ class Reserve:
     without Idempotency-Key, which is always new. ``equals`` compares a stored request of another
     hash, because a version with more fields writes another text for the same request.
     ``version`` is the version whose records the caller holds; no other may be charged. None: any.
+    ``limited_key`` is the id of the API key that sent it, if that key has an account of its own.
     """
 
     query_id: UUID
@@ -39,6 +40,7 @@ class Reserve:
     request: bytes
     version: int | None = None
     form: int = 1
+    limited_key: str | None = None
     equals: Equals | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

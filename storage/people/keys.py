@@ -11,12 +11,14 @@ from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
 from storage.database.expressions import now_us
 from storage.database.tables import api_key
 from storage.errors import NotFound
+from storage.people.key_scopes import KeyScope, stored_datasets
 
 _KEY = re.compile(r"pp_([0-9a-f]{16})_([0-9a-f]{64})")
 #: Precision of the last use of a key.
@@ -41,6 +43,7 @@ class KeyInfo:
     created_us: int
     last_used_us: int | None
     revoked: bool
+    scope: KeyScope
 
 
 def new_key() -> tuple[IssuedKey, bytes]:
@@ -60,10 +63,34 @@ def matches(secret: str, secret_hash: bytes) -> bool:
     return compare_digest(sha256(secret.encode()).digest(), secret_hash)
 
 
-def insert_key(connection: Connection, user_id: int) -> IssuedKey:
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """What a new key is restricted to; ``limited`` if it gets an account of its own."""
+
+    limited: bool = False
+    datasets: frozenset[int] | None = None
+    until_us: int | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of ``api_key``."""
+        return {
+            "limited": int(self.limited),
+            "datasets": stored_datasets(self.datasets),
+            "until_us": self.until_us,
+        }
+
+
+NO_RESTRICTIONS = Restrictions()
+
+
+def insert_key(
+    connection: Connection, user_id: int, restrictions: Restrictions = NO_RESTRICTIONS
+) -> IssuedKey:
     """A new key, stored for a user."""
     issued, secret_hash = new_key()
     values = {"id": issued.key_id, "user_id": user_id, "secret_hash": secret_hash}
+    values |= restrictions.columns
     connection.execute(insert(api_key).values(**values, created_us=now_us()))
     return issued
 
@@ -72,7 +99,10 @@ def keys_of_user(connection: Connection, user_id: int) -> list[KeyInfo]:
     """The keys of a user, newest first."""
     keys = select(api_key).where(_k.user_id == user_id).order_by(_k.created_us.desc(), _k.id)
     return [
-        KeyInfo(row.id, row.created_us, row.last_used_us, row.revoked_us is not None)
+        KeyInfo(
+            *(row.id, row.created_us, row.last_used_us, row.revoked_us is not None),
+            KeyScope.of(row.id, row),
+        )
         for row in connection.execute(keys)
     ]
 

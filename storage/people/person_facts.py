@@ -73,5 +73,8 @@ def record_key(
 def key_state(row: Any) -> dict[str, Any]:
     """What the fact of a key's last change says; ``row`` is of the table ``api_key``."""
     state = {name: getattr(row, name) for name in COLUMNS["api_key"]}
+    # The facts of keys without restrictions are those of schema 0008.
+    if row.limited or row.until_us is not None or row.datasets is not None:
+        state |= {name: getattr(row, name) for name in ("limited", "until_us", "datasets")}
     # The hash of 256 random bits: nobody can confirm a guess of the secret by it.
     return {**state, "secret_hash": bytes(row.secret_hash).hex()}

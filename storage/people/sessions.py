@@ -15,7 +15,7 @@ from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.statements import Hot
 from storage.database.tables import api_key, users, web_session
-from storage.people.users import SIGNED_IN, SignedIn, Users
+from storage.people.users import IS_VALID, SIGNED_IN, SignedIn, Users
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
@@ -27,8 +27,7 @@ _FIND = Hot(
     .where(
         _s.token_hash == bindparam("token_hash", type_=LargeBinary),
         _s.expires_us > now_us(),
-        _k.revoked_us.is_(None),
-        _u.disabled == 0,
+        IS_VALID,
     )
 )
 

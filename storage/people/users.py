@@ -1,11 +1,11 @@
 """Users: their names, roles and keys."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, func, or_, select, update
 
 from storage.database.database import Database
 from storage.database.expressions import USERS_LOCK, insert_once, lock_for_transaction, now_us
@@ -13,10 +13,13 @@ from storage.database.pages import Page, page_of
 from storage.database.statements import Hot
 from storage.database.tables import api_key, identity, users, web_session
 from storage.errors import AlreadyExists, Conflict, ManagedElsewhere, NotFound
+from storage.people.key_scopes import WHOLE, KeyScope
 from storage.people.keys import (
     LAST_USED_US,
+    NO_RESTRICTIONS,
     IssuedKey,
     KeyInfo,
+    Restrictions,
     insert_key,
     keys_of_user,
     matches,
@@ -38,23 +41,34 @@ FIRST_ADMIN = "admin"
 _u, _k = users.c, api_key.c
 _USERS: Select[Any] = select(*_u, ROLES)
 #: The columns of a ``SignedIn``.
-SIGNED_IN = (*_u, ROLES, _k.id.label("key_id"), _k.last_used_us, now_us().label("now"))
+SIGNED_IN = (
+    *(*_u, ROLES, _k.id.label("key_id"), _k.last_used_us, now_us().label("now")),
+    *(_k.limited, _k.datasets, _k.until_us),
+)
+#: The condition that a key opens anything: neither revoked nor past its end, its user not disabled.
+IS_VALID = and_(
+    _k.revoked_us.is_(None), or_(_k.until_us.is_(None), _k.until_us > now_us()), _u.disabled == 0
+)
 _SIGN_IN = Hot(
     select(*SIGNED_IN, _k.secret_hash)
     .join_from(api_key, users, _u.id == _k.user_id)
-    .where(_k.id == bindparam("key"), _k.revoked_us.is_(None), _u.disabled == 0)
+    .where(_k.id == bindparam("key"), IS_VALID)
 )
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who may sign in; ``roles`` ⊆ {admin, owner, analyst, auditor}."""
+    """A person who may sign in; ``roles`` ⊆ {admin, owner, analyst, auditor}.
+
+    For a caller, ``scope`` is that of the key, and ``roles`` are those in which the key may act.
+    """
 
     id: int
     name: str
     roles: frozenset[str]
     disabled: bool
     created_us: int
+    scope: KeyScope = WHOLE
 
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
@@ -75,7 +89,10 @@ class SignedIn:
     def of(cls, row: Row[Any]) -> Self:
         """The caller in a row of ``SIGNED_IN``."""
         stale = row.last_used_us is None or row.last_used_us < row.now - LAST_USED_US
-        return cls(User.of(row), row.key_id, stale)
+        user, scope = User.of(row), KeyScope.of(row.key_id, row)
+        if scope.is_restricted:
+            user = replace(user, roles=scope.roles(user.roles), scope=scope)
+        return cls(user, row.key_id, stale)
 
 
 class Users:
@@ -110,7 +127,7 @@ class Users:
         return self._database.write(work)
 
     def sign_in(self, key: str) -> SignedIn | None:
-        """The user of a key; None if it is unknown or revoked, or its user is disabled.
+        """The user of a key; None if it is unknown, revoked or past its end, or its user disabled.
 
         Only reads: where the use is stale, the caller calls ``note_use``.
         Nothing is cached between two calls. A revoked key, a disabled user and a lost role count
@@ -187,20 +204,33 @@ class Users:
 
     # ---------------------------------------------------------------- keys
 
-    def issue_key(self, name: str, *, actor: User) -> IssuedKey:
+    def issue_key(
+        self,
+        name: str,
+        *,
+        actor: User,
+        restrictions: Restrictions = NO_RESTRICTIONS,
+        open_account: Callable[[Connection, int, str], None] | None = None,
+    ) -> IssuedKey:
         """One more key for the user, shown here and never again.
 
+        ``open_account`` opens the account of a limited key, in the same transaction, given the ids
+        of the user and of the key.
         Raises: NotFound; ManagedElsewhere for a user of an identity provider: a key would stay
         valid after the provider has removed the user.
         """
+        if restrictions.limited != (open_account is not None):
+            raise ValueError("a limited key, and no other, has an account of its own")
 
         def work(connection: Connection) -> IssuedKey:
             user_id = _user(connection, name).id
             if _has_provider(connection, user_id):
                 raise ManagedElsewhere("this user signs in elsewhere, without keys")
-            issued = insert_key(connection, user_id)
+            issued = insert_key(connection, user_id, restrictions)
             detail = {"key_id": issued.key_id}
             record_key(connection, actor.id, issued.key_id, "key.issue", name, detail)
+            if open_account is not None:
+                open_account(connection, user_id, issued.key_id)
             return issued
 
         return self._database.write(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from storage.ledger.accounts import MOVED
 class EntryRow:
     """One line of an account's history; the amounts are signed, one per measure (0 if not counted).
 
+    ``key_id`` is the API key whose own account this is, else empty.
     ``kind``: "charge", "release", "limit_change", "freeze", "unfreeze", "genesis". Charges and
     releases change what is charged; a genesis and a limit change move the limit.
     """
@@ -31,6 +33,7 @@ class EntryRow:
     rank: AccountRank
     analyst: str | None
     dataset: str | None
+    key_id: str
     actor: str
     query_id: UUID | None
     amounts: tuple[int, ...]
@@ -53,7 +56,12 @@ class EntryRow:
 _actor = users.alias("actor")
 _e, _a = entry.c, budget_account.c
 _ENTRIES: Select[Any] = select(
-    *_e, _a.rank, users.c.name.label("analyst"), dataset.c.name.label("dataset"), _actor.c.name
+    *_e,
+    _a.rank,
+    _a.key_id,
+    users.c.name.label("analyst"),
+    dataset.c.name.label("dataset"),
+    _actor.c.name,
 ).select_from(
     entry.join(budget_account, _a.id == _e.account_id)
     .outerjoin(users, users.c.id == _a.analyst_id)
@@ -67,6 +75,7 @@ def page_of_entries(
     *,
     analyst_id: int | None = None,
     owner_id: int | None = None,
+    datasets: Collection[int] | None = None,
     dataset_name: str | None = None,
     kind: str | None = None,
     analyst_name: str | None = None,
@@ -76,12 +85,15 @@ def page_of_entries(
     """Entries of this analyst or on this owner's datasets, newest first.
 
     Returns all entries if neither is given, and the entries of either if both are given. The other
-    arguments admit only entries with that dataset, kind (as in ``EntryRow``) or analyst.
+    arguments admit only entries on datasets with these ids, or with that name of a dataset, kind
+    (as in ``EntryRow``) or analyst.
     """
     number = None if kind is None else int(EntryKind[kind.upper()])
     narrowed = {dataset.c.name: dataset_name, users.c.name: analyst_name, _e.kind: number}
     whose = either({_a.analyst_id: analyst_id, dataset.c.owner_id: owner_id})
     statement = _ENTRIES.where(whose, *equal(narrowed))
+    if datasets is not None:
+        statement = statement.where(_a.dataset_id.in_(datasets))
     key = (_e.at_us, _e.account_id, _e.seq)
     return page_of(database, statement, key, limit, cursor, EntryRow.of)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -14,7 +15,7 @@ from accounting.privacy_loss import PrivacyLoss, format_units
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.pages import Page, either, equal, page_of, read_as
-from storage.database.tables import dataset as datasets
+from storage.database.tables import dataset as _datasets
 from storage.database.tables import query, users
 from storage.ledger.requests import QueryState
 
@@ -89,13 +90,13 @@ _q = query.c
 _COLUMNS = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
 _NAMES = (
     users.c.name.label("analyst"),
-    datasets.c.name.label("dataset"),
-    datasets.c.owner_id,
-    datasets.c.neighbouring,
+    _datasets.c.name.label("dataset"),
+    _datasets.c.owner_id,
+    _datasets.c.neighbouring,
     now_us().label("now"),
 )
 _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
-    datasets, datasets.c.id == _q.dataset_id
+    _datasets, _datasets.c.id == _q.dataset_id
 )
 _ONE: Select[Any] = select(*_COLUMNS, _q.answer, *_NAMES).select_from(_SOURCE)
 # Answers may be large, and a list does not show them.
@@ -117,15 +118,19 @@ class Queries:
         analyst_id: int | None = None,
         owner_id: int | None = None,
         dataset: str | None = None,
+        datasets: Collection[int] | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[QueryRow]:
         """Queries by this analyst or on this owner's datasets, newest first, without answers.
 
         Returns all queries if neither is given, and the queries of either if both are given.
+        ``datasets``: only those on datasets with these ids; None for all.
         """
-        whose = either({_q.analyst_id: analyst_id, datasets.c.owner_id: owner_id})
-        statement = _MANY.where(whose, *equal({datasets.c.name: dataset}))
+        whose = either({_q.analyst_id: analyst_id, _datasets.c.owner_id: owner_id})
+        statement = _MANY.where(whose, *equal({_datasets.c.name: dataset}))
+        if datasets is not None:
+            statement = statement.where(_q.dataset_id.in_(datasets))
         key = (_q.created_us, _q.id)
         return page_of(self._database, statement, key, limit, cursor, QueryRow.of)
 

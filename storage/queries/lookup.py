@@ -21,6 +21,7 @@ from storage.ledger.accounts import (
     BALANCE,
     AccountBalance,
     Refusal,
+    account_of_key,
     charged_accounts,
     has_key,
     refusal_of,
@@ -31,19 +32,21 @@ from storage.people.users import User
 
 _d = dataset.c
 _analyst = bindparam("analyst", type_=BigInteger)
-_own, _overall = budget_account.alias("own"), budget_account.alias("overall")
+_own, _overall, _key_account = (budget_account.alias(name) for name in ("own", "overall", "keyed"))
 #: Table or alias, and key, of each account that a query is charged to, in lock order.
-_CHARGED = tuple(
-    zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True)
+_CHARGED = (
+    (_key_account, account_of_key(_analyst, bindparam("limited_key"))),
+    *zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True),
 )
 _BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
-#: The rank and the place in a row of each of these accounts; the analyst's own account is first.
+#: The rank and the place in a row of each of these accounts.
 _PLACES = tuple(
-    (rank, _BALANCES_FROM + number * len(BALANCE)) for number, rank in enumerate(AccountRank)
+    (key.rank, _BALANCES_FROM + number * len(BALANCE)) for number, (_, key) in enumerate(_CHARGED)
 )
+_OWN_PLACE = dict(_PLACES)[AccountRank.ANALYST_ON_DATASET]
 
 _FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
-for _table, _key in _CHARGED[:2]:  # the third is the cap
+for _table, _key in _CHARGED[:3]:  # the fourth is the cap
     _FROM = _FROM.outerjoin(_table, has_key(_table, _key))
 _LOOK_UP = Hot(
     select(
@@ -51,8 +54,8 @@ _LOOK_UP = Hot(
         *replay.COLUMNS,
         now_us().label("now"),
         *(
-            table.c[column.name].label(f"{column.name}_{key[0]}")
-            for table, key in _CHARGED
+            table.c[column.name].label(f"{column.name}_{number}")
+            for number, (table, _) in enumerate(_CHARGED)
             for column in BALANCE
         ),
     )
@@ -114,10 +117,14 @@ class QueryLookup:
         Raises: NotFound when there is none or the analyst may not see it; KeyReused, StillRunning,
         QueryReleased.
         """
-        rows = self._database.look_up(_LOOK_UP, name=name, analyst=analyst.id, key=key)
-        if not rows:
+        scope = analyst.scope
+        rows = self._database.look_up(
+            _LOOK_UP, name=name, analyst=analyst.id, key=key, limited_key=scope.limited_key or ""
+        )
+        if not rows or not scope.admits(rows[0].id):
             if key is not None:
-                # Datasets are never deleted, so this key can only belong to another request.
+                # Datasets are never deleted, so this key can only belong to another request, or to
+                # one about a dataset that the caller's API key may not query.
                 self._ledger.replay(analyst.id, key, body_hash, equals)
             raise NotFound
         (row,) = rows
@@ -127,7 +134,7 @@ class QueryLookup:
                 return outcome
         balances = _balances(row)
         # Access is checked before ``Datasets.facts`` opens node lists.
-        has_account = row[_BALANCES_FROM] is not None
+        has_account = row[_OWN_PLACE] is not None
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound
         charged = balances if has_account and row.query_id is None else None

@@ -78,6 +78,11 @@ def test_users_and_keys(privypurse: CommandLine) -> None:
     key_id = key.split("_")[1]
     privypurse("ada", "users", "revoke-key", key_id)
     assert "valid key" in privypurse("second", "datasets", "list", status=1)
+    limits = ("--epsilon", "0.5", "--until", "2100-01-01", "--dataset", "star")
+    privypurse.write("notebook.key", privypurse("ada", "users", "issue-key", "ada", *limits))
+    assert "star" in privypurse("notebook", "datasets", "list")
+    assert "0.5 left of ε = 0.5; only star; until 2100" in privypurse("ada", "users", "keys", "ada")
+    privypurse("notebook", "users", "issue-key", "ada", status=1)
     privypurse("root", "users", "create", "eva", "--role", "analyst")
     privypurse("root", "users", "disable", "eva")
     privypurse("root", "users", "roles", "eva", "--role", "owner", "--role", "analyst")

@@ -25,7 +25,7 @@ from storage.journal import streams
 from storage.journal.layouts import EntryKind
 from storage.journal.writer import Writer
 from storage.ledger import accounts, charging, entries, replay, settling
-from storage.ledger.accounts import find_account
+from storage.ledger.accounts import AccountKey, find_account
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Replay, Reservation, Reserve
 from storage.ledger.requests import QueryState
@@ -53,7 +53,7 @@ class Edited(Each):
 def standing(database: Database, request: Reserve) -> Any:
     """Reads the analyst's account in a separate transaction."""
     with database.read() as connection:
-        key = (AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
+        key = AccountKey(AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
         return find_account(connection, key)
 
 
@@ -260,6 +260,26 @@ def release_by_anyone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         world.ledger, "release", lambda reservation: release(replace(reservation, attempt=1))
     )
+
+
+def key_not_charged(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query of a key with a limit is charged to its user alone."""
+    reserve = charging._Batch.reserve
+
+    def forgetting(batch: Any, request: Reserve) -> Any:
+        return reserve(batch, replace(request, limited_key=None))
+
+    monkeypatch.setattr(charging._Batch, "reserve", forgetting)
+
+
+def key_not_named(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account of the key is charged, and the query does not say so."""
+    row = charging._Batch._row
+
+    def silent(batch: Any, request: Reserve, *rest: Any) -> Any:
+        return row(batch, request, *rest) | {"limited_key": None}
+
+    monkeypatch.setattr(charging._Batch, "_row", silent)
 
 
 def charge_at_settle(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

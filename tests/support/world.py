@@ -30,6 +30,7 @@ from storage.journal.layouts import (
 )
 from storage.ledger.accounts import MOVED
 from storage.ledger.ledger import Reserve
+from storage.people.keys import Restrictions
 from storage.people.users import User, Users
 from storage.queries.history import Queries
 from storage.records.data_folder import Files
@@ -107,6 +108,15 @@ class World:
     def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss | Limit) -> None:
         self.ledger.grant(dataset.id, analyst.id, as_limit(limit), actor_id=self.owner.id)
 
+    def limited_key(self, analyst: User, limit: PrivacyLoss) -> str:
+        """The id of a new key of the analyst that has an account of its own."""
+        opening = self.ledger.key_account(as_limit(limit), actor_id=analyst.id)
+        restrictions = Restrictions(limited=True)
+        issued = self.users.issue_key(
+            analyst.name, actor=analyst, restrictions=restrictions, open_account=opening
+        )
+        return issued.key_id
+
     def ready(
         self,
         limit: PrivacyLoss | Limit | None = None,
@@ -139,6 +149,7 @@ def request(
     *,
     key: str | None = None,
     body_hash: bytes = BODY_HASH,
+    limited_key: str | None = None,
 ) -> Reserve:
     return Reserve(
         query_id=uuid4(),
@@ -148,6 +159,7 @@ def request(
         body_hash=body_hash,
         charge=charge or PrivacyLoss(NANO // 10),
         request=b'{"kind":"top_k"}',
+        limited_key=limited_key,
     )
 
 
@@ -192,8 +204,12 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
     if account.rank != AccountRank.ANALYST:  # I2, by queries
         q = tables.query.c
         standing = select(*(func.coalesce(func.sum(one), 0) for one in (q.eps_n, q.rho_f))).where(
-            q.state != 2, q.dataset_id == account.dataset_id
+            q.state != 2
         )
+        if account.rank == AccountRank.KEY:
+            standing = standing.where(q.limited_key == account.key_id)
+        else:
+            standing = standing.where(q.dataset_id == account.dataset_id)
         if account.rank == AccountRank.ANALYST_ON_DATASET:
             standing = standing.where(q.analyst_id == account.analyst_id)
         epsilon, rho = connection.execute(standing).one()

@@ -36,6 +36,7 @@ def budgets_page(visit: CurrentVisit) -> Response:
         "budgets.html",
         cards=[(one, state_of(one.account)) for one in own.accounts],
         overall=own.overall,
+        key=own.key,
         shares={one.account.dataset: percent(one.account.spent, most) for one in own.accounts},
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from privypurse.accounts import Key
 from privypurse.cli.service import service
 
 Name = Annotated[str, typer.Argument(help="Name of the user.")]
@@ -53,13 +55,40 @@ def keys(context: typer.Context, name: Name) -> None:
         for key in purse.keys(name):
             last_used = "never" if key.last_used is None else key.last_used.isoformat()
             state = "revoked" if key.revoked else "valid"
-            typer.echo(f"{key.id}\t{key.created.isoformat()}\t{last_used}\t{state}")
+            columns = (key.id, key.created.isoformat(), last_used, state, _restrictions(key))
+            typer.echo("\t".join(columns))
 
 
-def issue(context: typer.Context, name: Name) -> None:
+def _restrictions(key: Key) -> str:
+    restrictions = []
+    if key.budget is not None:
+        restrictions.append(f"{key.budget.remaining} left of {key.budget.allowance}")
+    if key.datasets is not None:
+        restrictions.append(f"only {', '.join(key.datasets)}")
+    if key.until is not None:
+        restrictions.append(f"until {key.until.isoformat()}")
+    return "; ".join(restrictions)
+
+
+def issue(
+    context: typer.Context,
+    name: Name,
+    epsilon: Annotated[str | None, typer.Option(help="ε that the key may spend in total.")] = None,
+    delta: Annotated[str, typer.Option(help="δ that the key may spend in total.")] = "0",
+    until: Annotated[
+        datetime | None, typer.Option(help="Moment from which the key is refused, in UTC.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="The key may query only this; may be repeated.")
+    ] = None,
+) -> None:
     """Issue one more key to a user and print it; it cannot be shown again."""
+    end = None if until is None else until.replace(tzinfo=UTC)
     with service(context) as purse:
-        typer.echo(purse.issue_key(name).key)
+        issued = purse.issue_key(
+            name, epsilon=epsilon, delta=delta, until=end, datasets=dataset or None
+        )
+        typer.echo(issued.key)
 
 
 def revoke(

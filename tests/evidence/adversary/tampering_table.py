@@ -24,7 +24,7 @@ TABLE: dict[str, dict[str, str]] = {
     "user_role": dict.fromkeys(("user_id", "role"), FOUND),
     "api_key": {
         **dict.fromkeys(("id", "user_id", "secret_hash", "created_us", "revoked_us"), FOUND),
-        "revision": FOUND,
+        **dict.fromkeys(("revision", "limited", "datasets", "until_us"), FOUND),
         "last_used_us": "when a key was last used: shown, and read by nothing that decides",
     },
     "identity": {
@@ -50,7 +50,7 @@ TABLE: dict[str, dict[str, str]] = {
         (
             *("id", "rank", "dataset_id", "analyst_id", "lim_eps_n", "charged_eps_n"),
             *("lim_delta_a", "charged_delta_a", "frozen", "seq", "head", "epoch"),
-            *("lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"),
+            *("lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced", "key_id"),
         ),
         FOUND,
     ),
@@ -59,7 +59,7 @@ TABLE: dict[str, dict[str, str]] = {
             *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash"),
             *("request", "eps_n", "delta_a", "state", "attempt", "attempt_us", "lease_until"),
             *("answer", "answer_hash", "answer_status", "created_us", "settled_us", "release_us"),
-            *("form", "salt", "rho_f", "unpriced"),
+            *("form", "salt", "rho_f", "unpriced", "limited_key"),
         ),
         FOUND,
     ),

@@ -20,10 +20,11 @@ from storage.assurance.verification import verify
 from storage.database import tables
 from storage.database.database import Database
 from storage.people.identities import Identities
+from storage.people.keys import Restrictions
 from tests.evidence.adversary.tampering_table import FOUND, TABLE, is_bound, why_not
 from tests.support.ledgers import busy_ledger
 from tests.support.tampering import other_value, rows_of, set_field, tampering
-from tests.support.world import World, allowance, request
+from tests.support.world import World, allowance, loss, request
 from tests.unit.storage.database.test_upgrades import first_schema
 
 ALL = tables.metadata.sorted_tables
@@ -72,7 +73,11 @@ def fill(world: World) -> None:
     world.ledger.grant(None, analyst.id, allowance(10**5, "0.9"), actor_id=world.admin.id)
     Identities(world.database).admit("https://issuer", "someone", frozenset({"analyst"}), 7)
     world.users.issue_key(analyst.name, actor=world.admin)
+    limited_key = world.limited_key(analyst, loss(1))
     dataset = world.datasets.find("dataset4")
+    restrictions = Restrictions(datasets=frozenset({dataset.id}), until_us=world.now() + 10**9)
+    world.users.issue_key(analyst.name, actor=analyst, restrictions=restrictions)
+    world.ledger.reserve(request(dataset, analyst, limited_key=limited_key))
     world.publish(dataset)
     for _ in range(2):
         world.ledger.reserve(request(dataset, analyst))
@@ -111,6 +116,9 @@ def sample(rows: list[Any], table: Table, each: int | None) -> list[Any]:
         return rows
     rng = random.Random(table.name)
     chosen = {0, len(rows) - 1, *rng.sample(range(len(rows)), min(each, len(rows)))}
+    own = {tables.api_key: "limited", tables.query: "limited_key", tables.budget_account: "key_id"}
+    if table in own:  # a key with a limit, its account, and what was charged to it
+        chosen |= {number for number, row in enumerate(rows) if getattr(row, own[table])}
     if table is tables.query:
         chosen |= {[row.state for row in rows].index(row.state) for row in rows}
     if table is tables.journal:

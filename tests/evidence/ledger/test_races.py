@@ -18,7 +18,7 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.tables import budget_account
 from storage.errors import StillRunning
-from storage.ledger.accounts import find_account
+from storage.ledger.accounts import AccountKey, find_account
 from storage.ledger.ledger import Replay, Reservation, Reserve
 from storage.queries.entry_pages import page_of_entries
 from tests.support.workers import patiently, reserve_many
@@ -67,6 +67,20 @@ def test_two_hundred_at_once_for_room_of_ten(world: World) -> None:
     check_invariants(world.database)
 
 
+def test_the_limit_of_a_key_holds_on_all_datasets_at_once(world: World) -> None:
+    dataset, analyst = world.ready(loss(100))
+    elsewhere = world.dataset()
+    world.grant(elsewhere, analyst, loss(100))
+    limited_key = world.limited_key(analyst, loss(1))
+    requests = (
+        request((dataset, elsewhere)[i % 2], analyst, limited_key=limited_key) for i in range(200)
+    )
+    assert count_granted(world.ledger.reserve, requests) == 10
+    spent = world.ledger.accounts_of_keys(analyst.id)[limited_key].account.charged
+    assert spent == loss(1)
+    check_invariants(world.database)
+
+
 class WrongLedger:
     """The classic bug: it reads, checks, then writes."""
 
@@ -75,7 +89,7 @@ class WrongLedger:
 
     def reserve(self, request: Reserve) -> None:
         with self._database.read() as connection:
-            key = (AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
+            key = AccountKey(AccountRank.ANALYST_ON_DATASET, request.dataset_id, request.analyst_id)
             row = find_account(connection, key)
         assert row is not None
         if not row.account.admits(request.charge):

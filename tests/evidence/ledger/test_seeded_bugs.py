@@ -23,7 +23,7 @@ from tests.support import seeded
 from tests.support.seeded import Edited, Seed
 from tests.support.world import World, check_invariants, loss, request
 from tests.unit.storage.journal import test_writer
-from tests.unit.storage.ledger import test_guard, test_rho, test_settle
+from tests.unit.storage.ledger import test_guard, test_key_accounts, test_rho, test_settle
 
 Suite = Callable[[World, pytest.MonkeyPatch], None]
 
@@ -62,6 +62,14 @@ def the_second_wall(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     lowered = tables.budget_account.update().values(lim_eps_n=1)
     with pytest.raises(LedgerAlarm):
         world.database.write(lambda connection: connection.execute(lowered))
+
+
+def the_room_of_a_key(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_races.test_the_limit_of_a_key_holds_on_all_datasets_at_once(world)
+
+
+def the_books_of_a_key(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_key_accounts.test_a_query_is_charged_to_its_key_and_to_its_user(world)
 
 
 def both_measures(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +122,8 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.raise_without_delta, stated_limits, ("sqlite",)),
     (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite",)),
     (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite",)),
+    (seeded.key_not_charged, the_room_of_a_key, ("sqlite", "postgresql")),
+    (seeded.key_not_named, the_books_of_a_key, ("sqlite",)),
     (seeded.released_and_running, the_books, ("sqlite", "postgresql")),
     (seeded.head_of_its_own, the_books, ("sqlite", "postgresql")),
     (seeded.no_ending, the_books, ("sqlite", "postgresql")),

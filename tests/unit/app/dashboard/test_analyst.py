@@ -53,6 +53,28 @@ def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignI
     assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
 
 
+def test_a_key_for_a_notebook_has_a_limit_of_its_own(shop: Service, sign_in: SignIn) -> None:
+    browser = sign_in("ana")
+    refused = browser.post("/ui/keys", epsilon="x", until="2001-01-01")
+    assert (refused.status_code, "not a decimal number" in refused.text) == (422, True)
+    fields = {"epsilon": "0.5", "delta": "", "until": "2100-01-01", "datasets": ["one"]}
+    page = browser.post("/ui/keys", **fields)
+    issued = re.search(r"pp_[0-9a-f]{16}_[0-9a-f]{64}", page.text)
+    assert issued is not None
+    shop.keys["notebook"] = issued[0]
+    ask(shop, "one", who="notebook")
+    text = browser.text("/ui/keys")
+    assert "works ε 0.25 left of ε 0.5 only one until 2100-01-01 00:00" in text
+    assert "works none" in text
+    with_key = sign_in("notebook")
+    text = with_key.text("/ui/budgets")
+    assert "It has a limit of its own, over all datasets: ε 0.25 left of 0.5." in text
+    assert "two" not in text
+    assert "which issues no keys" in with_key.text("/ui/keys")
+    assert with_key.post("/ui/keys").status_code == 403
+    assert "ε 0.25 left of ε 0.5" in sign_in("ada").text("/ui/users/ana")
+
+
 def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     people: Service, sign_in: SignIn
 ) -> None:

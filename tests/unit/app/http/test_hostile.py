@@ -39,6 +39,9 @@ BAD = {
 }
 
 
+NEEDS_NO_BODY = {"/v1/users/{name}/keys"}
+
+
 @pytest.fixture(scope="module")
 def people(shared: Callable[[], AbstractContextManager[Service]]) -> Iterator[Service]:
     """One service for all tests, because nothing here changes it."""
@@ -72,6 +75,7 @@ def test_every_kind_of_writing_route_is_walked(application: FastAPI) -> None:
         "POST /v1/users",
         "PATCH /v1/users/{name}",
         "PUT /v1/users/{name}/budget",
+        "POST /v1/users/{name}/keys",
         "POST /v1/datasets",
         "PUT /v1/datasets/{name}/budgets/{user}",
         "PUT /v1/datasets/{name}/cap",
@@ -86,6 +90,8 @@ def test_hostile_json_is_a_422_on_every_route(
 ) -> None:
     headers = {"Content-Type": "application/json"}
     for method, route in json_routes(application):
+        if not body and route.path in NEEDS_NO_BODY:
+            continue
         reply = people(caller(route), method, path_of(route), content=body, headers=headers)
         assert reply.status_code == 422, (method, route.path, reply.text)
         problem = reply.json()

@@ -79,7 +79,8 @@ def test_keys_are_issued_listed_and_revoked(people: Service) -> None:
     assert people("ana-2", "GET", "/v1/me").json()["name"] == "ana"
     keys = people("ana", "GET", "/v1/users/ana/keys").json()["items"]
     assert {key["key_id"] for key in keys} >= {issued["key_id"]}
-    assert all(set(key) == {"key_id", "created", "last_used", "revoked"} for key in keys)
+    plain, restrictions = {"key_id", "created", "last_used", "revoked"}, ("until", "datasets")
+    assert all(set(key) == {*plain, *restrictions, "budget"} for key in keys)
     assert issued["key"] not in str(keys)
     assert people("ana", "DELETE", f"/v1/keys/{issued['key_id']}").status_code == 204
     assert people("ana-2", "GET", "/v1/me").status_code == 401

@@ -21,6 +21,7 @@ from app.usecases.pages import within
 from storage.database.pages import Page
 from storage.ledger.accounts import AccountRow
 from storage.ledger.ledger import Reservation
+from storage.people.key_scopes import WHOLE
 from tests.support.databases import (
     database,
     kind,
@@ -197,6 +198,6 @@ def test_a_history_that_must_be_sorted_takes_a_slot(
         queries=SimpleNamespace(page=lambda **_: Page([], None)),
         datasets=SimpleNamespace(find=None),
     )
-    caller: Any = SimpleNamespace(id=1, roles=frozenset(roles))
+    caller: Any = SimpleNamespace(id=1, roles=frozenset(roles), scope=WHOLE)
     with services.reads.slot(1), pytest.raises(RateLimited) if limited else nullcontext():
         asyncio.run(queries.history(services, caller, dataset, 10, None))

@@ -73,6 +73,7 @@ EVERYBODY = {
     datasets.page,
     datasets.describe,
     keys.issue,
+    keys.overview,
     keys.page,
     keys.revoke,
     refusals.count,

@@ -196,7 +196,7 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
         accept(world.database, log)
     done = accept(world.database, log, heads_lost=True)
     rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))  # as one charge, in ρ
-    assert done == [Accepted(ids[0], dataset.name, analyst.name, rest)]
+    assert done == [Accepted(ids[0], dataset.name, analyst.name, "", rest)]
     with pytest.raises(BudgetExhausted):
         charge(world, dataset, analyst, "0.000001")
     assert verify(world.database).valid

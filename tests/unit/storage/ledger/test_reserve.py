@@ -17,6 +17,7 @@ from storage.catalogue import versions
 from storage.database import tables
 from storage.errors import NoRecords, NotFound, NotOpen, StillRunning
 from storage.ledger import ledger, limits
+from storage.ledger.accounts import AccountKey
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
 from tests.support.ledgers import set_frozen
@@ -118,7 +119,7 @@ def test_an_overall_limit_is_charged_in_the_same_transaction(world: World) -> No
     world.grant(second, analyst, loss(5))
     world.database.write(
         lambda connection: limits.open_account(
-            connection, (AccountRank.ANALYST, 0, analyst.id), allowance(1), world.admin.id
+            connection, AccountKey(AccountRank.ANALYST, 0, analyst.id), allowance(1), world.admin.id
         )
     )
     world.ledger.reserve(request(first, analyst, loss("0.6")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from accounting.account import AccountRank
@@ -10,6 +12,7 @@ from storage.catalogue.datasets import StoredDataset
 from storage.database.tables import budget_account
 from storage.errors import KeyReused, NotFound, StillRunning
 from storage.ledger.ledger import Replay, Reservation
+from storage.people.key_scopes import KeyScope
 from storage.people.users import User
 from storage.queries.lookup import LookedUp, QueryLookup
 from tests.support.world import BODY_HASH, World, allowance, contents, loss, request
@@ -85,10 +88,42 @@ def test_delta_is_refused_alike(world: World, asking: QueryLookup, own: str, cap
     assert vars(refusal) == vars(message.value)
 
 
+def test_the_account_of_the_key_refuses_first(world: World, asking: QueryLookup) -> None:
+    dataset, analyst = world.ready(loss(5))
+    limited_key = world.limited_key(analyst, loss("0.2"))
+    with_key = replace(analyst, scope=KeyScope(limited_key))
+    looked_up = look_up(asking, dataset, with_key)
+    assert looked_up.refusal(loss("0.2")) is None
+    assert looked_up.fits_more(loss("0.1")) == 2
+    refusal = looked_up.refusal(loss("0.3"))
+    with pytest.raises(BudgetExhausted) as message:
+        world.ledger.reserve(request(dataset, analyst, loss("0.3"), limited_key=limited_key))
+    assert vars(refusal) == vars(message.value)
+    assert isinstance(refusal, BudgetExhausted)
+    assert refusal.remaining == loss("0.2")
+    assert look_up(asking, dataset, analyst).refusal(loss("0.3")) is None
+
+
+def test_a_key_finds_only_its_datasets(world: World, asking: QueryLookup) -> None:
+    dataset, analyst = world.ready(loss(5))
+    elsewhere = world.dataset()
+    reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
+    assert isinstance(reservation, Reservation)
+    assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
+    scoped = replace(analyst, scope=KeyScope(datasets=frozenset({elsewhere.id})))
+    for key in ("k", "new", None):  # not even a replay
+        with pytest.raises(NotFound):
+            asking.look_up(dataset.name, scoped, key, BODY_HASH)
+    scoped = replace(analyst, scope=KeyScope(datasets=frozenset({dataset.id})))
+    assert isinstance(asking.look_up(dataset.name, scoped, "k", BODY_HASH), Replay)
+
+
 @pytest.mark.parametrize("rank", AccountRank)
 def test_a_frozen_account_refuses(world: World, asking: QueryLookup, rank: AccountRank) -> None:
     dataset, analyst = world.ready(loss(5))
     world.ledger.grant(None, analyst.id, allowance(5), actor_id=world.admin.id)
+    limited_key = world.limited_key(analyst, loss(5))
+    analyst = replace(analyst, scope=KeyScope(limited_key))
     freeze(world, rank)
     assert isinstance(look_up(asking, dataset, analyst).refusal(loss("0.1")), AccountFrozen)
 
