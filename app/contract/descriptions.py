@@ -146,6 +146,13 @@ class TableRegistration(_Common):
     rows: int | None = Field(default=None, ge=1, le=MAX_ROWS)
     max_rows: int | None = Field(default=None, ge=1, le=MAX_ROWS)
     min_rows: int | None = Field(default=None, ge=0, le=MAX_ROWS)
+    person: Name | None = Field(
+        default=None,
+        description=(
+            "The column of uploads that says whose a row is. At most records_per_person rows of "
+            "each person are kept, and neighbours differ in a whole person."
+        ),
+    )
 
     @model_validator(mode="after")
     def _rows_fit_the_relation(self) -> Self:
@@ -158,6 +165,8 @@ class TableRegistration(_Common):
                 raise ValueError("min_rows is at most max_rows")
         elif self.max_rows is not None or self.min_rows is not None:
             raise ValueError("max_rows and min_rows are for add_remove; replace takes rows")
+        if self.person is not None and self.neighbouring != "add_remove":
+            raise ValueError("person is for add_remove: a whole person is there or not")
         return self
 
     @model_validator(mode="after")
@@ -165,6 +174,8 @@ class TableRegistration(_Common):
         by_name = {attribute.name: attribute for attribute in self.attributes}
         if len(by_name) != len(self.attributes):
             raise ValueError("the name of an attribute is repeated")
+        if self.person in by_name:
+            raise ValueError("the column of persons is no attribute")
         if self.class_attribute is not None:
             attribute = by_name.get(self.class_attribute)
             if attribute is None:
@@ -180,6 +191,7 @@ class TableRegistration(_Common):
             rows=self.rows,
             max_rows=self.max_rows,
             min_rows=self.min_rows or 0,
+            person=self.person,
         )
 
 

@@ -19,7 +19,7 @@ from app.engine.execution import Execution
 from app.engine.opening import Opener
 from app.engine.upload import Stopped, Upload, refusal, write_body
 from app.engine.upload_recovery import UploadRecovery
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, TableDomain
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, NotFound, StorageError
 from storage.files.folders import remove_folder
@@ -211,9 +211,16 @@ class Uploads:
                 executor=self._execution.kernels,
                 limits=self.limits(),
                 progress=progress,
+                key=self._person_key(upload),
             )
             check_files(folder)
             return rows
+
+    def _person_key(self, upload: Upload) -> bytes | None:
+        domain = upload.public.domain
+        if not isinstance(domain, TableDomain) or domain.person is None:
+            return None
+        return self._datasets.person_key(upload.dataset.id)
 
     def _publish(self, upload: Upload, folder: Path, rows: int | None) -> int:
         with room():

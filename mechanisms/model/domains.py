@@ -100,13 +100,18 @@ Attribute = CategoricalAttribute | NumericAttribute | DateAttribute
 
 @dataclass(frozen=True)
 class TableDomain:
-    """Rows over public attributes: exactly ``rows`` (``replace``) or at most ``max_rows``."""
+    """Rows over public attributes: exactly ``rows`` (``replace``) or at most ``max_rows``.
+
+    ``person`` names the column of uploads that says whose a row is; it is no attribute. Then both
+    bounds count the rows that are kept: up to ``Dataset.records_per_person`` of each person.
+    """
 
     attributes: tuple[Attribute, ...]
     class_attribute: str | None = None
     rows: int | None = None
     max_rows: int | None = None
     min_rows: int = 0
+    person: str | None = None
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called ``name``. Raises: KeyError if there is none."""

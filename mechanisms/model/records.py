@@ -33,13 +33,15 @@ class TableRecords:
 
     ``values`` holds the clamped numbers of numeric attributes as float64; a missing cell has the
     middle of the bounds. ``ordered`` holds the same numbers in ascending order. ``days`` holds the
-    days of dates since their first one as int32; a missing cell has 0.
+    days of dates since their first one as int32; a missing cell has 0. ``persons`` int32 (rows,)
+    numbers the person of each row from 0 on, ascending; None for rows without persons.
     """
 
     codes: Mapping[str, NDArray[Any]]
     values: Mapping[str, NDArray[np.float64]]
     ordered: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     days: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    persons: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True)

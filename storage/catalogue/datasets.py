@@ -23,6 +23,7 @@ from storage.catalogue.dataset_rows import (
 )
 from storage.catalogue.dataset_states import digest_of_labels, record_dataset, record_version
 from storage.catalogue.descriptions import Labels, encode_domain
+from storage.catalogue.person_keys import delete_person_key, person_key
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
 from storage.database.pages import Page, page_of
@@ -225,6 +226,13 @@ class Datasets:
         hold = partial(versions.hold_upload, upload_id=upload, if_expired=True)
         return self._database.write(hold)
 
+    def person_key(self, dataset_id: int) -> bytes:
+        """The secret by which rows of persons are chosen, for preparing an upload.
+
+        Its first use draws it, and a withdrawal deletes it.
+        """
+        return self._database.write(lambda connection: person_key(connection, dataset_id))
+
     def refuse_upload(self, upload: int, detail: Mapping[str, Any]) -> None:
         """End an upload. Only the owner may see ``detail``."""
         self._database.write(lambda connection: versions.refuse_upload(connection, upload, detail))
@@ -304,12 +312,15 @@ class Datasets:
     def withdraw(self, name: str, *, actor: User) -> None:
         """Let no further query read the records. The ledger and the stored answers stay.
 
+        The secret by which rows of persons were chosen is deleted.
+
         Raises: NotFound; NoRecords if there is nothing to withdraw.
         """
 
         def work(connection: Connection) -> None:
             dataset_id = self._id(connection, name)
             detail = {"version": versions.withdraw(connection, dataset_id)}
+            delete_person_key(connection, dataset_id)
             record_dataset(connection, actor.id, dataset_id, "records.withdraw", detail)
 
         self._database.write(work)

@@ -62,4 +62,6 @@ def _encoded(value: Any) -> dict[str, Any]:
     content = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, GraphDomain):
         content["labelled"] = content.pop("labels") is not None
+    if isinstance(value, TableDomain) and value.person is None:
+        del content["person"]  # the text of a table without persons is that of earlier versions
     return {"kind": _NAMES[type(value)], **content}

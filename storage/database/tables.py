@@ -116,8 +116,12 @@ dataset = _table(
     Column("created_us", Big, nullable=False),
     Column("nodes_folder", String),  # names of nodes in a store, null without a store
     Column("revision", Big, nullable=False, server_default=text("0")),
+    # The secret that chooses which rows of a person are kept, until the records are withdrawn.
+    # Danger: only ``storage.catalogue.person_keys`` may select it.
+    Column("person_key", Bytes),
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
+    CheckConstraint("person_key IS NULL OR length(person_key) = 32", name="person_key"),
 )
 
 dataset_version = _table(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-#: The number of values that ``sorted_copy`` copies in one write.
+#: The number of values that a copy writes in one piece.
 PIECE = 1 << 20
 
 
@@ -47,6 +47,14 @@ class GrowingArray:
             return np.zeros(0, self._dtype)
         # Compiled kernels accept plain arrays and not their subclasses, such as the mapping.
         return np.asarray(np.memmap(self._file, self._dtype, "r+", shape=(self._length,)))
+
+
+def copy_of(values: NDArray[Any], places: NDArray[np.int64], folder: Path | None) -> NDArray[Any]:
+    """The values at some places, in a new file."""
+    copy = GrowingArray(folder, values.dtype)
+    for start in range(0, len(places), PIECE):
+        copy.append(values[places[start : start + PIECE]])
+    return copy.array()
 
 
 def sorted_copy(values: NDArray[Any], folder: Path | None) -> NDArray[Any]:

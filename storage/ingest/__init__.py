@@ -18,10 +18,18 @@ from storage.ingest.limits import UploadLimits
 from storage.ingest.media import CSV, GRAPHML, NODE_LINK, PARQUET, form_of
 from storage.ingest.node_link import read_node_link
 from storage.ingest.parquet import parquet_batches
+from storage.ingest.persons import PersonCollector, Truncation
 from storage.ingest.prefix import CUTOFF, read_cutoff
 from storage.ingest.table import CodedTable, RowCollector
 
-__all__ = ["CodedGraph", "CodedTable", "UploadLimits", "read_records", "release_memory"]
+__all__ = [
+    "CodedGraph",
+    "CodedTable",
+    "Truncation",
+    "UploadLimits",
+    "read_records",
+    "release_memory",
+]
 
 Coded = CodedGraph | CodedTable | PrefixRecords
 
@@ -33,6 +41,7 @@ def read_records(
     gzipped: bool,
     domain: Domain,
     limits: UploadLimits,
+    persons: Truncation | None = None,
     scratch: Path | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> Coded:
@@ -41,6 +50,7 @@ def read_records(
     Args:
         media_type: the ``Content-Type`` of the request, with or without parameters.
         gzipped: True for ``Content-Encoding: gzip``, which only CSV may have.
+        persons: how rows of persons are chosen; needed if the domain has a column of persons.
         scratch: a folder on the disk for temporary files; None for the default of the system.
         between: called after every block of records; an exception that it raises stops the reading.
 
@@ -68,8 +78,15 @@ def read_records(
         has_integers = domain.labels is None or isinstance(domain.labels[0], int)
         records = batches(list(ENDS), has_integers)
     else:
-        collector = RowCollector(domain, limits.cells, scratch)
-        records = batches([attribute.name for attribute in domain.attributes])
+        names = [attribute.name for attribute in domain.attributes]
+        collected: PersonCollector | None = None
+        if domain.person is not None:
+            if persons is None:
+                raise ValueError("records of persons need the key of their dataset")
+            collected = PersonCollector(domain.person, persons, limits.memory_bytes, scratch)
+            names.append(domain.person)
+        collector = RowCollector(domain, limits.cells, scratch, collected)
+        records = batches(names)
     for batch in records:
         collector.add(batch)
         between()

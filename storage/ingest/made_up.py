@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 MadeUpFormat = Literal["csv", "parquet"]
 #: One number in this many is missing, where the description names a text for missing cells.
 MISSING_EVERY = 20
+#: Rows of each person on average, where rows are those of persons.
+ROWS_EACH = 3
 
 
 def width(domain: Domain) -> int:
     """The number of columns of a file of records."""
-    return len(domain.attributes) if isinstance(domain, TableDomain) else 2
+    if not isinstance(domain, TableDomain):
+        return 2
+    return len(domain.attributes) + (domain.person is not None)
 
 
 def made_up(domain: Domain, rows: int, form: MadeUpFormat) -> bytes:
@@ -49,7 +53,11 @@ def _columns(domain: Domain, rows: int, form: MadeUpFormat) -> dict[str, "pa.Arr
     random = np.random.default_rng(0)
     match domain:
         case TableDomain():
-            return {one.name: _cells(one, rows, random, form) for one in domain.attributes}
+            cells = {one.name: _cells(one, rows, random, form) for one in domain.attributes}
+            if domain.person is not None:
+                persons = max(rows // ROWS_EACH, 1)
+                cells[domain.person] = pa.array(random.integers(persons, size=rows))
+            return cells
         case GraphDomain():
             ends = zip(*_edges(domain, rows, random), strict=True)
             labelled = [[domain.label(node) for node in column] for column in ends] or [[], []]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
 from storage.errors import TooLarge
-from storage.files.growing_array import GrowingArray
+from storage.files.growing_array import GrowingArray, copy_of
 from storage.ingest.batches import Batch
 from storage.ingest.cells import FAULTS, code_cells
+from storage.ingest.persons import PersonCollector, RowSelection
 from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
 
@@ -25,17 +26,28 @@ class CodedTable:
     codes: dict[str, NDArray[Any]]
     values: dict[str, NDArray[np.float64]]
     days: dict[str, NDArray[np.int32]]
+    #: The number of each row's person, ascending; None in a table without persons.
+    persons: NDArray[np.int32] | None = None
 
 
 class RowCollector:
     """Checks rows batch by batch, and stores their codes in temporary files in ``scratch``.
 
-    The first batch with a fault raises InvalidRecords. ``most_cells`` limits rows times attributes.
+    The first batch with a fault raises InvalidRecords. ``most_cells`` limits rows times columns.
+    With ``persons`` only the rows that it keeps are in the result, and the bounds on rows are
+    theirs. No refusal tells how many others there were.
     """
 
-    def __init__(self, domain: TableDomain, most_cells: int, scratch: Path | None = None) -> None:
-        self._domain = domain
-        self._most_rows = most_cells // max(len(domain.attributes), 1)
+    def __init__(
+        self,
+        domain: TableDomain,
+        most_cells: int,
+        scratch: Path | None = None,
+        persons: PersonCollector | None = None,
+    ) -> None:
+        self._domain, self._persons, self._scratch = domain, persons, scratch
+        columns = len(domain.attributes) + (persons is not None)
+        self._most_rows = most_cells // max(columns, 1)
         self._codes = {a.name: GrowingArray(scratch, _code_type(a)) for a in domain.attributes}
         self._values = {
             a.name: GrowingArray(scratch, np.float64)
@@ -57,6 +69,8 @@ class RowCollector:
         """
         self._check_most(batch)
         refusals: list[Refusal] = []
+        if self._persons is not None:
+            refusals += self._persons.add(batch)
         for attribute in self._domain.attributes:
             coded = code_cells(batch.columns[attribute.name], attribute)
             refusals += _refusals(batch, attribute, coded.faults)
@@ -69,15 +83,32 @@ class RowCollector:
         self._rows += batch.rows
 
     def finish(self) -> CodedTable:
-        """The table of all rows. Raises: InvalidRecords if there are too few."""
-        fewest = self._fewest()
-        if self._rows < fewest:
-            refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
+        """The table of all rows that are kept. Raises: InvalidRecords if there are too few."""
         codes, values, days = (
             {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values, self._days)
         )
-        return CodedTable(self._rows, codes, values, days)
+        table = CodedTable(self._rows, codes, values, days)
+        if self._persons is not None:
+            contents = [*codes.values(), *values.values(), *days.values()]
+            table = self._of_rows(table, self._persons.select(contents))
+        fewest, most = self._fewest(), self._domain.max_rows
+        if table.rows < fewest:
+            refuse(WHOLE, "rows", f"fewer rows than the {fewest} of the description")
+        if most is not None and table.rows > most:
+            refuse(WHOLE, "rows", f"more kept rows than the {most} described")
+        return table
+
+    def _of_rows(self, table: CodedTable, selection: RowSelection) -> CodedTable:
+        """The kept rows of a table, in new files."""
+        codes, values, days = (
+            {
+                name: copy_of(column, selection.rows, self._scratch)
+                for name, column in columns.items()
+            }
+            for columns in (table.codes, table.values, table.days)
+        )
+        return CodedTable(len(selection.rows), codes, values, days, selection.persons)
 
     def _fewest(self) -> int:
         if self._domain.rows is not None:
@@ -89,7 +120,8 @@ class RowCollector:
     def _check_most(self, batch: Batch) -> None:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
-        if described is not None and rows > described:
+        # Of persons only kept rows count, which are known at the end.
+        if self._persons is None and described is not None and rows > described:
             reason = "rows", f"more rows than the {described} described"
             refuse(*batch.numbering.refusal(described - self._rows, *reason))
         if rows > self._most_rows:

@@ -23,10 +23,12 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.files.arrays import open_arrays, write_arrays
 from storage.files.growing_array import sorted_copy
+from storage.files.manifest import DamagedFolder
 from storage.ingest import (
     Coded,
     CodedGraph,
     CodedTable,
+    Truncation,
     UploadLimits,
     read_records,
     release_memory,
@@ -37,6 +39,8 @@ Progress = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1; an exception stops the work."""
 
 GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
+#: The array of the number of each row's person. Arrays of attributes have names with a colon.
+PERSONS = "persons"
 
 
 def prepare_upload(
@@ -49,9 +53,12 @@ def prepare_upload(
     executor: Executor,
     limits: UploadLimits | None = None,
     progress: Progress | None = None,
+    key: bytes | None = None,
 ) -> int | None:
     """Read, check, prepare and write the records in a file to the new ``folder``.
 
+    ``key``: the secret of the dataset, 32 bytes, which chooses the rows of persons; needed if the
+    description has a column of persons.
     Does not remove ``path``. Returns the row count of a table under the relation ``replace``, which
     is public, else None.
     Raises: UnsupportedMediaType, TooLarge, InvalidRecords, which only the owner may see; then the
@@ -68,6 +75,7 @@ def prepare_upload(
             gzipped=gzipped,
             domain=dataset.domain,
             limits=limits,
+            persons=None if key is None else Truncation(dataset.records_per_person, key),
             scratch=folder.parent,
             # The share of the file that was read is not known, so it is reported as 0.
             between=lambda: progress(0.0) if progress is not None else None,
@@ -117,7 +125,13 @@ def open_records(folder: Path, domain: Domain) -> Records:
         _, arrays = open_arrays(folder, PREFIX)
         return PrefixRecords(int(arrays["cutoff"][0]))
     _, arrays = open_arrays(folder, TABLE)
-    return TableRecords(*(_under(part, arrays) for part in ("codes", "values", "ordered", "days")))
+    persons = arrays.get(PERSONS)
+    if (domain.person is None) != (persons is None):
+        raise DamagedFolder("rows have persons exactly if the description has")
+    codes, values, ordered, days = (
+        _under(part, arrays) for part in ("codes", "values", "ordered", "days")
+    )
+    return TableRecords(codes, values, ordered, days, persons)
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
@@ -162,7 +176,8 @@ def _table_arrays(table: CodedTable, scratch: Path) -> dict[str, NDArray[Any]]:
         f"ordered:{name}": sorted_copy(array, scratch) for name, array in table.values.items()
     }
     days = {f"days:{name}": array for name, array in table.days.items()}
-    return {**codes, **values, **ordered, **days}
+    persons = {} if table.persons is None else {PERSONS: table.persons}
+    return {**codes, **values, **ordered, **days, **persons}
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

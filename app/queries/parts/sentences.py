@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable
 
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, TableDomain
 
 #: ``listing`` shortens a longer list of items, so that the sentence stays readable.
 MOST_ITEMS = 5
 
 
 def version_of(dataset: Dataset, version: int) -> str:
-    """Returns the dataset and its version as text, such as "github version 3"."""
-    return f"{dataset.name} version {version}"
+    """Returns the dataset and its version as text, such as "github version 3".
+
+    Where rows are those of persons, numbers and their intervals speak of kept rows; it says so.
+    """
+    text = f"{dataset.name} version {version}"
+    if not isinstance(dataset.domain, TableDomain) or dataset.domain.person is None:
+        return text
+    return f"{text} (at most {counted(dataset.records_per_person, 'row')} of each person kept)"
 
 
 def listing(items: Iterable[str], last: str = "and") -> str:

@@ -32,14 +32,17 @@ TABLE: dict[str, dict[str, str]] = {
         "issued_s": "the time of the latest token; the roles that it brought are bound",
     },
     "web_session": dict.fromkeys(("token_hash", "key_id", "expires_us"), _SESSION),
-    "dataset": dict.fromkeys(
-        (
-            *("id", "name", "owner_id", "description", "domain", "neighbouring"),
-            *("records_per_person", "fixed_rows", "version", "versions", "created_us"),
-            *("nodes_folder", "revision"),
+    "dataset": {
+        **dict.fromkeys(
+            (
+                *("id", "name", "owner_id", "description", "domain", "neighbouring"),
+                *("records_per_person", "fixed_rows", "version", "versions", "created_us"),
+                *("nodes_folder", "revision"),
+            ),
+            FOUND,
         ),
-        FOUND,
-    ),
+        "person_key": "a random secret: with another one the next upload keeps other rows",
+    },
     "dataset_version": dict.fromkeys(
         ("dataset_id", "version", "published_us", "removed_us", "folder", "manifest_digest"), FOUND
     ),

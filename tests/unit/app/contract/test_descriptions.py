@@ -93,6 +93,14 @@ def test_a_table() -> None:
     )
 
 
+def test_a_table_of_persons() -> None:
+    table = read({**TABLE, "person": "id", "records_per_person": 8})
+    assert table.domain().person == "id"
+    assert [one.name for one in table.domain().attributes] == ["sex", "age"]
+    assert described(table)["person"] == "id"
+    assert "person" not in described(read(TABLE))
+
+
 def test_bins_of_a_count_are_of_equal_width_and_end_at_the_bounds() -> None:
     age = read(TABLE).domain().attribute("age")
     assert age.edges == tuple(12 * i for i in range(11))
@@ -149,6 +157,14 @@ INVALID = {
         "neighbouring": "replace",
         "min_rows": 0,
     },
+    "person who replaces": {
+        **without(TABLE, "max_rows"),
+        "neighbouring": "replace",
+        "person": "id",
+    },
+    "person among attributes": {**TABLE, "person": "age"},
+    "person of a graph": {**GRAPH, "person": "id"},
+    "blank in the column of persons": {**TABLE, "person": "an id"},
     "no attributes": table_of(),
     "repeated attribute": table_of(SEX, SEX),
     "class that is none": {**TABLE, "class_attribute": "income"},

@@ -24,6 +24,7 @@ TABLE: dict[str, Any] = {
     ],
     "cap": {"epsilon": "20"},
 }
+PERSONS: dict[str, Any] = {**TABLE, "person": "id", "records_per_person": 2}
 PREFIX: dict[str, Any] = {
     "kind": "prefix",
     "neighbouring": "prefix",
@@ -44,8 +45,8 @@ def register(people: Service, name: str, description: dict[str, Any]) -> str:
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize(
     ("description", "rows"),
-    [(TABLE, 500), (GRAPH, 3), (NAMED, 50), (PREFIX, 9)],
-    ids=["table", "graph", "named", "prefix"],
+    [(TABLE, 500), (PERSONS, 500), (GRAPH, 3), (NAMED, 50), (PREFIX, 9)],
+    ids=["table", "persons", "graph", "named", "prefix"],
 )
 def test_an_upload_accepts_what_was_made_up(
     people: Service, description: dict[str, Any], rows: int, form: str
@@ -57,7 +58,7 @@ def test_an_upload_accepts_what_was_made_up(
     assert people("olga", "GET", f"{path}/mock?rows={rows}&format={form}").content == reply.content
     table = pq.read_table if form == "parquet" else pa_csv.read_csv
     number = table(io.BytesIO(reply.content)).num_rows
-    assert number == rows if description in (TABLE, GRAPH) else number == 1
+    assert number == rows if description in (TABLE, PERSONS, GRAPH) else number == 1
     headers = {"Content-Type": MEDIA_TYPES[form]}
     sent = people("olga", "PUT", f"{path}/records", content=reply.content, headers=headers)
     assert sent.status_code == 201, sent.text

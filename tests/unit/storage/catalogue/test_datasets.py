@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from tests.support.effort import instructions
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 TABLE = TableDomain((CategoricalAttribute("sex", ("Female", "Male")),))
+PERSONS = replace(TABLE, max_rows=9, person="id")
 
 
 def register(world: World, name: str = "d", **changes: Any) -> StoredDataset:
@@ -199,6 +201,25 @@ class TestVersions:
         world.datasets.withdraw(dataset.name, actor=world.owner)  # an upload alone
         with pytest.raises(NoRecords):
             world.datasets.withdraw(dataset.name, actor=world.owner)
+
+    def test_versions_of_persons_share_a_key_until_their_records_are_withdrawn(
+        self, world: World
+    ) -> None:
+        stored = register(world, domain=PERSONS, neighbouring=NeighbouringRelation.ADD_REMOVE)
+        other = register(world, "e", domain=PERSONS, neighbouring=NeighbouringRelation.ADD_REMOVE)
+        key = world.datasets.person_key(stored.id)
+        assert (len(key), world.datasets.person_key(stored.id)) == (32, key)
+        world.publish(stored)
+        assert world.datasets.person_key(stored.id) == key
+        assert world.datasets.person_key(other.id) != key
+        assert key.hex() not in repr(world.datasets.find("d"))
+        assert repr(key) not in repr(world.datasets.find("d"))
+        world.datasets.withdraw("d", actor=world.owner)
+        stored_keys = select(tables.dataset.c.person_key).where(tables.dataset.c.id == stored.id)
+        with world.database.read() as connection:
+            assert connection.execute(stored_keys).scalar_one() is None
+        assert world.datasets.person_key(stored.id) != key
+        check_invariants(world.database)
 
     def test_a_dead_preparation_does_not_last(self, world: World) -> None:
         stored = world.dataset()

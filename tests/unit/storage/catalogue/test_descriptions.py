@@ -44,6 +44,7 @@ domains = st.one_of(
         counts,
         counts,
         st.integers(0, 10**9),
+        st.none() | texts,
     ),
     st.builds(PrefixDomain, st.lists(floats, max_size=5).map(tuple)),
 )
@@ -77,3 +78,10 @@ def test_rows_fixed_later_are_put_in() -> None:
 def test_there_is_no_json_for_nan() -> None:
     with pytest.raises(ValueError):
         encode_domain(PrefixDomain((float("nan"),)))
+
+
+def test_the_text_of_a_table_without_persons_is_that_of_earlier_versions() -> None:
+    assert encode_domain(TableDomain((), max_rows=3)) == (
+        '{"kind":"table","attributes":[],"class_attribute":null,"rows":null,"max_rows":3,'
+        '"min_rows":0}'
+    )
