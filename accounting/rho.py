@@ -112,6 +112,20 @@ class LaplaceNoise(RhoBound):
 
 
 @dataclass(frozen=True, slots=True)
+class LaplaceNoiseOnPersons(RhoBound):
+    """Discrete Laplace noise of rate λ on the number of distinct persons in each of some cells.
+
+    A person with m records is in at most min(m, ``cells``) cells, and moves each number by 1.
+    """
+
+    rate: Fraction
+    cells: int
+
+    def of_group(self, members: int) -> Fraction:
+        return min(members, self.cells) * laplace_rho(self.rate, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Together(RhoBound):
     """Several releases from the same records, also if earlier ones choose the later ones."""
 

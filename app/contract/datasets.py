@@ -91,6 +91,8 @@ class Facts:
     neighbouring: str
     attributes: tuple[AttributeFacts, ...] = ()
     class_attribute: str | None = None
+    #: True if rows are those of persons, who can be counted.
+    has_persons: bool = False
 
     @classmethod
     def of(cls, name: str, description: Mapping[str, Any], public: Dataset | None) -> Self:
@@ -115,6 +117,7 @@ class Facts:
             neighbouring=description["neighbouring"],
             attributes=attributes,
             class_attribute=description.get("class_attribute"),
+            has_persons="person" in description,
         )
 
     def values_of(self, name: str | None) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ _STEEPNESS = 0.3
 def made_up(size: int, shape: str) -> list[tuple[Records, Dataset]]:
     """Records of this size and shape, for every kind of records and relation."""
     rows, domain = _table(size, shape), table_domain()
-    most = replace(domain, max_rows=size)
+    most = replace(domain, max_rows=size, person="person")
     public = replace(domain, rows=size, max_rows=None, min_rows=0)
     values = tuple(float(i + 1) for i in range(min(size, 4096)))
     return [
@@ -90,7 +90,8 @@ def _table(rows: int, shape: str) -> TableRecords:
     codes["class"] = stored(np.arange(rows) % 2, np.uint8)
     numbers = _steep(rows) if shape == "ascending" else _values(rows, shape, 8).astype(float)
     numbers = np.sort(numbers)
-    return TableRecords(codes, {"number": numbers}, {"number": numbers})
+    persons = stored(np.sort(_values(rows, shape, max(rows - 1, 0))), np.int32)
+    return TableRecords(codes, {"number": numbers}, {"number": numbers}, persons=persons)
 
 
 def table_domain() -> TableDomain:

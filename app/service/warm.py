@@ -74,7 +74,8 @@ def _count_large_domains() -> None:
 def stored_types() -> list[tuple[Records, Dataset]]:
     """Synthetic records and their datasets, for every kind of records and relation."""
     rows, table = table_records(), table_domain()
-    add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, table)
+    of_persons = replace(table, person="person")
+    add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, of_persons)
     replaced = replace(table, rows=ROWS, max_rows=None, min_rows=0)
     return [
         (graph_records(), Dataset("warm", NeighbouringRelation.EDGE, GraphDomain(5, 4))),
@@ -110,7 +111,8 @@ def table_records() -> TableRecords:
     }
     level_counts(codes["many"], 300)
     number = stored(numbers, np.float64)
-    return TableRecords(codes, {"number": number}, {"number": number})
+    persons = stored(numbers // 2, np.int32)
+    return TableRecords(codes, {"number": number}, {"number": number}, persons=persons)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from mechanisms.kernels.cells import margin as summed
 from mechanisms.tables.aggregates import Noisy, Numbers, Summands
 from mechanisms.tables.consistency import MeasuredMargin, adjusted
 from mechanisms.tables.intervals import Box
-from mechanisms.tables.parts import Count, Part
+from mechanisms.tables.parts import Count, Part, RowSum
+from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import Measurement, TablePlan
 from mechanisms.tables.request import Margin
 from mechanisms.tables.suppression import Axes, Truths, suppressed
@@ -56,19 +57,32 @@ class TableColumns:
         return self._columns(None)
 
     def totals(self) -> Iterator[tuple[Margin, bool, Columns]]:
-        """Each margin, whether it has noise of its own, and its columns."""
+        """Each margin, whether it has noise of its own, and its columns.
+
+        A margin that is not measured has no column for parts that do not add up, such as persons.
+        """
         for margin in self._plan.margins():
             measured = margin in self._plan.request.margins
-            yield margin, measured, self._columns(margin)
+            if columns := self._columns(margin):
+                yield margin, measured, columns
 
     def _columns(self, margin: Margin | None) -> dict[str, Column]:
         dataset = self._plan.dataset
-        raw = {part: self._raw(part, margin) for part in self._released.cells}
+        raw = {
+            part: self._raw(part, margin)
+            for part in self._released.cells
+            if isinstance(part, RowSum) or (part, margin) in self._measured
+        }
         final = {part: self._final(part, margin, noisy) for part, noisy in raw.items()}
-        adjusts = self._plan.request.consistent or self._plan.request.non_negative
         columns: dict[str, Column] = {}
         small = None if self._suppressed is None else self._suppressed_of(margin).ravel()
         for one in self._plan.request.aggregates:
+            parts = one.parts(dataset)
+            if not raw.keys() >= {*parts}:
+                continue
+            adjusts = self._plan.request.non_negative or (
+                self._plan.request.consistent and any(isinstance(part, RowSum) for part in parts)
+            )
             boxes = one.boxes(raw, dataset, MISS)
             values = one.values(final, dataset)
             before = one.values(raw, dataset) if adjusts else [None] * len(values)
@@ -96,7 +110,7 @@ class TableColumns:
     def _final(self, part: Part, margin: Margin | None, raw: Noisy) -> Noisy:
         """The numbers of the answer: those released, or sums of the adjusted cells."""
         request = self._plan.request
-        if request.consistent:
+        if request.consistent and isinstance(part, RowSum):
             cells = self._cells[part]
             whole = (part, margin) in self._measured
             values = cells if margin is None else self._summed(cells, margin, whole=whole)
@@ -109,7 +123,7 @@ class TableColumns:
     def _adjusted(self, part: Part) -> Numbers:
         """The cells that agree with all measured margins of the part."""
         cells, plan = self._released.cells[part], self._plan
-        if not plan.request.consistent:
+        if not (plan.request.consistent and isinstance(part, RowSum)):
             return cells
         margins = [
             MeasuredMargin(
@@ -149,6 +163,8 @@ class TableColumns:
                 versions = [self._released.margins[Count(), margin], whole]
             # Without consistency the answer shows the released numbers alone.
             used = versions if self._plan.request.consistent else versions[:1]
+            if Persons() in self._released.cells:
+                used = [*used, self._raw(Persons(), margin).values]
             counts[self._axes(margin)] = used
         return suppressed(counts, self._plan.dataset.minimum_count)
 

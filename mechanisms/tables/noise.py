@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accounting.rho import LaplaceNoise as LaplaceRho
-from accounting.rho import RhoBound
+from accounting.rho import LaplaceNoiseOnPersons, RhoBound
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
@@ -41,6 +41,12 @@ class Noise(Protocol):
         """The ρ of this noise on numbers that one change moves by at most ``total`` in all.
 
         It moves each of them by at most ``largest``.
+        """
+
+    def distinct_rho_bound(self, cells: int) -> RhoBound:
+        """The ρ of this noise on the numbers of persons in ``cells`` cells.
+
+        A person with m rows moves at most min(m, ``cells``) of them, each by at most 1.
         """
 
     def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
@@ -75,6 +81,9 @@ class LaplaceNoise:
 
     def rho_bound(self, total: int, largest: int) -> RhoBound:
         return LaplaceRho(self.rate.exponent(), total, largest)
+
+    def distinct_rho_bound(self, cells: int) -> RhoBound:
+        return LaplaceNoiseOnPersons(self.rate.exponent(), cells)
 
     def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
         return discrete_laplace(values, self.rate, randomness, executor)

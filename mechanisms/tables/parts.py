@@ -12,13 +12,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from accounting.rho import RhoBound
 from mechanisms.kernels.cells import Measure
 from mechanisms.kernels.steps import floored, floored_squares
 from mechanisms.model.domains import Dataset
 from mechanisms.model.records import TableRecords
 from mechanisms.statistics.grid import Plan, real_exponent
-from mechanisms.statistics.tables import numeric
+from mechanisms.statistics.tables import numeric, replaces
 from mechanisms.tables.grouping import Edges
+from mechanisms.tables.noise import Noise
 
 #: rows · |value| of one row stays below this, so cells and their noise fit 64 bits.
 _LARGEST_SUM = 1 << 61
@@ -41,13 +43,45 @@ class Part(ABC):
         """
 
     @abstractmethod
-    def measure(self, records: TableRecords, dataset: Dataset, plan: Plan) -> Measure:
-        """What the counting engine sums; every value of a row is within ± ``plan.cap``."""
+    def change(self, dataset: Dataset, grid: Plan, cells: int) -> Fraction:
+        """The most that ``cells`` cells move in the L1 norm for each changed record, in steps.
+
+        A person with c records moves them by at most c times this number.
+        """
+
+    @abstractmethod
+    def rho_bound(self, dataset: Dataset, grid: Plan, cells: int, noise: Noise) -> RhoBound:
+        """The ρ of ``noise`` on ``cells`` cells."""
 
     @property
     def width(self) -> int:
         """How many numbers the part has in each cell."""
         return 1
+
+    def is_never_negative(self, dataset: Dataset) -> bool:
+        """True if the public bounds make every exact number of the part at least 0."""
+        return True
+
+
+class RowSum(Part):
+    """A sum over the rows of a cell, so the numbers of a margin are sums of those of the cells."""
+
+    @abstractmethod
+    def measure(self, records: TableRecords, dataset: Dataset, plan: Plan) -> Measure:
+        """What the counting engine sums; every value of a row is within ± ``plan.cap``."""
+
+    def change(self, dataset: Dataset, grid: Plan, cells: int) -> Fraction:
+        return Fraction(_rows_changed(dataset) * grid.cap)
+
+    def rho_bound(
+        self,
+        dataset: Dataset,
+        grid: Plan,
+        cells: int,
+        noise: Noise,
+    ) -> RhoBound:
+        changes = _rows_changed(dataset)
+        return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
 
     def largest(self, plan: Plan, changes: int) -> int:
         """The most that one change of the records moves one number of the part.
@@ -57,12 +91,8 @@ class Part(ABC):
         """
         return changes * plan.cap
 
-    def is_never_negative(self, dataset: Dataset) -> bool:
-        """True if the public bounds make every exact number of the part at least 0."""
-        return True
 
-
-class Rows(Part):
+class Rows(RowSum):
     """Numbers of rows: a row taken from a number and one added to it leave it as it is."""
 
     def largest(self, plan: Plan, changes: int) -> int:
@@ -110,7 +140,7 @@ class Histogram(Rows):
 
 
 @dataclass(frozen=True)
-class Sum(Part):
+class Sum(RowSum):
     """Σ ⌊x/γ⌋ over the rows of a cell; a missing cell counts as the middle of the bounds."""
 
     attribute: str
@@ -132,7 +162,7 @@ class Sum(Part):
 
 
 @dataclass(frozen=True)
-class CentredSum(Part):
+class CentredSum(RowSum):
     """Σ (⌊x/γ⌋ − origin) over the rows of a cell: half the noise of a sum with one bound at 0."""
 
     attribute: str
@@ -160,7 +190,7 @@ class CentredSum(Part):
 
 
 @dataclass(frozen=True)
-class CentredSquares(Part):
+class CentredSquares(RowSum):
     """Σ (⌊(x − c)²/γ⌋ − origin), c a public middle; the origin halves the noise once more."""
 
     attribute: str
@@ -199,6 +229,11 @@ class CentredSquares(Part):
         """The farthest that a number may be from the middle."""
         attribute, middle = numeric(dataset, self.attribute), self.middle(dataset)
         return max(attribute.upper - middle, middle - attribute.lower)
+
+
+def _rows_changed(dataset: Dataset) -> int:
+    """How many rows one change of a record takes from the cells or adds to them."""
+    return 2 if replaces(dataset) else 1
 
 
 def _grid(dataset: Dataset, name: str, rows: int, epsilon_nano: int) -> tuple[int, int, int]:

@@ -50,8 +50,9 @@ class TablePlan:
     """The plan of one table. Raises: UnsupportedQuery, here or in its members, if it does not fit.
 
     Privacy: the measurements together are ``loss``-private under the dataset's relation. Each is
-    noise of rate ε_i / (changes · cap), and the sum of the ε_i is at most ε. One change of the
-    records moves the numbers of a part by at most changes · cap in the L1 norm: see ``parts``.
+    noise of rate ε_i / change, and the sum of the ε_i is at most ε. One change of the records moves
+    the numbers of a part by at most its ``change`` in the L1 norm (``parts``). A number of persons
+    is private for whole persons alone, at ``records_per_person`` times ``loss`` (``persons``).
     """
 
     request: TableRequest
@@ -103,8 +104,9 @@ class TablePlan:
         # One grid per part: a margin is the sum of the cells, step by step.
         grids = {part: part.plan(self.dataset, self.rows, nano) for part, nano in smallest.items()}
         return tuple(
-            Measurement(part, margin, loss, grids[part], self._noise(loss, grids[part]))
+            Measurement(part, margin, loss, grid, self._noise(part, margin, loss, grid))
             for (part, margin), loss in zip(weights, losses, strict=True)
+            for grid in (grids[part],)
         )
 
     def steps(self) -> tuple[Step, ...]:
@@ -130,17 +132,16 @@ class TablePlan:
         axes = self.axes(margin)
         return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
 
+    def _noise(self, part: Part, margin: Margin | None, loss: PrivacyLoss, grid: Grid) -> Noise:
+        change = part.change(self.dataset, grid, self._size(margin))
+        return LaplaceNoise(rate_at_most(loss.epsilon() / change))
+
     def _rho_bound(self, one: Measurement) -> RhoBound:
-        largest = one.part.largest(one.grid, self._changes)
-        return one.noise.rho_bound(self._changes * one.grid.cap, largest)
+        return one.part.rho_bound(self.dataset, one.grid, self._size(one.margin), one.noise)
 
-    def _noise(self, loss: PrivacyLoss, grid: Grid) -> Noise:
-        return LaplaceNoise(rate_at_most(loss.epsilon() / (self._changes * grid.cap)))
-
-    @property
-    def _changes(self) -> int:
-        """How many rows one change of the records takes from the cells or adds to them."""
-        return 2 if self.replaces else 1
+    def _size(self, margin: Margin | None) -> int:
+        """The number of cells of a margin, or of the table."""
+        return self.cells if margin is None else self.cells // self.merged(margin)
 
 
 def over(margin: Margin) -> str:

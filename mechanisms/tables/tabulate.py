@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mechanisms.kernels.cells import Cells, Truths, margin, tabulate
+from mechanisms.kernels.distinct import distinct_persons
 from mechanisms.model.context import QueryContext
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.predicate import holds
-from mechanisms.tables.parts import Part
+from mechanisms.tables.parts import Part, RowSum
+from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
@@ -25,7 +27,8 @@ class ReleasedTable(NamedTuple):
 def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
     """All numbers of the plan with noise, for every cell of the public domain.
 
-    The records are counted once, in one pass; margins are sums of its cells.
+    The records are counted once, in one pass; margins are sums of its cells. Persons are counted
+    in a second pass, in each margin anew.
 
     Raises: UnsupportedQuery as ``TablePlan``, before anything private is read; NoiseOverflow with
         probability below n·e⁻¹⁰²⁴ for n numbers, whatever the records.
@@ -33,13 +36,17 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
         and margins, and by parallel composition over the cells of each.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     """
-    exact = _counted(context, plan)
+    cells_of_rows = _cells(context, plan)
+    sums, persons = _sums(context, plan, cells_of_rows), _persons(context, plan, cells_of_rows)
     cells, margins = {}, {}
     for one in plan.measurements:
-        table = exact[one.part]
-        if one.margin is not None:
-            bins = range(len(plan.shape), table.ndim)
-            table = margin(table, (*plan.axes(one.margin), *bins))
+        if one.part not in sums:
+            table = persons[one.margin]
+        elif one.margin is None:
+            table = sums[one.part]
+        else:
+            bins = range(len(plan.shape), sums[one.part].ndim)
+            table = margin(sums[one.part], (*plan.axes(one.margin), *bins))
         noisy = one.noise.add(table.ravel(), context.randomness, context.executor)
         if one.margin is None:
             cells[one.part] = noisy.reshape(table.shape)
@@ -48,8 +55,7 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
     return ReleasedTable(cells, margins)
 
 
-def _counted(context: QueryContext, plan: TablePlan) -> dict[Part, Integers]:
-    """The exact numbers of all cells, by part: private."""
+def _cells(context: QueryContext, plan: TablePlan) -> Cells:
     table, dataset, where = context.table, context.dataset, plan.request.where
 
     def condition(rows: slice) -> Truths:
@@ -58,7 +64,25 @@ def _counted(context: QueryContext, plan: TablePlan) -> dict[Part, Integers]:
     axes = tuple(one.axis(table, dataset) for one in plan.request.by)
     rows = len(next(iter(table.codes.values())))
     always = not where.get("all", True)
-    cells = Cells(axes, rows, None if always else condition)
+    return Cells(axes, rows, None if always else condition)
+
+
+def _sums(context: QueryContext, plan: TablePlan, cells: Cells) -> dict[Part, Integers]:
+    """The exact sums over the rows of all cells, by part: private."""
     grids = {one.part: one.grid for one in plan.measurements}
-    measures = [part.measure(table, dataset, grid) for part, grid in grids.items()]
-    return dict(zip(grids, tabulate(cells, measures, context.executor), strict=True))
+    parts = [part for part in grids if isinstance(part, RowSum)]
+    measures = [one.measure(context.table, context.dataset, grids[one]) for one in parts]
+    return dict(zip(parts, tabulate(cells, measures, context.executor), strict=True))
+
+
+def _persons(context: QueryContext, plan: TablePlan, cells: Cells) -> dict[Margin | None, Integers]:
+    """The exact numbers of persons in all cells, and in those of each measured margin: private."""
+    margins = [one.margin for one in plan.measurements if isinstance(one.part, Persons)]
+    if not margins:
+        return {}
+    persons = context.table.persons
+    if persons is None:
+        raise TypeError("these rows have no persons")
+    every = range(len(plan.shape))
+    axes = [every if one is None else plan.axes(one) for one in margins]
+    return dict(zip(margins, distinct_persons(cells, persons, axes), strict=True))

@@ -5,8 +5,9 @@ If the rows of others or the order of the file had a part in it, one person coul
 rows of many, and no charge would cover that.
 
 An id becomes 16 bytes of a keyed hash when it is read. Persons are numbered in the order of their
-hashes, and rows are chosen by the smallest keyed hashes of their contents. Rows of one person with
-equal contents are interchangeable, so their occurrence decides between them.
+hashes, and rows are chosen by the smallest keyed hashes of their contents. Of a person's equal rows
+the second is chosen only after one of each other content, the third after all second ones, and so
+on: a person's diagnoses are not crowded out by repetitions of one of them.
 """
 
 from __future__ import annotations
@@ -115,17 +116,18 @@ class PersonCollector:
         persons: NDArray[np.int32],
         contents: Sequence[NDArray[Any]],
     ) -> NDArray[np.bool_]:
-        """Which of these rows are among the first of their persons, by their hashes.
+        """Which of these rows are among the first of their persons, by occurrence and by hash.
 
         The rows of a person stand together, in the order of the file.
         """
         ranks = np.concatenate([np.zeros(0, np.uint64), *self._ranks(rows, ids, contents)])
-        # The sort is stable, so equal hashes stay in the order of the file.
+        # The sort is stable, so equal rows stay in the order of the file.
         order = np.lexsort((ranks, persons))
-        first = np.searchsorted(persons, persons)
-        is_chosen = np.zeros(len(rows), np.bool_)
         # Sorted, the rows of a person fill the same places as before.
-        is_chosen[order] = np.arange(len(rows)) - first < self._truncation.most
+        occurrences = _places_among_equal(persons, ranks[order])
+        order = order[np.lexsort((ranks[order], occurrences, persons))]
+        is_chosen = np.zeros(len(rows), np.bool_)
+        is_chosen[order] = _places_among_equal(persons) < self._truncation.most
         return is_chosen
 
     def _ranks(
@@ -142,6 +144,15 @@ class PersonCollector:
     def _digest(self, use: bytes, content: bytes, size: int) -> bytes:
         """The keyed hash of some bytes: BLAKE2b, different for each ``use``."""
         return blake2b(content, digest_size=size, key=self._truncation.key, person=use).digest()
+
+
+def _places_among_equal(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each entry among those equal to it in all columns, which stand together."""
+    count = len(columns[0])
+    starts = np.ones(count, np.bool_)
+    starts[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    places = np.arange(count)
+    return places - np.maximum.accumulate(np.where(starts, places, 0))
 
 
 def _as_bytes(column: NDArray[Any]) -> NDArray[np.uint8]:

@@ -23,10 +23,12 @@ from app.queries.table.parameters import AggregateBody, By, MeasuredBody, groupi
 from mechanisms.kernels.cells import PARTS
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
-from mechanisms.model.work import Work, together, work
+from mechanisms.model.table_candidates import table_domain
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.statistics.predicate import comparisons, condition
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
+from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
@@ -48,9 +50,9 @@ class Table(Query):
     name: ClassVar[str] = "table"
     title: ClassVar[str] = "Private table"
     description: ClassVar[str] = (
-        "Counts, sums, means, variances and quantiles by groups of up to six attributes, each with "
-        "an interval. Every cell of the public domain is released, and all cells together cost "
-        "what one number costs."
+        "Counts, persons, sums, means, variances and quantiles by groups of up to six attributes, "
+        "each with an interval. Every cell of the public domain is released, and all cells "
+        "together cost what one number costs."
     )
 
     targets: ClassVar[tuple[str, ...]] = (ERROR,)
@@ -76,7 +78,10 @@ class Table(Query):
     )
     totals: Literal["sums", "none"] | MeasuredBody = Field(
         default="sums",
-        description="`sums` of the cells (free), `none`, or {measured: [[attribute…]…], share}.",
+        description=(
+            "`sums` of the cells (free), `none`, or {measured: [[attribute…]…], share}. Totals of "
+            "`persons` are measured or absent, never sums."
+        ),
     )
     consistent: bool | None = Field(
         default=None,
@@ -154,7 +159,16 @@ class Table(Query):
             work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
             work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
             work("adjusted numbers", adjusted),
+            self._work_on_persons(dataset),
         )
+
+    def _work_on_persons(self, dataset: Dataset) -> Work:
+        """The second pass over the rows, which counts persons in all cells and each margin."""
+        counts = sum(isinstance(part, Persons) for part, _ in self.request.weights(dataset))
+        if not counts:
+            return NOTHING
+        read = len(self.by) + comparisons(self.request.where) + counts
+        return work("rows of persons", most_rows(dataset) * read)
 
     def _plan(self, dataset: Dataset) -> TablePlan:
         """The plan at a loss that fits every table; only its sizes are read."""
@@ -205,14 +219,20 @@ def accuracy_of(plan: TablePlan) -> dict[str, Any]:
         "explanation": (
             "With this probability each released number is within its `error` of the true one. "
             "Means, variances and quantiles are made of these numbers, so their intervals depend "
-            "on the answer."
+            "on the answer." + _of_kept_rows(plan.dataset)
         ),
     }
 
 
+def _of_kept_rows(dataset: Dataset) -> str:
+    if table_domain(dataset).person is None:
+        return ""
+    return f" The true ones are those of kept rows, at most {dataset.records_per_person} a person."
+
+
 def _noun(one: AggregateBody) -> str:
     if one.attribute is None:
-        return "the number of records"
+        return "the number of persons" if one.name == "persons" else "the number of records"
     if one.name == "quantiles":
         shares = listing(f"{share:g}" for share in one.aggregate().shares)  # type: ignore[attr-defined]
         return f"the {shares} quantiles of {words(one.attribute)}"

@@ -56,6 +56,17 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         "by": [domain.attributes[0].name],
         "where": {"attribute": number.name, "from": number.edges[1]},
     }
+    if domain.person is not None:
+        yield {
+            "kind": "table",
+            "by": [widest, number.name],
+            "aggregates": [{"name": "persons"}],
+            "where": {
+                "attribute": domain.attributes[0].name,
+                "in": [domain.attributes[0].levels[0]],
+            },
+            "totals": {"measured": [[widest], []], "share": "0.5"},
+        }
 
 
 EXAMPLES = Examples(

@@ -27,6 +27,7 @@ def _measures(facts: Facts) -> tuple[Option, ...]:
     numbers = [one.name for one in facts.attributes if one.bounds is not None]
     return (
         Option("count", "number of records"),
+        *([Option("persons", "number of persons")] if facts.has_persons else []),
         *(
             Option(f"{name}:{attribute}", f"{name} of {attribute}")
             for attribute in numbers

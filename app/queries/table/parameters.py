@@ -15,6 +15,7 @@ from app.contract.models import Body
 from app.queries.parts.candidates import Text
 from mechanisms.tables.aggregates import Aggregate, CountOf, MeanOf, QuantilesOf, SumOf, VarianceOf
 from mechanisms.tables.grouping import MAX_EDGES, Chapters, Edges, Grouping, Levels
+from mechanisms.tables.persons import PersonsOf
 
 #: A share of a loss, 0 < share ≤ 1, in units of 10⁻⁹.
 Share = Annotated[int, Units(9, 1, NANO)]
@@ -76,7 +77,9 @@ def grouping_of(by: Any) -> Grouping:
     return Levels(by) if isinstance(by, str) else by.grouping()
 
 
-AggregateName = Literal["count", "sum", "mean", "variance", "quantiles"]
+AggregateName = Literal["count", "persons", "sum", "mean", "variance", "quantiles"]
+#: The aggregates of whole rows, which have no attribute.
+OF_ROWS: dict[str, Callable[[], Aggregate]] = {"count": CountOf, "persons": PersonsOf}
 #: The aggregates of one attribute and no further fields.
 OF_NUMBERS: dict[str, Callable[[str], Aggregate]] = {
     "sum": SumOf,
@@ -103,8 +106,8 @@ class AggregateBody(Body):
 
     @model_validator(mode="after")
     def _well_formed(self) -> AggregateBody:
-        if (self.attribute is None) != (self.name == "count"):
-            raise ValueError("every aggregate but count has an attribute")
+        if (self.attribute is None) != (self.name in OF_ROWS):
+            raise ValueError("every aggregate but count and persons has an attribute")
         for field in ("quantiles", "edges"):
             if getattr(self, field) is not None and self.name != "quantiles":
                 raise ValueError(f"{field} is a field of quantiles")
@@ -115,7 +118,7 @@ class AggregateBody(Body):
     def aggregate(self) -> Aggregate:
         """Returns the aggregate as the mechanism reads it."""
         if self.attribute is None:
-            return CountOf()
+            return OF_ROWS[self.name]()
         if self.name == "quantiles":
             return QuantilesOf(self.attribute, self.quantiles or QUANTILES_DEFAULT, self.edges)
         return OF_NUMBERS[self.name](self.attribute)

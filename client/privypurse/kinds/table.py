@@ -39,5 +39,5 @@ class TableCall(Call):
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Table:
-        """Pay for one table of counts, sums, means, variances or quantiles by groups."""
+        """Pay for one table of counts, persons, sums, means, variances or quantiles by groups."""
         return self.ask(dataset, table(by, **options), epsilon=epsilon, key=key)

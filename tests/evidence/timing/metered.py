@@ -84,6 +84,7 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
                 NumericAttribute("number", 0.0, 4.0, (0.0, 2.0, 4.0)),
             ),
             class_attribute="C",
+            person="id" if relation is NeighbouringRelation.ADD_REMOVE else None,
             **bounds,
         )
         yield f"table, {relation}", Dataset("table", relation, domain), tables
@@ -109,6 +110,7 @@ def table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
         {name: codes[name].astype(np.uint8) for name in codes},
         {"number": column},
         {"number": np.sort(column)},
+        persons=np.sort(a).astype(np.int32),
     )
 
 

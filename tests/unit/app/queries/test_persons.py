@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from accounting.rho import pure_rho
+from app.contract.datasets import Facts
+from app.contract.descriptions import Registration, described, relation
+from app.queries.table import KIND
+from mechanisms.model.domains import Dataset
 from tests.support.service import Service
 
 VISITS: dict[str, Any] = {
@@ -26,6 +35,7 @@ VISITS: dict[str, Any] = {
 ROWS = [(f"p{i}", "abc"[(i + j) % 3], j) for i in range(5) for j in range(i + 1)]
 ROWS += [("p4", "a", j) for j in range(40)]
 KEPT = 1 + 4 * 2
+registrations: TypeAdapter[Any] = TypeAdapter(Registration)
 
 
 def csv_of(rows: list[tuple[str, str, int]]) -> bytes:
@@ -54,6 +64,42 @@ def test_kept_rows_are_counted_and_every_question_says_so(visits: Service) -> No
     tree = ask(visits, {"kind": "tree", "algorithm": "id3", "class_attribute": "ward"})
     for answer in (count, by_ward, tree.json()["answer"]):
         assert "visits version 1 (at most 2 rows of each person kept)" in answer["question"]
+
+
+def test_persons_are_counted_once_per_cell_and_their_totals_are_no_sums(visits: Service) -> None:
+    table: dict[str, Any] = {
+        "kind": "table",
+        "by": ["ward"],
+        "aggregates": [{"name": "persons"}, {"name": "count"}],
+    }
+    sums = ask(visits, table).json()["answer"]
+    assert sums["question"].startswith("What are the number of persons and the number of records")
+    (total,) = sums["totals"]
+    assert total["cells"].keys() == {"count"}
+    measured = {**table, "totals": {"measured": [[]], "share": "0.5"}}
+    answer = ask(visits, measured).json()["answer"]
+    (total,) = answer["totals"]
+    assert (total["measured"], total["cells"]["persons"]["value"]) == (True, [5])
+    assert 5 < sum(answer["cells"]["persons"]["value"]) <= KEPT
+    assert "raw" in total["cells"]["count"]
+    assert "raw" not in total["cells"]["persons"]
+    noise = ask(visits, measured, epsilon=1).json()["answer"]["noise"]
+    scales = {(one["what"], one["by"] is None): one["scale"] for one in noise}
+    # Four equal shares: a person is in two of three cells at most, and once in the total.
+    assert scales["persons", True] == pytest.approx(8, rel=1e-6)
+    assert scales["persons", False] == pytest.approx(4, rel=1e-6)
+
+
+def test_the_price_of_persons_is_the_charge(visits: Service) -> None:
+    table = {"kind": "table", "by": ["ward"], "aggregates": [{"name": "persons"}]}
+    quote = ask(visits, table, "quotes", 1).json()
+    assert sum(Decimal(step["epsilon"]) for step in quote["steps"]) == 1
+    # Two cells at rate ε/2 each, and nothing for the step that holds the rest of the charge.
+    (rho,) = (Decimal(step["rho"]) for step in quote["steps"] if Decimal(step["rho"]))
+    assert float(rho) == pytest.approx(2 * float(pure_rho(Fraction(1, 2))), rel=1e-6)
+    assert "kept rows, at most 2 a person" in quote["accuracy"]["explanation"]
+    alone = ask(visits, {**table, "by": []}, "quotes", 1).json()
+    assert alone["accuracy"]["parts"][0]["error"] < quote["accuracy"]["parts"][0]["error"]
 
 
 def test_another_version_keeps_the_same_rows(visits: Service) -> None:
@@ -95,3 +141,13 @@ def test_no_number_of_dropped_rows_is_told(visits: Service) -> None:
         sent.pop("version"), description.pop("version")
         replies.append((sent, description))
     assert replies[0] == replies[1]
+
+
+def test_the_form_offers_persons_where_there_are_some() -> None:
+    for body, has_persons in ((VISITS, True), ({**VISITS, "person": None}, False)):
+        registration = registrations.validate_json(json.dumps(body))
+        public = Dataset("visits", relation(registration), registration.domain())
+        facts = Facts.of("visits", described(registration), public)
+        fields = {field.name: field for field in KIND.form.fields(facts, "")}
+        offered = [option.value for option in fields["aggregates"].options]
+        assert ("persons" in offered) == has_persons

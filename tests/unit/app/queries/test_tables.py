@@ -87,7 +87,8 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
     ({"aggregates": [{"name": "sum"}]}, "aggregates"),
     ({"aggregates": [{"name": "count", "attribute": "age"}]}, "aggregates"),
     ({"aggregates": [{"name": "sum", "attribute": "age", "edges": [0, 1]}]}, "aggregates"),
-    ({"aggregates": [{"name": "persons"}]}, "aggregates"),
+    ({"aggregates": [{"name": "persons", "attribute": "age"}]}, "aggregates"),
+    ({"aggregates": [{"name": "people"}]}, "aggregates"),
     ({"where": {"attribute": "town"}}, "where"),
     ({"totals": {"measured": [], "share": "0.5"}}, "totals"),
     ({"totals": {"measured": [[]], "share": "1"}}, "totals"),
@@ -109,6 +110,7 @@ LACKING: list[dict[str, Any]] = [
     {"by": [{"attribute": "town", "groups": {"x": ["z"]}}]},
     {"by": ["town"], "aggregates": [{"name": "mean", "attribute": "town"}]},
     {"by": ["town"], "where": {"attribute": "town", "in": ["z"]}},
+    {"by": ["town"], "aggregates": [{"name": "persons"}]},
 ]
 
 

@@ -103,6 +103,18 @@ def test_the_rows_of_others_and_the_order_of_the_file_change_nothing(tmp_path: P
         assert alone == [whole[place]]
 
 
+def test_different_rows_are_kept_before_repeated_ones(tmp_path: Path) -> None:
+    for key in (KEY, bytes(32)):
+        rows = [("a", "Male", float(age)) for age in [1] * 30 + [2] * 5 + [3]]
+        for most, ages in (
+            (3, {1: 1, 2: 1, 3: 1}),
+            (5, {1: 2, 2: 2, 3: 1}),
+            (7, {1: 3, 2: 3, 3: 1}),
+        ):
+            (one,) = rows_kept(tmp_path, rows, most, key)
+            assert {age: count for (_, _, age), count in one.items()} == ages
+
+
 def test_another_key_keeps_other_rows_and_numbers_persons_anew(tmp_path: Path) -> None:
     rows = [(f"person-{i}", "Male", float(age)) for i in range(6) for age in range(20)]
     assert rows_kept(tmp_path, rows, 3) != rows_kept(tmp_path, rows, 3, bytes(32))
