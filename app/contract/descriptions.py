@@ -171,6 +171,8 @@ class TableRegistration(_Common):
                 raise ValueError("class_attribute is not among the attributes")
             if isinstance(attribute, Numeric) and attribute.bins is None:
                 raise ValueError("a numeric class_attribute needs bins")
+            if attribute.kind == "categorical" and attribute.values == "open":
+                raise ValueError("the values of a class_attribute are not open")
         return self
 
     def domain(self) -> Domain | None:

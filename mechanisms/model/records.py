@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.open_domain import OpenValues
+
 
 @dataclass(frozen=True)
 class GraphRecords:
@@ -33,13 +35,15 @@ class TableRecords:
 
     ``values`` holds the clamped numbers of numeric attributes as float64; a missing cell has the
     middle of the bounds. ``ordered`` holds the same numbers in ascending order. ``days`` holds the
-    days of dates since their first one as int32; a missing cell has 0.
+    days of dates since their first one as int32; a missing cell has 0. ``open_values`` holds the
+    private values of open attributes, whose codes are int32.
     """
 
     codes: Mapping[str, NDArray[Any]]
     values: Mapping[str, NDArray[np.float64]]
     ordered: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     days: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    open_values: Mapping[str, OpenValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

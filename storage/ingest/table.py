@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray
 from storage.ingest.batches import Batch
 from storage.ingest.cells import FAULTS, code_cells
+from storage.ingest.open_values import OpenColumn
 from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
 
@@ -25,6 +27,7 @@ class CodedTable:
     codes: dict[str, NDArray[Any]]
     values: dict[str, NDArray[np.float64]]
     days: dict[str, NDArray[np.int32]]
+    open_values: dict[str, OpenValues]
 
 
 class RowCollector:
@@ -47,6 +50,10 @@ class RowCollector:
             for a in domain.attributes
             if isinstance(a, DateAttribute)
         }
+        self._open = {
+            a.name: OpenColumn(a) for a in domain.attributes if isinstance(a, OpenAttribute)
+        }
+        self._scratch = scratch
         self._rows = 0
 
     def add(self, batch: Batch) -> None:
@@ -58,7 +65,8 @@ class RowCollector:
         self._check_most(batch)
         refusals: list[Refusal] = []
         for attribute in self._domain.attributes:
-            coded = code_cells(batch.columns[attribute.name], attribute)
+            values = self._open.get(attribute.name)
+            coded = code_cells(batch.columns[attribute.name], attribute, values)
             refusals += _refusals(batch, attribute, coded.faults)
             self._codes[attribute.name].append(coded.codes)
             if coded.values is not None:
@@ -77,7 +85,10 @@ class RowCollector:
             {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values, self._days)
         )
-        return CodedTable(self._rows, codes, values, days)
+        open_values = {}
+        for name, column in self._open.items():
+            codes[name], open_values[name] = column.sorted(codes[name], self._scratch)
+        return CodedTable(self._rows, codes, values, days, open_values)
 
     def _fewest(self) -> int:
         if self._domain.rows is not None:
@@ -103,6 +114,8 @@ def _refusals(batch: Batch, attribute: Attribute, faults: NDArray[np.int8]) -> I
 
 def _code_type(attribute: Attribute) -> np.dtype[Any]:
     """The smallest type that holds all level codes, among the types that kernels accept."""
+    if isinstance(attribute, OpenAttribute):
+        return np.dtype(np.int32)
     levels = len(attribute.levels)
     small = np.uint8 if levels <= 2**8 else np.uint16
     return np.dtype(small if levels <= 2**16 else np.int32)
