@@ -25,18 +25,22 @@ class Sheet:
     ``columns``: by the name of an aggregate, lists of ``value``, ``low``, ``high``, and ``raw`` if
     the values were adjusted; the intervals are those of ``raw``. ``measured``: True for totals with
     noise of their own. ``suppressed``: which rows the dataset suppresses, or None if it never does.
+    ``open``: True if ``by`` holds a label per row, because the groups are not public.
     """
 
     by: Mapping[str, Sequence[str]]
     columns: Mapping[str, Numbers]
     measured: bool = False
     suppressed: Sequence[bool] | None = None
+    open: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))["value"])
 
     def labels(self) -> Iterator[tuple[str, ...]]:
         """The groups of each row, in the order of the attributes."""
+        if self.open:
+            return zip(*self.by.values(), strict=True)
         return product(*self.by.values())
 
     def rows(self) -> list[dict[str, Any]]:
@@ -70,9 +74,9 @@ class Sheet:
         """
         import pyarrow
 
-        labels = zip(*self.labels(), strict=True)
+        labels = list(self.labels())
         data: dict[str, Any] = {
-            name: list(column) for name, column in zip(self.by, labels, strict=True)
+            name: [row[place] for row in labels] for place, name in enumerate(self.by)
         }
         for name, column in self.columns.items():
             data |= {f"{name}.{part}": list(numbers) for part, numbers in column.items()}
@@ -124,7 +128,12 @@ class Table(Answer):
         ]
         return cls(
             **cls.common(reply),
-            cells=Sheet(by, answer["cells"], suppressed=answer.get("suppressed")),
+            cells=Sheet(
+                by,
+                answer["cells"],
+                suppressed=answer.get("suppressed"),
+                open=answer.get("open", False),
+            ),
             totals=totals,
             confidence=answer["confidence"],
         )

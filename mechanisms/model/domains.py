@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from mechanisms.model.dates import DateAttribute
+from mechanisms.model.open_domain import OpenAttribute
 
 
 class NeighbouringRelation(StrEnum):
@@ -95,7 +96,7 @@ def _distinct_texts(numbers: Sequence[float]) -> list[str]:
     return texts
 
 
-Attribute = CategoricalAttribute | NumericAttribute | DateAttribute
+Attribute = CategoricalAttribute | NumericAttribute | DateAttribute | OpenAttribute
 
 
 @dataclass(frozen=True)

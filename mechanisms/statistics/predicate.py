@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mechanisms.model.dates import DateAttribute, day_number
 from mechanisms.model.domains import Attribute, Dataset, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.open_domain import MOST_LISTED, OpenAttribute, OpenValues
 from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
 from mechanisms.model.work import NOTHING, Work, work
@@ -96,6 +97,8 @@ def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice
     codes = records.codes[attribute.name][rows]
     if isinstance(attribute, DateAttribute) and "in" not in where:
         return _date_holds(where, attribute, codes, records.days[attribute.name][rows])
+    if isinstance(attribute, OpenAttribute):
+        return _value_holds(where, codes, records.open_values[attribute.name])
     if not isinstance(attribute, NumericAttribute):
         listed = set(where["in"])
         named = np.array([level in listed for level in attribute.levels])
@@ -164,6 +167,9 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
                 supported={"from": "a number" if numeric else "a date such as 2024-12-31"},
             )
         return
+    if isinstance(attribute, OpenAttribute):
+        _check_open(leaf)
+        return
     for value in leaf["in"]:
         if isinstance(value, str):
             is_level = value == attribute.missing if numeric else value in attribute.levels
@@ -174,6 +180,23 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
                 f"a value is not one of attribute {attribute.name}",
                 supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
             )
+
+
+def _check_open(leaf: Mapping[str, Any]) -> None:
+    if len(leaf["in"]) > MOST_LISTED or not all(isinstance(value, str) for value in leaf["in"]):
+        raise UnsupportedQuery(
+            f"a condition on an open attribute lists at most {MOST_LISTED} texts",
+            supported={"in": "texts"},
+        )
+
+
+def _value_holds(body: Mapping[str, Any], codes: Any, values: OpenValues) -> Truths:
+    # A text that does not occur has an odd number, which no doubled code equals. Infinity stands
+    # in for "above all of them".
+    listed = np.append(values.doubled_codes(tuple(body["in"])), np.iinfo(np.int64).max)
+    doubled = 2 * codes.astype(np.int64)
+    met: Truths = listed[np.searchsorted(listed, doubled)] == doubled
+    return met
 
 
 def _date_holds(

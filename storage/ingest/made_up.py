@@ -20,6 +20,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
     TableDomain,
 )
+from mechanisms.model.open_domain import OpenAttribute
 from storage.ingest.prefix import CUTOFF
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ def _cells(
             return pa.array(attribute.levels).take(
                 pa.array(random.integers(len(attribute.levels), size=rows))
             )
+        case OpenAttribute():
+            # No value of the records is known: these are of none.
+            return pa.array([f"made up {n}" for n in random.integers(20, size=rows).tolist()])
         case DateAttribute():
             return _dates(attribute, rows, random)
         case NumericAttribute():

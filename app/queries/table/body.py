@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
+from app.contract.amounts import Delta
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.condition_words import phrase
 from app.queries.parts.conversion import charge_for, mechanism_loss
@@ -19,16 +20,21 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of, words
 from app.queries.table.answer import answer_of
+from app.queries.table.open_answer import open_accuracy, open_answer
 from app.queries.table.parameters import AggregateBody, By, MeasuredBody, grouping_of
 from mechanisms.kernels.cells import PARTS
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.statistics.predicate import comparisons, condition
 from mechanisms.statistics.tables import most_rows
+from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
 from mechanisms.tables.persons import Persons
+from mechanisms.tables.open_groups import MOST_GROUPS, OpenPlan, is_open, release_groups
+from mechanisms.tables.open_groups import ROW_BYTES as OPEN_ROW_BYTES
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
@@ -97,6 +103,10 @@ class Table(Query):
         ),
     )
 
+    delta: Delta = Field(
+        default=0, description="Of groups by an attribute whose values are open: above 0, charged."
+    )
+
     @field_validator("where")
     @classmethod
     def _well_formed_condition(cls, value: Any) -> Any:
@@ -127,14 +137,30 @@ class Table(Query):
             non_negative=self.non_negative,
         )
 
+    def delta_atto(self) -> int:
+        return self.delta
+
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
+        if self._is_open(dataset):
+            groups = self._open_plan(dataset, share)
+            steps = for_group(groups.steps(), dataset.records_per_person)
+            return Price((*steps, *conversion), lambda: open_accuracy(groups))
+        if self.delta:
+            raise UnsupportedQuery(
+                "only groups by an open attribute take a delta", supported={"delta": "0"}
+            )
         plan = TablePlan(self.request.counted(dataset), dataset, share)
         steps = for_group(plan.steps(), dataset.records_per_person)
         return Price((*steps, *conversion), lambda: accuracy_of(plan))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, ERROR)
+        if self._is_open(dataset):
+            raise UnsupportedQuery(
+                "the error of open groups follows from epsilon and delta together",
+                supported={"target": []},
+            )
 
         def plan(loss: PrivacyLoss) -> TablePlan:
             return TablePlan(self.request.counted(dataset), dataset, loss)
@@ -145,13 +171,33 @@ class Table(Query):
 
         return charge_for(dataset, least_loss(lambda loss: plan(loss).steps(), first_error, error))
 
+    def _is_open(self, dataset: Dataset) -> bool:
+        return any(is_open(one, dataset) for one in self.request.by)
+
+    def _open_plan(self, dataset: Dataset, loss: PrivacyLoss) -> OpenPlan:
+        """The plan of groups by open attributes. Raises: UnsupportedQuery for other options."""
+        request = self.request
+        if request.aggregates != (CountOf(),) or request.margins:
+            raise UnsupportedQuery(
+                "groups by an open attribute are counted, without measured totals",
+                supported={"aggregates": ["count"], "totals": ["sums", "none"]},
+            )
+        return OpenPlan(request.by, request.where, dataset, loss)
+
     def memory(self, dataset: Dataset) -> int:
+        if self._is_open(dataset):
+            groups = min(most_rows(dataset), MOST_GROUPS)
+            return memory(dataset, record=OPEN_ROW_BYTES, more=groups * NUMBER_BYTES)
         return memory(dataset, record=ROW_BYTES, more=self._numbers(dataset) * NUMBER_BYTES)
 
     def cells(self, dataset: Dataset) -> int:
+        if self._is_open(dataset):
+            return min(most_rows(dataset), MOST_GROUPS)
         return self._plan(dataset).cells * max(self._widths(dataset))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        if self._is_open(dataset):
+            return self._open_plan(dataset, loss).work()
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
@@ -191,6 +237,9 @@ class Table(Query):
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
+        if self._is_open(context.dataset):
+            groups = self._open_plan(context.dataset, share)
+            return Release(open_answer(groups, release_groups(context.at(share), groups)))
         plan = TablePlan(self.request.counted(context.dataset), context.dataset, share)
         released = release(context.at(share), plan)
         return Release(answer_of(plan, TableColumns(plan, released)))

@@ -10,6 +10,7 @@ from itertools import islice, product
 from typing import Any, ClassVar
 
 from app.queries.parts.sentences import printable
+from app.queries.table.columns import groups_of
 
 #: The most bars of one chart, and the most rows or columns of a heat map; the table has all.
 MOST_BARS, MOST_SIDE = 40, 24
@@ -76,15 +77,15 @@ class HeatMap:
     legend: tuple[Square, ...]
 
 
-def bar_charts(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) -> list[BarChart]:
+def bar_charts(groups: Sequence[tuple[str, ...]], cells: Mapping[str, Numbers]) -> list[BarChart]:
     """Returns a chart of each of the first columns, with the first cells as bars."""
-    return [bar_chart(name, by, column) for name, column in islice(cells.items(), MOST_CHARTS)]
+    return [bar_chart(name, groups, column) for name, column in islice(cells.items(), MOST_CHARTS)]
 
 
-def bar_chart(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> BarChart:
+def bar_chart(name: str, groups: Sequence[tuple[str, ...]], column: Numbers) -> BarChart:
     """Returns one column as bars with error bars, without suppressed cells."""
     numbers = zip(column["value"], column["low"], column["high"], strict=True)
-    drawn = (row for row in zip(product(*by.values()), numbers, strict=True) if None not in row[1])
+    drawn = (row for row in zip(groups, numbers, strict=True) if None not in row[1])
     rows = list(islice(drawn, MOST_BARS))
     lowest: float = min(0.0, 0.0, *(min(one) for _, one in rows))
     highest: float = max(0.0, 0.0, *(max(one) for _, one in rows))
@@ -174,4 +175,6 @@ def _text(value: float | None, form: str) -> str:
 def charts(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the charts of an answer: heat maps of two-way tables, bars of all."""
     by, cells = answer["by"], answer["cells"]
-    return {"bars": bar_charts(by, cells), "heat_maps": heat_maps(by, cells)}
+    # Open groups are no product of their labels, so they have no map.
+    maps = [] if answer.get("open") else heat_maps(by, cells)
+    return {"bars": bar_charts(groups_of(answer), cells), "heat_maps": maps}

@@ -7,10 +7,16 @@ from typing import Any
 from app.queries.parts.columns import NUMBER, Columns, one_type
 
 
+def groups_of(answer: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The labels of each row: all combinations, or of open groups those that came back."""
+    by = answer["by"].values()
+    return list(zip(*by, strict=True)) if answer.get("open") else list(product(*by))
+
+
 def columns(answer: Mapping[str, Any]) -> Columns:
     """Numbers are named as ``count.value`` and ``count.low``; totals are not among the rows."""
     by = answer["by"]
-    cells = list(product(*by.values()))
+    cells = groups_of(answer)
     groups = {name: [labels[place] for labels in cells] for place, name in enumerate(by)}
     numbers = {
         f"{name}.{part}": one_type(lists[part])
