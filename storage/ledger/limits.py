@@ -67,11 +67,15 @@ def set_limit(
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
 
     An account that has charges may fall to any limit which they fit by ε or by ρ.
+    A frozen account may change its limit, and stays frozen.
     Raises: BelowSpent if more than ``limit`` is charged, also to a new account over all datasets;
     PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
     _check(limit.loss)
     ranges_over_all = key.rank == AccountRank.ANALYST
+    if ranges_over_all and limit.rho_femto:
+        # Its opening charge and its verification know the sums of ε and δ alone.
+        raise ValueError("an account over all datasets has no limit in ρ")
     if ranges_over_all:
         _wait_for_charges(connection)
     if if_match is None:
