@@ -15,8 +15,8 @@ from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray, copy_of
 from storage.ingest.batches import Batch
 from storage.ingest.cells import FAULTS, code_cells
-from storage.ingest.persons import PersonCollector, RowSelection
 from storage.ingest.open_values import OpenColumn
+from storage.ingest.persons import PersonCollector, RowSelection
 from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
 

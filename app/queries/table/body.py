@@ -32,9 +32,9 @@ from mechanisms.statistics.predicate import comparisons, condition
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
-from mechanisms.tables.persons import Persons
 from mechanisms.tables.open_groups import MOST_GROUPS, OpenPlan, is_open, release_groups
 from mechanisms.tables.open_groups import ROW_BYTES as OPEN_ROW_BYTES
+from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
