@@ -166,6 +166,25 @@ class Verification:
 
 
 @dataclass(frozen=True)
+class Notice:
+    """Something that concerns you now; ``text`` says it in a sentence.
+
+    ``kind``: ``budget_low``, ``version_ready`` or ``ledger_frozen``.
+    """
+
+    kind: str
+    at: datetime
+    text: str
+    dataset: str | None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Self:
+        return cls(
+            body["kind"], datetime.fromisoformat(body["at"]), body["text"], body.get("dataset")
+        )
+
+
+@dataclass(frozen=True)
 class User:
     """A user. No key of a ``disabled`` user is accepted."""
 

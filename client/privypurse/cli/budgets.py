@@ -63,6 +63,13 @@ def budgets(
         )
 
 
+def notices(context: typer.Context) -> None:
+    """List what concerns you now: low budgets, new versions, frozen accounts."""
+    with service(context) as purse:
+        for notice in purse.notices():
+            typer.echo(f"{notice.at.isoformat()}\t{notice.kind}\t{notice.text}")
+
+
 def export(
     context: typer.Context,
     dataset: Annotated[str | None, typer.Option(help="Export this dataset alone.")] = None,
@@ -86,7 +93,12 @@ def _write(entries: Iterable[Entry], stream: TextIO) -> None:
         lines.writerow([fields[name] for name in COLUMNS])
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"grant": grant, "budgets": budgets, "export": export}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "grant": grant,
+    "budgets": budgets,
+    "notices": notices,
+    "export": export,
+}
 
 
 @contextmanager

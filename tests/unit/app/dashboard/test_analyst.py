@@ -53,6 +53,16 @@ def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignI
     assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
 
 
+def test_the_bell_counts_and_its_page_shows_them(shop: Service, sign_in: SignIn) -> None:
+    browser = sign_in("ana")
+    assert "for you" not in browser.text("/ui/budgets")
+    assert "Nothing to tell" in browser.text("/ui/notices")
+    ask(shop, "one", epsilon="0.9")
+    assert "Notices 1 for you" in browser.text("/ui/budgets")
+    assert "Less than 15 % of your allowance for one is left." in browser.text("/ui/notices")
+    assert "Version 1 of two is ready" in sign_in("olga").text("/ui/notices")
+
+
 def test_a_key_for_a_notebook_has_a_limit_of_its_own(shop: Service, sign_in: SignIn) -> None:
     browser = sign_in("ana")
     refused = browser.post("/ui/keys", epsilon="x", until="2001-01-01")
