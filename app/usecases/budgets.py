@@ -101,16 +101,16 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
     rows = services.ledger.accounts(dataset_id=dataset.id)
-    cap = AccountBalance.model_validate(services.ledger.cap(dataset.id))
+    row_of_cap = services.ledger.cap(dataset.id)
+    cap = AccountBalance.model_validate(row_of_cap)
+    # A δ_c may fall again; the promise for all answers together has the largest.
+    composition = services.ledger.largest_composition(row_of_cap)
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.account.remaining for row in rows), cap.spent)
-    promise = PrivacyLoss(
-        cap.allowance.epsilon_nano, cap.allowance.delta_atto + cap.allowance.composition_atto
-    )
+    promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
     # Where an account counts in ρ, sums of ε bound nothing, and the promise of the cap does.
-    limits = (cap.allowance, *(row.account.limit for row in rows))
-    sums_bound = not any(one.composition_atto for one in limits)
+    sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
     at_most = promise
     if sums_bound:
         at_most = PrivacyLoss(

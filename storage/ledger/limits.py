@@ -9,6 +9,7 @@ entry that names no query and has neither ε nor δ.
 """
 
 from dataclasses import replace
+from itertools import accumulate
 
 from sqlalchemy import Connection, func, select, text
 
@@ -128,6 +129,19 @@ def rho_to_fill(connection: Connection, account_id: int) -> int:
         e.account_id == account_id, e.kind == int(EntryKind.CHARGE), e.query_id.is_(None)
     )
     return max(0, rho - sum(map(int, connection.execute(fills).scalars())))
+
+
+def largest_composition(connection: Connection, account_id: int) -> int:
+    """The largest δ_c that the account ever had, in units of 10⁻¹⁸."""
+    e = entry.c
+    # Sorted here: to sort by number, SQLite would read all entries of the account.
+    moves = select(e.seq, e.d_unpriced).where(
+        e.account_id == account_id,
+        e.query_id.is_(None),
+        e.kind.in_([int(EntryKind.GENESIS), int(EntryKind.LIMIT_CHANGE)]),
+    )
+    moved = sorted(map(tuple, connection.execute(moves)))
+    return max(accumulate(by or 0 for _, by in moved), default=0)
 
 
 def _wait_for_charges(connection: Connection) -> None:

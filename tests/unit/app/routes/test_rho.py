@@ -65,6 +65,19 @@ def test_the_exposure_is_the_promise_of_the_cap(people: Service, shared: str) ->
     }
 
 
+def test_the_exposure_keeps_the_largest_delta_that_the_cap_ever_had(
+    people: Service, shared: str
+) -> None:
+    """Answers may have decided about the change, so all together keep to the highest limits."""
+    for composition in ("0.000000001", "0", "0.0000001"):
+        people(
+            *("olga", "PUT", f"/v1/datasets/{shared}/cap"), json={"composition_delta": composition}
+        )
+        budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
+        assert budgets["cap"]["allowance"].get("composition_delta", "0") == composition
+        assert budgets["exposure"]["at_most"] == {"epsilon": "8", "delta": "0.000001"}
+
+
 def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
     quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.05")).json()
     assert quote["charge"]["rho"] == "0.001249739648422"
