@@ -6,7 +6,7 @@ from typing import Any
 
 from app.queries.parts.examples import Examples, TypicalQuestion
 from app.queries.statistic.body import FIELDS
-from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
+from mechanisms.model.domains import CategoricalAttribute, Dataset, NumericAttribute, TableDomain
 from mechanisms.statistics.validity import VALID
 
 WOMEN: dict[str, Any] = {
@@ -23,7 +23,8 @@ WOMEN: dict[str, Any] = {
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a query for each statistic and each mechanism that may release it.
 
-    Statistics of tables come with a condition and without: the two may run different code.
+    Statistics of tables come with a condition and without: the two may run different code. One more
+    condition lists levels.
     """
     values: dict[str, Any] = {"quantile": 0.25, "k": 3}
     where: list[dict[str, Any]] = [{}]
@@ -41,6 +42,17 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
                 **{name: values[name] for name in FIELDS[row.statistic] if name != "where"},
                 **condition,
             }
+    if isinstance(dataset.domain, TableDomain):
+        yield from _of_levels(dataset.domain)
+
+
+def _of_levels(domain: TableDomain) -> Iterator[dict[str, Any]]:
+    """Yields a count under a condition that lists levels of the attribute with most of them."""
+    listed = [one for one in domain.attributes if isinstance(one, CategoricalAttribute)]
+    if listed:
+        widest = max(listed, key=lambda one: len(one.levels))
+        where = {"attribute": widest.name, "in": [widest.levels[0]]}
+        yield {"kind": "statistic", "statistic": "count", "where": where}
 
 
 def _typical(dataset: str, question: str, statistic: str) -> TypicalQuestion:

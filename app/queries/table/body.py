@@ -28,7 +28,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
-from mechanisms.statistics.predicate import comparisons, condition
+from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, level_work
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
@@ -185,10 +185,13 @@ class Table(Query):
         return OpenPlan(request.by, request.where, dataset, loss)
 
     def memory(self, dataset: Dataset) -> int:
+        of_levels = condition_bytes(self.where, dataset)
         if self._is_open(dataset):
             groups = min(most_rows(dataset), MOST_GROUPS)
-            return memory(dataset, record=OPEN_ROW_BYTES, more=groups * NUMBER_BYTES)
-        return memory(dataset, record=ROW_BYTES, more=self._numbers(dataset) * NUMBER_BYTES)
+            more = groups * NUMBER_BYTES + of_levels
+            return memory(dataset, record=OPEN_ROW_BYTES, more=more)
+        more = self._numbers(dataset) * NUMBER_BYTES + of_levels
+        return memory(dataset, record=ROW_BYTES, more=more)
 
     def cells(self, dataset: Dataset) -> int:
         if self._is_open(dataset):
@@ -206,6 +209,7 @@ class Table(Query):
             work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
+            level_work(self.request.where, dataset),
         )
 
     def _work_on_persons(self, dataset: Dataset) -> Work:
