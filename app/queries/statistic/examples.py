@@ -9,6 +9,8 @@ from app.queries.statistic.body import FIELDS
 from mechanisms.model.domains import CategoricalAttribute, Dataset, NumericAttribute, TableDomain
 from mechanisms.statistics.validity import VALID
 
+#: The leaves of a condition that is timed.
+LEAVES = 200
 WOMEN: dict[str, Any] = {
     "dataset": "adult",
     "epsilon": "0.1",
@@ -46,6 +48,13 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         yield from _of_levels(dataset.domain)
 
 
+def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a count under a condition of many leaves that list levels."""
+    if isinstance(dataset.domain, TableDomain):
+        for count in _of_levels(dataset.domain):
+            yield {**count, "where": {"any": [count["where"]] * LEAVES}}
+
+
 def _of_levels(domain: TableDomain) -> Iterator[dict[str, Any]]:
     """Yields a count under a condition that lists levels of the attribute with most of them."""
     listed = [one for one in domain.attributes if isinstance(one, CategoricalAttribute)]
@@ -70,6 +79,7 @@ EXAMPLES = Examples(
         "noise_scale": 10.0,
     },
     every=_every,
+    large=_large,
     typical=(
         _typical("graph", "number of edges", "edges"),
         _typical("table", "count of records", "count"),

@@ -15,7 +15,7 @@ from app.queries.parts.cost import Speed, Speeds
 from app.queries.parts.examples import ADULT, GITHUB
 from app.queries.parts.query import Query
 from app.service.made_up import made_up, table_domain
-from app.service.speeds import fitted, kinds_of_work
+from app.service.speeds import kinds_of_work
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.work import Amount, Work, times, together, work
 
@@ -125,22 +125,6 @@ def test_works_add_up() -> None:
     assert both == {"a": Amount(4, 17), "b": Amount(2, 3)}
     speeds = Speeds(0.5, {"a": Speed(0.25, 1.0), "b": Speed(0.0, 2.0)})
     assert speeds.seconds(both) == 0.5 + 1.0 + 17.0 + 6.0
-
-
-def test_fitted_speeds_cover_every_reference_and_exceed_an_exact_law_by_little() -> None:
-    import numpy as np
-
-    law = Speeds(1e-4, {"a": Speed(1e-4, 1e-8), "b": Speed(1e-3, 1e-9), "c": Speed(0.0, 1e-7)})
-    works = [
-        together(*(work(kind, size) for kind in kinds))
-        for size in (16, 1 << 14)
-        for kinds in ("a", "b", "c", "ab", "bc", "abc")
-    ]
-    seconds = np.array([law.seconds(one) for one in works])
-    disturbed = seconds * np.random.default_rng(0).uniform(1.0, 1.3, len(works))
-    speeds = fitted(works, disturbed)
-    for one, took, exact in zip(works, disturbed, seconds, strict=True):
-        assert took * (1 - 1e-6) <= speeds.seconds(one) <= 2 * exact
 
 
 @pytest.mark.parametrize("context", ["baseline", "mean_su", "max_relevance", "max_dependency"])
