@@ -127,7 +127,7 @@ class Reference:
             start = time.thread_time()
             self.query.compute(context)
             took.append(time.thread_time() - start)
-            if took[0] > LONG and not self.is_small:
+            if took[-1] > LONG and len(took) > self.is_small:
                 break
         return min(took)
 

@@ -38,6 +38,7 @@ from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
+from mechanisms.tables.work import column_work
 
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
@@ -201,6 +202,8 @@ class Table(Query):
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         if self._is_open(dataset):
             return self._open_plan(dataset, loss).work()
+        share, _ = mechanism_loss(dataset, loss)
+        plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
@@ -210,6 +213,7 @@ class Table(Query):
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
             level_work(self.request.where, dataset),
+            column_work(plan),
         )
 
     def _work_on_persons(self, dataset: Dataset) -> Work:
