@@ -40,14 +40,15 @@ log = structlog.get_logger("privypurse.speeds")
 
 #: Records of the references. Few of them show the time of calls, many that of units. Most of them,
 #: of tables alone and in one shape, show that of rows beyond the caches, and tell rows from nodes.
-FEW, MANY, MOST = 16, 1 << 14, 1 << 17
+FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The work of trees, which split all nodes only if the noise is small.
 GROWTH = "rows of nodes"
 _ROOT = Path(__file__).parents[2]
 #: References per kind of work, on tables and on other records each.
 REFERENCES = 1
-#: Runs of one reference on few records, the first of which may compile kernels, and on more of
-#: them. One run of the latter is enough if it takes so many seconds.
+#: Runs of one reference: on few records, which take no time, and on more of them. The first run on
+#: the first shape of a size may compile or load kernels. On another shape, one run of this many
+#: seconds is enough.
 FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 
@@ -103,6 +104,8 @@ class Reference:
     query: Query
     records: Records
     dataset: Dataset
+    #: True if the same query has run on as many records: all its kernels are there.
+    is_warm: bool = False
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -121,23 +124,18 @@ class Reference:
         """
         context = QueryContext(self.records, self.dataset, self.loss, SystemRandomness(), Inline())
         took: list[float] = []
-        for _ in range(FEW_RUNS if self.is_small else RUNS):
+        for _ in range(FEW_RUNS if entries(self.dataset) <= FEW else RUNS):
             forget()
             self.query.price(self.dataset, self.loss)
             start = time.thread_time()
             self.query.compute(context)
             took.append(time.thread_time() - start)
-            if took[-1] > LONG and len(took) > self.is_small:
+            if self.is_warm and took[-1] > LONG:
                 break
         return min(took)
 
     def timing(self) -> Timing:
         return Timing(self.work, self.seconds())
-
-    @property
-    def is_small(self) -> bool:
-        """True if kernels may not be compiled yet: the smallest references come first."""
-        return entries(self.dataset) <= FEW
 
 
 def forget() -> None:
@@ -166,14 +164,14 @@ def _examples() -> tuple[Example, ...]:
     seen: dict[type[Records], Counter[str]] = defaultdict(Counter)
     chosen: list[Example] = []
     for place, (records, dataset) in enumerate(made_up(FEW, SHAPES[0])):
-        known = seen[type(records)]
+        counts = seen[type(records)]
         for kind in QUERY_KINDS.values():
             for is_large, bodies in ((False, kind.examples.every), (True, kind.examples.large)):
                 for body in bodies(dataset):
                     query = QUERY.validate_json(json.dumps(body))
                     kinds = query.work(dataset, PrivacyLoss(NANO, query.delta_atto())).keys()
-                    if is_large or any(known[name] < REFERENCES for name in kinds):
-                        known.update(kinds)
+                    if is_large or any(counts[name] < REFERENCES for name in kinds):
+                        counts.update(kinds)
                         chosen.append(Example(query, place, is_large))
     return tuple(chosen)
 
@@ -183,12 +181,12 @@ def references(size: int, shape: str) -> dict[int, Reference]:
 
     So many nodes are too many for some examples.
     """
-    made = made_up(size, shape)
+    records = made_up(size, shape)
     return {
-        number: Reference(one.query, *made[one.place])
+        number: Reference(one.query, *records[one.place], is_warm=shape != SHAPES[0])
         for number, one in enumerate(_examples())
         if size == FEW
-        or (not one.is_large and (size < MOST or isinstance(made[one.place][0], TableRecords)))
+        or (not one.is_large and (size < MOST or isinstance(records[one.place][0], TableRecords)))
     }
 
 

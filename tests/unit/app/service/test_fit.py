@@ -12,7 +12,7 @@ from app.queries.parts.cost import Speed, Speeds
 from app.service.fit import Timing, covers, fitted
 from mechanisms.model.work import Work, together, work
 
-FEW, MANY, MOST = 16, 1 << 14, 1 << 17
+FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: Work on rows, on nodes, on the cells of the request, and one that has no units.
 LAW = Speeds(
     1e-5,
