@@ -137,3 +137,13 @@ def test_every_context_of_a_metric_is_timed(
     body = {"kind": "distance", "context": context, "sensitivity": sensitivity, "target": target}
     query = QUERY.validate_json(json.dumps({**body, "context_size": None}))
     assert work_of(query, TABLE).keys() <= kinds_of_work()
+
+
+def test_every_search_of_a_row_among_cells_is_counted() -> None:
+    """An exponential median under a condition searches all rows, and sorts none."""
+    body = {**SMOOTH, "mechanism": "exponential", "delta": "0"}
+    alone = work_of(QUERY.validate_json(json.dumps(body)), ADULT)
+    where = {"attribute": "age", "from": 20}
+    searched = work_of(QUERY.validate_json(json.dumps({**body, "where": where})), ADULT)
+    assert searched.keys() - alone.keys() == {"condition", "rows in cells"}
+    assert searched["rows in cells"].units > 50_000
