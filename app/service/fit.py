@@ -7,6 +7,7 @@ So every unit has a least speed, and the growth from few records to many is cove
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Timing:
 
         def growth(one: Timing) -> float:
             more = sum(_more(Timing(self.work, self.seconds, one)).values())
-            return (self.seconds - one.seconds) / max(more, 1)
+            return (self.seconds - one.seconds) / more if more else -inf
 
         return Timing(self.work, self.seconds, max(fewer, key=growth))
 

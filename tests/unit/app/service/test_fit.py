@@ -102,13 +102,18 @@ def test_of_several_smaller_timings_the_one_from_which_it_grows_most_counts() ->
     most = Timing(work("rows", MOST), 0.4)
     assert most.grown_from(few, many).fewer is many
     assert most.grown_from(many, few).fewer is many
-    assert replace(most, seconds=9.0).grown_from(few, Timing(work("rows", MANY), 2.0)).fewer is few
+    assert replace(most, seconds=9.0).grown_from(few, Timing(work("rows", MANY), 3.0)).fewer is few
+
+
+def test_growth_is_never_taken_from_a_timing_of_as_many_units() -> None:
+    few, many = Timing(work("rows", FEW), 0.1), Timing(work("rows", MOST), 0.1)
+    assert Timing(work("rows", MOST), 0.4).grown_from(few, many).fewer is few
 
 
 def test_speeds_that_price_a_timing_too_low_or_a_unit_at_nothing_do_not_cover() -> None:
     small = Timing(work("rows", FEW), 0.001)
     large = Timing(work("rows", MOST), 0.002, small)
-    assert covers(Speeds(0.001, {"rows": Speed(0.0, 1e-8)}), [small, large])
+    assert covers(Speeds(0.001, {"rows": Speed(0.0, 2e-8)}), [small, large])
     assert not covers(Speeds(0.0, {"rows": Speed(0.001, 1e-9)}), [small, large])
     assert not covers(Speeds(0.002, {"rows": Speed(0.0, 0.0)}), [small, large])
     # What does not grow may cost nothing for each unit.
