@@ -63,12 +63,14 @@ class Sheet:
         """
         frame = self.to_arrow().to_pandas()
         if self.by:
-            frame = frame.set_index(list(self.by))
+            frame = frame.set_index(self._names())
         frame.columns = frame.columns.str.rsplit(".", n=1, expand=True)
         return frame
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table``: the attributes, then ``count.value``, ``count.low`` and so on.
+
+        An attribute of such a name is named as ``by.count.value``.
 
         Raises: ImportError if pyarrow is not installed.
         """
@@ -76,11 +78,22 @@ class Sheet:
 
         labels = list(self.labels())
         data: dict[str, Any] = {
-            name: [row[place] for row in labels] for place, name in enumerate(self.by)
+            name: [row[place] for row in labels] for place, name in enumerate(self._names())
         }
         for name, column in self.columns.items():
             data |= {f"{name}.{part}": list(numbers) for part, numbers in column.items()}
         return pyarrow.table(data)
+
+    def _names(self) -> list[str]:
+        """The columns of the attributes, none of which is also one of numbers."""
+        taken = {f"{name}.{part}" for name, column in self.columns.items() for part in column}
+        names: list[str] = []
+        for attribute in self.by:
+            name = attribute
+            while name in taken or name in names:
+                name = f"by.{name}"
+            names.append(name)
+        return names
 
     def _repr_html_(self) -> str:
         head = [*self.by]

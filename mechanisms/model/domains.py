@@ -4,7 +4,7 @@ Never compute anything here from records: prices and pages use these values free
 exception is the row count of a ``replace`` table, which that relation makes public.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -59,6 +59,11 @@ class CategoricalAttribute:
         if self.missing is None or self.missing in self.values:
             return self.values
         return (*self.values, self.missing)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The code of each level, which records store in its place."""
+        return {level: code for code, level in enumerate(self.levels)}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
-from mechanisms.statistics.predicate import Condition, comparisons, fits, holds
+from mechanisms.statistics.predicate import Condition, comparisons, fits, holds, level_work
 from mechanisms.statistics.tables import most_rows, replaces
 from mechanisms.tables.grouping import Grouping, Levels
 
@@ -112,6 +112,7 @@ class OpenPlan:
             work("rows of tables", self.rows * read),
             work("sorted rows", self.rows * self.rows.bit_length()),
             work("numbers of tables", self.rows),
+            level_work(self.where, self.dataset),
         )
 
 
@@ -144,12 +145,13 @@ def _keys(context: QueryContext, plan: OpenPlan) -> Integers:
     axes = [None if is_open(one, dataset) else one.axis(table, dataset) for one in plan.by]
     rows = len(next(iter(table.codes.values())))
     always = not plan.where.get("all", True)
+    met = None if always else holds(plan.where, table, dataset)
     for start in range(0, rows, TILE):
         block = slice(start, min(start + TILE, rows))
         key = np.zeros(block.stop - start, np.int64)
         is_inside = np.ones(len(key), np.bool_)
-        if not always:
-            is_inside = holds(plan.where, table, dataset, block)
+        if met is not None:
+            is_inside = met(block)
         for one, axis, size in zip(plan.by, axes, plan.sizes, strict=True):
             groups = _groups(axis, table.codes[one.attribute], block)
             is_inside = is_inside & (groups >= 0)

@@ -28,7 +28,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
-from mechanisms.statistics.predicate import comparisons, condition
+from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, level_work
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
@@ -38,6 +38,7 @@ from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
+from mechanisms.tables.work import column_work
 
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
@@ -185,10 +186,13 @@ class Table(Query):
         return OpenPlan(request.by, request.where, dataset, loss)
 
     def memory(self, dataset: Dataset) -> int:
+        of_levels = condition_bytes(self.where, dataset)
         if self._is_open(dataset):
             groups = min(most_rows(dataset), MOST_GROUPS)
-            return memory(dataset, record=OPEN_ROW_BYTES, more=groups * NUMBER_BYTES)
-        return memory(dataset, record=ROW_BYTES, more=self._numbers(dataset) * NUMBER_BYTES)
+            more = groups * NUMBER_BYTES + of_levels
+            return memory(dataset, record=OPEN_ROW_BYTES, more=more)
+        more = self._numbers(dataset) * NUMBER_BYTES + of_levels
+        return memory(dataset, record=ROW_BYTES, more=more)
 
     def cells(self, dataset: Dataset) -> int:
         if self._is_open(dataset):
@@ -198,6 +202,8 @@ class Table(Query):
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         if self._is_open(dataset):
             return self._open_plan(dataset, loss).work()
+        share, _ = mechanism_loss(dataset, loss)
+        plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
@@ -206,6 +212,8 @@ class Table(Query):
             work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
+            level_work(self.request.where, dataset),
+            column_work(plan),
         )
 
     def _work_on_persons(self, dataset: Dataset) -> Work:

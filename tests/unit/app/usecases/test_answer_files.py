@@ -11,6 +11,7 @@ import pytest
 from pyarrow import feather, parquet
 
 from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.columns import explained
 from app.queries.parts.examples import reply
 from app.usecases.answer_files import FORMS, columns_of
 from tests.support.service import Service
@@ -170,3 +171,27 @@ def test_an_owner_who_is_an_analyst_too_downloads_no_answer_of_others(people: Se
     path = f"/v1/queries/{answered['id']}"
     assert "answer" not in people("both", "GET", path).json()
     assert people("both", "GET", f"{path}/answer").status_code == 404
+
+
+def test_attributes_of_a_table_never_hide_numbers_and_explanations() -> None:
+    """Names of attributes are free, and columns of one name would overwrite another."""
+    numbers = {"value": [1, 2], "low": [0, 1], "high": [2, 3]}
+    names = ["count.value", "question", "charge", "by.charge", "low", "high", "suppressed"]
+    answer = {
+        "question": "How many?",
+        "confidence": 0.95,
+        "by": {name: [name] for name in names} | {"town": ["a", "b"]},
+        "cells": {"count": numbers},
+        "suppressed": [False, True],
+    }
+    columns = QUERY_KINDS["table"].columns(answer)
+    assert columns["count.value"] == [1, 2]
+    assert columns["by.count.value"] == ["count.value"] * 2
+    assert columns["town"] == ["a", "b"]
+    written = explained(columns, {"answer": answer, "charge": {"epsilon": "1"}})
+    assert written["question"] == ["How many?"] * 2
+    assert written["charge"] == ["ε = 1"] * 2
+    assert written["suppressed"] == [False, True]
+    assert "interval" not in written
+    groups = {values[0] for values in columns.values() if values[0] in names}
+    assert groups == {*names}
