@@ -133,6 +133,8 @@ def test_the_worst_divergence_is_at_most_delta_and_one_lower_threshold_is_caught
     public = plan(relation)
     # A replacement moves two counts, each at half the rate.
     steps = 2 if relation is REPLACE else 1
+    # The divergence below is at e^ε = p^−steps.
+    assert public.rate.exponent() * steps == LOSS.epsilon()
     allowed = Fraction(LOSS.delta_atto, ATTO)
     largest = worst(relation, public.threshold, public.rate, steps)
     assert 0 < largest <= allowed
