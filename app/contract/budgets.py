@@ -41,6 +41,10 @@ class AccountBalance(Reply):
         validation_alias=AliasPath("account", "largest_epsilon"),
         description="The largest ε of a single query that still fits.",
     )
+    fits_more: dict[str, int] = Field(
+        default_factory=dict,
+        description="By kind of query: how many more of them fit at an ε of 0.1.",
+    )
 
     @property
     def counts_rho(self) -> bool:
@@ -51,7 +55,8 @@ class AccountBalance(Reply):
     def _with_rho(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = serialize(self)
         if not self.counts_rho:
-            del members["largest_epsilon"]  # it is what remains of ε
+            # Both follow from what remains of ε.
+            del members["largest_epsilon"], members["fits_more"]
         else:
             for name in ("spent", "remaining"):
                 members[name] = getattr(self, name).as_dict(with_rho=True)

@@ -96,8 +96,8 @@ class BudgetExhausted(Problem):
     def __str__(self) -> str:
         if "largest_affordable" not in self.members:
             return super().__str__()
-        left, largest = self.remaining.with_rho(), self.largest_affordable
-        return f"{super().__str__()}\nremaining: {left}, largest charge that fits: {largest}"
+        rest, largest = self.remaining.with_rho(), self.largest_affordable
+        return f"{super().__str__()}\nremaining: {rest}, largest charge that fits: {largest}"
 
 
 class CapExhausted(Problem):

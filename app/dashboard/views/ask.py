@@ -133,13 +133,13 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     sent = _sent(key, text)
     charged = PrivacyLoss.parse(price.charge.epsilon, price.charge.delta)
     charged = replace(charged, rho_femto=parse_units(price.charge.rho, 15))
-    left = remaining(account.remaining.amounts, charged.amounts)
+    rest = remaining(account.remaining.amounts, charged.amounts)
     return Quoted(
         quote=price,
         request=text,
         key=key,
         # Where ρ admits the charge, its ε may exceed what is left of ε.
-        remaining=left.as_dict(account.counts_rho),
+        remaining=rest.as_dict(account.counts_rho),
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),
     )

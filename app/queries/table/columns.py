@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from app.queries.parts.columns import NUMBER, Columns, one_type
+from app.queries.parts.columns import NUMBER, Columns
 
 
 def groups_of(answer: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -19,7 +19,7 @@ def columns(answer: Mapping[str, Any]) -> Columns:
     cells = groups_of(answer)
     groups = {name: [labels[place] for labels in cells] for place, name in enumerate(by)}
     numbers = {
-        f"{name}.{part}": one_type(lists[part])
+        f"{name}.{part}": lists[part]
         for name, lists in answer["cells"].items()
         for part in NUMBER
         if part in lists

@@ -106,6 +106,7 @@ EXAMPLES = Examples(
             },
         ],
     },
+    plain=({"kind": "table", "by": []},),
     every=_every,
     queries={
         "table": Example("Counts and mean ages by sex and income", BY_SEX),

@@ -123,6 +123,23 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
     assert grant(people, name, epsilon="0.52", composition_delta="0").status_code == 200
 
 
+def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> None:
+    """Of one query of each kind at ε = 0.1, as a quote for it says."""
+    (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.1")).json()
+    assert own["fits_more"]["selection"] == quote["fits_more"] == 62
+    assert own["fits_more"].keys() == {"selection", "top_k", "statistic"}
+    assert grant(people, shared).json()["fits_more"] == own["fits_more"]
+    budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
+    assert budgets["items"][0]["fits_more"] == own["fits_more"]
+    # By ε 80 more fit below the cap, and by ρ more than 200.
+    assert budgets["cap"]["fits_more"]["selection"] > 200
+    for _ in range(2):
+        assert people("ana", "POST", "/v1/queries", json=body(shared, "0.1")).status_code == 201
+    (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    assert own["fits_more"]["selection"] == 60
+
+
 def test_histories_count_rho(people: Service, shared: str) -> None:
     assert people("ana", "POST", "/v1/queries", json=body(shared, "0.05")).status_code == 201
     for by in ("day", "kind", "mechanism"):
@@ -190,7 +207,7 @@ def test_an_account_without_delta_is_as_before(people: Service) -> None:
     (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
     assert account["allowance"] == account["remaining"] == {"epsilon": "2", "delta": "0"}
     assert account["spent"] == {"epsilon": "0", "delta": "0"}
-    assert "largest_epsilon" not in account
+    assert not {"largest_epsilon", "fits_more"} & account.keys()
     quote = people("ana", "POST", "/v1/quotes", json=body(name, "0.05")).json()
     assert quote["fits_more"] == 40
     answer = people("ana", "POST", "/v1/queries", json=body(name, "0.05")).json()
