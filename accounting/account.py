@@ -84,13 +84,18 @@ class Limit:
         return (self.epsilon_nano, self.delta_atto, self.rho_femto, self.composition_atto)
 
     @property
+    def has_rho(self) -> bool:
+        """Whether the owner gave δ_c: charges also fit while their ρ adds up within the limit."""
+        return self.composition_atto > 0
+
+    @property
     def loss(self) -> PrivacyLoss:
         """(E, D), without δ_c."""
         return PrivacyLoss(self.epsilon_nano, self.delta_atto)
 
     def as_dict(self) -> dict[str, str]:
         """E and D; with δ_c also ``composition_delta`` and the limit in ``rho``."""
-        if not self.composition_atto:
+        if not self.has_rho:
             return formatted(self.amounts)
         composition = format_units(self.composition_atto, 18)
         return {

@@ -12,16 +12,22 @@ from app import __version__
 from app.contract.times import moment
 from app.dashboard.navigation import NOTICES, links_for, paths_for
 from app.queries import QUERY_KINDS
+from app.queries.parts import sentences
 from app.queries.parts.sentences import words
 
 HERE = Path(__file__).parent
+PARTS = Path(sentences.__file__).parent
 
 ENVIRONMENT = Environment(
-    # The template ``<kind>/answer.html`` is in the folder of that kind of query.
+    # The template ``<kind>/answer.html`` is in the folder of that kind of query, and what several
+    # of them share in ``parts``.
     loader=ChoiceLoader(
         [
             FileSystemLoader(HERE / "templates"),
-            PrefixLoader({one.name: FileSystemLoader(one.folder) for one in QUERY_KINDS.values()}),
+            PrefixLoader(
+                {"parts": FileSystemLoader(PARTS)}
+                | {one.name: FileSystemLoader(one.folder) for one in QUERY_KINDS.values()}
+            ),
         ]
     ),
     autoescape=True,

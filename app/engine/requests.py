@@ -112,7 +112,7 @@ class Priced:
         explained = {"question": self._question(reservation.version), **answer}
         return (
             f'{{"id":"{reservation.query_id}",{self._answered}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict())}{self._spent}{written(explained)},"
+            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{written(explained)},"
             f'"receipt":"{reservation.receipt.hex()}"}}'
         ).encode()
 

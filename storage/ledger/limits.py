@@ -102,7 +102,8 @@ def set_limit(
         if rho:
             causes.append(Cause(EntryKind.CHARGE, actor_id, at_us, (0, 0, rho, 0)))
     if not admits(limit.amounts, charged.amounts, NOTHING):
-        raise BelowSpent(spent=before.account.charged)
+        lost = old.composition_atto if limit.composition_atto < old.composition_atto else 0
+        raise BelowSpent(spent=before.account.charged, has_rho=old.has_rho, lost_atto=lost)
     more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
     causes.append(Cause(EntryKind.LIMIT_CHANGE, actor_id, at_us, more))
     for seq, cause in enumerate(causes, start=before.seq):

@@ -63,9 +63,13 @@ class QueryRow:
 
     @property
     def stated_charge(self) -> dict[str, str]:
-        """The charge as decimal texts, with the neighbouring relation under which it holds."""
-        rho = {} if self.rho_f is None else {"rho": format_units(self.rho_f, 15)}
-        return {**self.charge.as_dict(), **rho, "neighbouring": self.neighbouring}
+        """The charge as decimal texts, with the neighbouring relation under which it holds.
+
+        It is 0 for a cancelled query, whose charge was given back.
+        """
+        charge = PrivacyLoss(0) if self.status == "cancelled" else self.charge
+        rho = {} if self.rho_f is None else {"rho": format_units(charge.rho_femto, 15)}
+        return {**charge.as_dict(), **rho, "neighbouring": self.neighbouring}
 
     @property
     def is_settled(self) -> bool:

@@ -80,6 +80,13 @@ class Examples:
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)
     typical: tuple[TypicalQuestion, ...] = ()
+    #: More queries that name no attribute, for kinds without a typical one.
+    plain: tuple[Body, ...] = ()
+
+    def standing_for_the_kind(self, dataset_kind: str) -> Iterator[Body]:
+        """The queries of which the first that fits a dataset stands for the kind."""
+        yield from (one.query for one in self.typical if one.dataset == dataset_kind)
+        yield from self.plain
 
 
 def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from app.queries.parts.columns import NUMBER, Columns, one_type
+from app.queries.parts.columns import NUMBER, Columns
 
 #: Columns of ``explained``, and those from which it makes one.
 OTHERS = ("question", "charge", "interval", "low", "high")
@@ -24,7 +24,7 @@ def columns(answer: Mapping[str, Any]) -> Columns:
     by = answer["by"]
     cells = groups_of(answer)
     numbers = {
-        f"{name}.{part}": one_type(lists[part])
+        f"{name}.{part}": lists[part]
         for name, lists in answer["cells"].items()
         for part in NUMBER
         if part in lists

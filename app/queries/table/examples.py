@@ -137,6 +137,7 @@ EXAMPLES = Examples(
             },
         ],
     },
+    plain=({"kind": "table", "by": []},),
     every=_every,
     large=_large,
     queries={

@@ -45,7 +45,10 @@ def grant(
         account = purse.grant(
             dataset, analyst, epsilon=epsilon, delta=delta, composition_delta=composition_delta
         )
-    typer.echo(f"{analyst} on {dataset}: {account.allowance}, remaining {account.remaining}")
+    typer.echo(
+        f"{analyst} on {dataset}: {account.allowance.with_rho()}, "
+        f"remaining {account.remaining.with_rho()}"
+    )
 
 
 def budgets(
@@ -58,9 +61,8 @@ def budgets(
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
     for account in accounts:
-        typer.echo(
-            f"{account.dataset}\t{account.analyst}\tspent {account.spent}\tof {account.allowance}"
-        )
+        spent, allowance = account.spent.with_rho(), account.allowance.with_rho()
+        typer.echo(f"{account.dataset}\t{account.analyst}\tspent {spent}\tof {allowance}")
 
 
 def notices(context: typer.Context) -> None:

@@ -106,7 +106,15 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert "exhausted" not in text
     assert "The largest ε of a single query is 0.05" in text
     ask(people, "one", epsilon="0.02")
-    assert "ε 0 left of 0.5" in browser.text("/ui/budgets")
+    text = browser.text("/ui/budgets")
+    assert "ε 0 left of 0.5" in text
+    (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    rest = f"ρ {account['remaining']['rho']}"
+    assert f"{rest} left of 0.00664152435666" in text
+    assert f"its ε is at most {account['largest_epsilon']}" in text
+    assert f"You have ε 0 {rest} left" in browser.text("/ui/ask?dataset=one")
+    spent = f"ε 0.52 ρ {account['spent']['rho']} of 0.5 or ρ 0.00664152435666"
+    assert spent in sign_in("olga").text("/ui/grants")
     assert people("otto", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from typing import Any
@@ -118,6 +119,14 @@ def test_an_interval_in_words() -> None:
     assert columns["number"] == ["value", "sum", "count"]
     assert columns["interval"][0] == "37.9 to 38.6 with a probability of at least 0.95"
     assert columns["around"] == [None, 60, None]
+
+
+def test_counts_beside_floats_stay_whole_numbers() -> None:
+    (stored,) = [one for one in REPLIES if one["answer"].get("parts")]
+    count = stored["answer"]["parts"]["count"]["value"]
+    assert isinstance(count, int)
+    rows = csv.DictReader(io.StringIO(FORMS["csv"].write(stored).decode()))
+    assert [row["value"] for row in rows if row["number"] == "count"] == [str(count)]
 
 
 def test_paths_lead_to_the_leaves_of_trees() -> None:
