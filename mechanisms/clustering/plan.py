@@ -19,8 +19,8 @@ from mechanisms.utilities.tables import row_bound
 
 #: Coordinates are rounded to 2^−20, or more coarsely, down to 2^−8, if there are very many.
 FINEST, COARSEST = 20, 8
-#: The rule takes no starts beyond this many steps of all iterations: some seconds.
-RULE_WORK = 1 << 31
+#: The rule takes no starts beyond this many steps of all iterations: about a second.
+RULE_WORK = 1 << 29
 
 
 @dataclass(frozen=True)
