@@ -92,10 +92,13 @@ def latest(services: Services, caller: Caller) -> VerificationOut | None:
         return None
     scope = listing_scope(caller)
     analyst, owner = scope.get("analyst_id"), scope.get("owner_id")
+    only = caller.scope
     owned = set() if owner is None else datasets_of(services.database, owner)
 
     def concerns(row: Any) -> bool:
-        return not scope or row.dataset_id in owned or row.analyst_id == analyst
+        if not scope or row.dataset_id in owned:
+            return True
+        return row.analyst_id == analyst and (not row.dataset_id or only.admits(row.dataset_id))
 
     seen = outcome.narrowed(concerns)
     bad = seen.first_bad

@@ -121,11 +121,13 @@ class QueryLookup:
         rows = self._database.look_up(
             _LOOK_UP, name=name, analyst=analyst.id, key=key, limited_key=scope.limited_key or ""
         )
-        if not rows or not scope.admits(rows[0].id):
+        if not rows:
             if key is not None:
-                # Datasets are never deleted, so this key can only belong to another request, or to
-                # one about a dataset that the caller's API key may not query.
+                # Datasets are never deleted, so this key can only belong to another request.
                 self._ledger.replay(analyst.id, key, body_hash, equals)
+            raise NotFound
+        if not scope.admits(rows[0].id):
+            # Not even the state of a query may tell this API key that the dataset exists.
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
