@@ -13,5 +13,5 @@ def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - the form of an
     return types.uint64(types.uint64), generate
 
 
-#: How many bits of a uint64 are set, as uint64; one instruction where the machine has it.
+#: The number of set bits of a uint64, as uint64; one instruction on machines that have it.
 set_bits: Any = intrinsic(_count_bits)

@@ -16,7 +16,7 @@ from mechanisms.kernels.memory import MOST
 from mechanisms.kernels.ranks import RankedGraph, equal_blocks, row_sums
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
-#: One count per edge; a support is below the largest degree.
+#: The number of triangles on each edge, which is below the largest degree.
 Supports = NDArray[np.int32]
 
 
@@ -67,8 +67,8 @@ def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Sup
             across = supports[starts[v] : starts[v + 1]]
             row = indices[indptr[v] : split[v]]
             matches = 0
-            # No branch on a look-up: hits and misses are equally frequent, and a misprediction
-            # costs several steps.
+            # A look-up adds its result without a branch. Hits and misses are equally frequent, and
+            # each misprediction costs several steps.
             for k in range(len(row)):
                 j = place[row[k]]
                 hits[matches] = j
