@@ -87,8 +87,8 @@ class DenseCounts(SubsetCounts):
 
     def purest(self, target: int, candidates: Sequence[Attributes]) -> RarestPairs:
         classes = self._plan.levels[target]
-        # One added level without records, whose m and β are 0. ``SparseCounts`` lists it too, so
-        # both classes give the same pairs.
+        # One added level without records: m = 0 outside of the rarest class, and β = 0 for that
+        # class. ``SparseCounts`` lists it too, so both ways of counting give the same pairs.
         tables = [np.zeros((1, classes), np.int64)]
         for candidate in candidates:
             one = tuple(sorted((*candidate, target)))

@@ -173,8 +173,8 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     """
     top = len(phi) - 2
     low, high = start, horizon
-    # Bisects for the first distance t at which δ equals the cap. δ grows with t, and reaches the
-    # cap at widest + t = N − 1 at the latest.
+    # Bisects for the first distance t at which the sensitivity δ equals its cap. δ grows with t,
+    # and reaches the cap at widest + t = N − 1 for at most N rows.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)

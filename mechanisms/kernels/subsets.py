@@ -161,8 +161,8 @@ def _purest_levels(
     labels = codes[target]
     # Of the τ rows of a combination, the rarest class has at most τ / classes, which bounds β.
     largest = np.full(rows // classes + 1, -1, np.int64)
-    # Combinations without records have m = β = 0. They are never visited, so their pair is entered
-    # here.
+    # Combinations without records have m = 0 records outside of the rarest class, and β = 0 for
+    # that class. They are never visited, so this pair is entered here.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     spare = np.empty(rows, np.int64)

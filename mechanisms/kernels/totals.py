@@ -104,8 +104,9 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # Bounds the value of every pair of a node v with a common neighbours, where a ≤ κ. It adds C(a,
-    # 2), the supports of the a edges at v, and those of the a edges at the other node.
+    # Let node v share a ≤ κ neighbours with the other node of a pair, where κ is its co-degree. The
+    # value of the pair is at most a·(a − 1)/2 plus the supports of the 2a edges to these
+    # neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)
