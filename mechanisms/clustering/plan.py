@@ -51,7 +51,7 @@ class ClusteringPlan:
 
     def __post_init__(self) -> None:
         check_enough(self.attributes, self.clusters)
-        self.bits  # noqa: B018 - raises where no grid fits
+        self.bits  # noqa: B018 - the property raises if no grid fits
         values = sum(len(attribute.levels) for attribute in self.attributes)
         if values * (self.clusters + values) > MAX_CELLS:
             raise UnsupportedQuery(

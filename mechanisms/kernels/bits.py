@@ -6,7 +6,7 @@ from numba import types
 from numba.extending import intrinsic
 
 
-def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - the form of an intrinsic
+def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - as Numba prescribes
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.ctpop(arguments[0])
 

@@ -75,9 +75,10 @@ def interval_dominators(
 class _Rank:
     """One coordinate: r' exceeds query r if its position in ``points`` is ``below[r]`` or more."""
 
-    #: The points, by rising value.
+    #: The numbers of all points, by rising value of this coordinate.
     points: Integers
-    #: The points that are compared with all others, by rising value of their own.
+    #: The numbers of the same points as queries, which are compared with all others, by rising
+    #: value of their own.
     queries: Integers
     #: For each query, the number of points whose value is at most the value of the query.
     below: Places

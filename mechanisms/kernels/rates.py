@@ -13,7 +13,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
-#: Stands for the last distance t of a run of equal values δ(t) that never ends.
+#: Stands for the last distance t of a run of equal sensitivities δ(t) that never ends.
 FOREVER = 1 << 62
 
 
@@ -60,7 +60,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
     value = step(hits, total, bits, replace, cap, t)
     if value >= cap or (total == 0 and not replace):
         return FOREVER
-    # The smallest divisor whose quotient ⌈unit / divisor⌉ still equals the current value of δ.
+    # The smallest divisor whose quotient ⌈unit / divisor⌉ still equals the current sensitivity
+    # δ(t).
     divisor = ((1 << bits) - 1) // value + 1
     fewer = min(hits, total - hits)
     if replace:
@@ -71,8 +72,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # The root is computed in doubles and may be slightly off. Both loops correct it to the smallest
-    # whole number with remaining·(remaining − 1) ≥ needed.
+    # The root of a quadratic equation is computed in doubles and may be slightly off. Both loops
+    # correct it to the smallest whole number with remaining·(remaining − 1) ≥ needed.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
     while remaining * (remaining - 1) < needed:

@@ -131,8 +131,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # The first row of a combination adds Φ of its whole count and resets the counter. Its
-            # later rows add Φ(0) = 0.
+            # The first row of a combination of n rows adds Φ(n), about n·log₂n, and resets the
+            # counter. Its later rows add Φ(0) = 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -159,7 +159,8 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # Of the τ rows of a combination, the rarest class has at most τ / classes, which bounds β.
+    # Of the τ rows of a combination, the rarest class has at most τ / classes. This bounds β, which
+    # is that number less one.
     largest = np.full(rows // classes + 1, -1, np.int64)
     # Combinations without records have m = 0 records outside of the rarest class, and β = 0 for
     # that class. They are never visited, so this pair is entered here.

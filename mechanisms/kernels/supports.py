@@ -50,7 +50,8 @@ def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
 def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Supports:
     indptr, indices, split = graph.indptr, graph.indices, graph.split
     supports = np.zeros(starts[-1], np.int32)
-    # For the current node, 1 + the index of each lower neighbour visited so far; 0 for others.
+    # Looks up neighbours of the current node: 1 + the index of each lower neighbour visited so far,
+    # and 0 for all other nodes.
     place = np.zeros(last, np.int32)
     widest = 0
     for v in range(last):

@@ -49,8 +49,9 @@ def quantile_boxes(
     ends = counts.cumsum(axis=-1)
     distances = ends - share * ends[..., -1:]
     below = np.arange(1, bins + 1, dtype=np.int64) * terms
-    # The noise of D_j is (1 − q) times that of the bins up to j, less q times that of the later
-    # bins. Its law is symmetric, so one bound serves both sides.
+    # D_j is the count up to the end of bin j, less the share q of all rows. Its noise is (1 − q)
+    # times that of the bins up to j, less q times that of the later bins. The law is symmetric, so
+    # one bound serves both sides.
     widths = noise.upper_bounds(below, bins * terms - below, 1 - share, share, miss / 2)
     possible = distances >= -widths
     possible[..., 1:] &= distances[..., :-1] < widths[:-1]
