@@ -20,8 +20,8 @@ from storage.journal.streams import record
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import OPERATOR
 
-#: The actions of two facts of the journal: a first start that had nothing to adopt, and an adoption
-#: of the heads that the database held.
+#: The actions of two facts of the journal. The first states a first start with nothing to adopt,
+#: the second an adoption of the heads that the database held.
 HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
 
 _a, _j = budget_account.c, journal.c

@@ -250,8 +250,8 @@ class _Checker:
         for id, row in self._chains.rows.items():
             if row.rank != AccountRank.ANALYST:
                 continue
-            # ρ is not compared: an account on one dataset may have been charged the ρ of earlier
-            # queries late, so the sum over these accounts may exceed that of the queries.
+            # ρ is not compared. An account on one dataset may have been charged the ρ of earlier
+            # queries late. So its sum may exceed that of the queries.
             more = tuple(map(sub, sums[id].carried, self._before[id]))[:NOT_IN_RHO]
             most = recharged[row.analyst_id]
             if min(more) < 0 or any(map(gt, more, most)):

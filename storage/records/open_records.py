@@ -107,7 +107,7 @@ class OpenRecords:
         """Close the versions whose files were removed, by this process or another."""
         with self._lock:
             entries = list(self._open.items())
-        # The disk is read outside the lock.
+        # The disk is read outside the lock, because queries must not wait for a slow disk.
         for key, entry in entries:
             if not (entry.folder / MANIFEST).exists():
                 self.forget(*key)

@@ -40,7 +40,8 @@ Progress = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1; an exception stops the work."""
 
 GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
-#: The array of the number of each row's person. Arrays of attributes have names with a colon.
+#: The name of the array that holds the number of each row's person. It differs from the names of
+#: attributes' arrays, which all have a colon.
 PERSONS = "persons"
 
 
@@ -67,7 +68,7 @@ def prepare_upload(
     """
     limits = limits or UploadLimits()
     if isinstance(dataset.domain, GraphDomain):
-        # A graph that does not fit without any edge is refused before it is read.
+        # A graph whose nodes alone exceed the memory limit is refused before its file is read.
         _parts_within(limits.memory_bytes, dataset.domain.nodes, 0, executor)
     try:
         coded = read_records(
