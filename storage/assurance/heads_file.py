@@ -61,7 +61,7 @@ class HeadsFile:
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # a writer has not finished the line or crashed: no caller relied on it
+                    break  # its writer still writes or has crashed, so no caller relies on the line
                 self._read_to += len(line)
                 if self._rest is None:
                     self.content.take(line)
@@ -74,7 +74,7 @@ class HeadsFile:
             self.content.damaged += self._rest.damaged
             self._rest.damaged = []
             if not self._rest.lacking(self.content, 0):
-                self._rest = None  # the file holds again what it had lost
+                self._rest = None  # the file has all lines again that it had lost
 
     def _lost(self) -> None:
         self._rest, self._read_to = HeadsContent(), 0

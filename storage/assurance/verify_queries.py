@@ -31,7 +31,8 @@ from storage.ledger.accounts import MOVED, AccountKey, account_of_key, charged_a
 from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
-#: The most microseconds from the moment at which an answer is stored to its release instant.
+#: The most microseconds from the moment at which an answer is stored to its release instant. A row
+#: with a later instant was tampered with, because no query takes that long.
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
@@ -59,7 +60,7 @@ _QUERIES: Select[Any] = select(
         & (_ended.c.kind == literal_column(str(int(FactKind.ENDED)))),
     )
 )
-#: Every entry that names a query.
+#: Every entry that charges a query or gives its charge back, with the amounts that it moved.
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id),
     _e.account_id,

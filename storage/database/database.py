@@ -93,7 +93,7 @@ class Transaction:
                 lost = True
             self._inner.rollback()
         except DBAPIError:
-            lost = True  # closing the connection undoes the transaction
+            lost = True  # the broken connection is closed, which undoes the transaction
         finally:
             self._end(self.connection, lost)
 

@@ -15,7 +15,8 @@ from storage.ingest.batches import Batch, Numbering
 from storage.ingest.lines import Lines, line_blocks
 from storage.ingest.refusals import MOST, refuse, refuse_any
 
-#: A block whose cells are all integers has no other bytes than these.
+#: The bytes of integer cells, separators and quotes. A block with any other byte has a cell that is
+#: no integer, so no attempt to parse integers is made.
 INTEGER_BYTES = b'0123456789-,"\r\n'
 
 

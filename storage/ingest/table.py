@@ -127,7 +127,7 @@ class RowCollector:
         if self._domain.rows is not None:
             return self._domain.rows
         # Without a bound in the description, the first upload fixes the number of rows permanently.
-        # It must not fix it at 0.
+        # An empty upload would fix it at 0, so at least one row is required.
         return max(self._domain.min_rows, 1 if self._domain.max_rows is None else 0)
 
     def _check_most(self, batch: Batch) -> None:

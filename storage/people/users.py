@@ -40,7 +40,7 @@ FIRST_ADMIN = "admin"
 
 _u, _k = users.c, api_key.c
 _USERS: Select[Any] = select(*_u, ROLES)
-#: The columns of a ``SignedIn``.
+#: The columns that ``SignedIn.of`` reads.
 SIGNED_IN = (
     *(*_u, ROLES, _k.id.label("key_id"), _k.last_used_us, now_us().label("now")),
     *(_k.limited, _k.datasets, _k.until_us),

@@ -33,7 +33,7 @@ class _OpenVersion(NamedTuple):
     records: Records
     folder: Path
     manifest: bytes
-    #: The instant of the monotonic clock from which queries may read the version.
+    #: The instant of the monotonic clock, in seconds, from which queries may read the version.
     visible_from: float
 
 

@@ -143,7 +143,7 @@ class RemoteFiles(Files):
             for file in files_of(manifest.parent):
                 stack.enter_context(self._store.file(f"{top}/{folder}/{file}"))
             if is_without_digests(manifest.parent):
-                with suppress(FileNotFoundError):  # before ``adopt``
+                with suppress(FileNotFoundError):  # the file is absent until ``adopt`` writes it
                     stack.enter_context(self._store.file(f"{top}/{folder}/{DIGESTS}"))
             yield manifest.parent
 
@@ -157,7 +157,7 @@ class RemoteFiles(Files):
         except CommitUnknown:
             raise  # the commit may have succeeded, so a row may name the folder
         except BaseException:
-            # A later sweep removes the files that this cannot remove.
+            # A later sweep removes the files that cannot be removed now.
             with suppress(StoreFailed):
                 self._remove(f"{top}/{folder}")
             raise
