@@ -31,8 +31,8 @@ from storage.ledger.accounts import MOVED, AccountKey, account_of_key, charged_a
 from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
-#: The most microseconds from the moment at which an answer is stored to its release instant. A row
-#: with a later instant was tampered with, because no query takes that long.
+#: The most microseconds from the moment at which an answer is stored to its release instant.
+#: Verification reports a later instant as a fault.
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
@@ -252,7 +252,7 @@ class _Checker:
             if row.rank != AccountRank.ANALYST:
                 continue
             # ρ is not compared. An account on one dataset may have been charged the ρ of earlier
-            # queries late. So its sum may exceed that of the queries.
+            # queries late. So the sum over accounts may exceed the sum over queries.
             more = tuple(map(sub, sums[id].carried, self._before[id]))[:NOT_IN_RHO]
             most = recharged[row.analyst_id]
             if min(more) < 0 or any(map(gt, more, most)):
