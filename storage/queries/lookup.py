@@ -33,20 +33,21 @@ from storage.people.users import User
 _d = dataset.c
 _analyst = bindparam("analyst", type_=BigInteger)
 _own, _overall, _key_account = (budget_account.alias(name) for name in ("own", "overall", "keyed"))
-#: Table or alias, and key, of each account that a query is charged to, in lock order.
+#: For each account that a query is charged to, its table or alias and its key, in the order in
+#: which the accounts are locked.
 _CHARGED = (
     (_key_account, account_of_key(_analyst, bindparam("limited_key"))),
     *zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True),
 )
 _BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
-#: The rank and the place in a row of each of these accounts.
+#: For each of these accounts, its rank and the index of its first column in a row.
 _PLACES = tuple(
     (key.rank, _BALANCES_FROM + number * len(BALANCE)) for number, (_, key) in enumerate(_CHARGED)
 )
 _OWN_PLACE = dict(_PLACES)[AccountRank.ANALYST_ON_DATASET]
 
 _FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
-for _table, _key in _CHARGED[:3]:  # the fourth is the cap
+for _table, _key in _CHARGED[:3]:  # the fourth account, the cap, is joined already
     _FROM = _FROM.outerjoin(_table, has_key(_table, _key))
 _LOOK_UP = Hot(
     select(
@@ -135,7 +136,7 @@ class QueryLookup:
             if outcome is not None:
                 return outcome
         balances = _balances(row)
-        # Access is checked before ``Datasets.facts`` opens node lists.
+        # Access is checked first, because ``Datasets.facts`` may open a long list of node names.
         has_account = row[_OWN_PLACE] is not None
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound
