@@ -150,7 +150,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
 
 
 def _schedule(settings: Settings) -> Schedule:
-    # Without deadlines no instant is public, and light queries need no share of the processors.
+    # Without deadlines no instant is public, so light queries need not be limited to a share of the
+    # processors.
     processors = settings.kernel_threads() if settings.release_interval else float("inf")
     return Schedule(settings.slots(), processors, settings.query_memory)
 
@@ -158,7 +159,8 @@ def _schedule(settings: Settings) -> Schedule:
 def _warm_up(settings: Settings) -> WarmUp:
     loaded = warm.LOADED
     if not settings.release_interval:
-        # Without deadlines no query can miss one, so kernels are loaded by the first of each kind.
+        # Without deadlines no query can miss one, so the first query of each kind may load its
+        # kernels.
         loaded = threading.Event()
         loaded.set()
     return WarmUp(warm.steps, loaded)

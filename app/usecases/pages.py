@@ -35,7 +35,8 @@ def within(slot: AbstractContextManager[None], items: Iterator[Item]) -> Iterato
             yield from begun
             yield from items
 
-    # A generator that has not begun would never leave the slot, so this one begins here.
+    # The slot is entered by the first ``next``. A generator that is closed before it would never
+    # leave the slot, so the generator is started here.
     begun: list[Item] = [None]  # type: ignore[list-item]
     reading = read()
     next(reading)
