@@ -348,7 +348,8 @@ class Answering:
             return Reply(id, *reply)
         finally:
             self._in_flight.leave(under_way.ticket.analyst)
-            # A newer attempt at the query may have replaced this entry.
+            # A newer attempt at the query in this process may have replaced this entry, which must
+            # then stay.
             if self._under_way.get(id) is under_way:
                 del self._under_way[id]
 
@@ -444,7 +445,8 @@ class Answering:
         while True:
             await asyncio.sleep(self._lease / 3)
             reservations = [under_way.reservation for under_way in self._under_way.values()]
-            # A failed renewal is repeated. The settlement detects a lease that was lost.
+            # A failed renewal is repeated at the next round. If the lease is lost meanwhile, the
+            # settlement detects it and stores nothing.
             with suppress(StorageError):
                 if reservations:
                     await self._ledger.renew(*reservations)
@@ -475,7 +477,8 @@ class Answering:
         except OUTSIDE:
             raise
         except Exception:
-            # Any error may depend on records. The reply is one fixed text, and nothing is logged.
+            # The error of a computation may depend on records. So the reply is one fixed text, and
+            # nothing is logged.
             return 500, query_failed_body(reservation.query_id)
 
 

@@ -21,7 +21,8 @@ Result = TypeVar("Result")
 def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
     """A pool whose threads all exist: after a charge, no thread may fail to start."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
-    # A pool starts a thread only if none is idle, so every thread must be busy for a moment.
+    # A pool starts a thread only if none is idle. So this barrier keeps every thread busy until all
+    # exist.
     busy = Barrier(threads + 1)
     for _ in range(threads):
         pool.submit(busy.wait)

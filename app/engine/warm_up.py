@@ -17,8 +17,8 @@ log = structlog.get_logger("privypurse.warm_up")
 #: The wait in seconds before loading is tried again: after the first failure, and at most. Each
 #: further failure doubles it.
 FIRST, LONGEST = 1.0, 600.0
-#: A query waits at most 10 seconds for the kernels, and checks every 0.05 seconds whether they are
-#: loaded.
+#: Seconds that a query waits for the kernels at most, and seconds between two checks whether they
+#: are loaded.
 PATIENCE, LOOK = 10.0, 0.05
 
 

@@ -93,7 +93,8 @@ class Observed:
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
-            # Logs and counts have the template of the path, because the path itself contains names.
+            # Logs and metrics get the template of the path, because the path itself contains names
+            # of users and datasets.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
             logs.ready.info(

@@ -88,7 +88,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # The parser calls this for trailers too, after the body.
+        # The parser calls this for trailers too (headers after the body), so they count as well.
         self._count += 1
         self._take(len(name) + len(value))
         super().on_header(name, value)

@@ -15,7 +15,7 @@ import jwt
 from app.config.openid import OpenID
 from app.identity.signing_keys import SigningKeys
 
-#: Longer texts are refused as tokens without being parsed.
+#: The most characters of a token. Longer texts are refused without being parsed.
 MAX_TOKEN_LENGTH = 16 * 1024
 #: Seconds by which the clocks of the provider and of this service may differ.
 LEEWAY = 30

@@ -105,7 +105,7 @@ def table_domain() -> TableDomain:
             CategoricalAttribute("class", ("a", "b")),
             CategoricalAttribute("few", ("x", "y")),
             CategoricalAttribute("more", ("u", "v", "w")),
-            # Codes of attributes with more than 256 levels take two bytes.
+            # With more than 256 levels, codes take two bytes, which other compiled code reads.
             CategoricalAttribute("many", tuple(map(str, range(300)))),
             NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0)),
         ),

@@ -48,8 +48,9 @@ GROWTH = "rows of nodes"
 _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many queries: on tables, and on other records.
 REFERENCES = 1
-#: The most runs of one reference on few records, and on more. On the first shape of a size, the
-#: first run may compile or load kernels. On later shapes, one run above 0.003 seconds is enough.
+#: The most runs of one reference on few records, and on more. The first run on the first shape of a
+#: size may compile or load kernels. On later shapes, one run is enough if it takes more than the
+#: third number of seconds.
 FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 

@@ -45,7 +45,7 @@ from storage.queries.history import Queries
 
 log = structlog.get_logger("privypurse.startup")
 
-#: Seconds between two writes of the counts of refusals.
+#: Seconds between two writes of the counts of refused queries to the database.
 REFUSALS_SECONDS = 10.0
 
 
@@ -186,7 +186,7 @@ def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor]
                 shared,
                 settings.cluster_from,
             )
-            closing.callback(executor.close)  # type: ignore[attr-defined]  # of its class alone
+            closing.callback(executor.close)  # type: ignore[attr-defined]  # not in the protocol
             return executor
 
         yield on_cluster

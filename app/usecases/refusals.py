@@ -20,8 +20,8 @@ from storage.errors import NoRecords
 
 #: This many refusals of one analyst in one hour are shown as a burst.
 BURST = 20
-#: Refusals that only callers who may see the dataset get. Only these are counted under its name,
-#: because in any other refusal the name may be a guess.
+#: Refusals that reach only callers who may see the dataset. These alone are counted under its name:
+#: in any other refusal the name may be a guess.
 AFTER_VISIBLE = (
     UnsupportedQuery,
     NoRecords,

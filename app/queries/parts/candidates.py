@@ -17,7 +17,7 @@ from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
-#: The name of an attribute or of a level; registration refuses longer names.
+#: The name of an attribute or of a level (one of its values). Registration refuses longer names.
 Text = Annotated[str, Field(max_length=1000)]
 
 

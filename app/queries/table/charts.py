@@ -13,7 +13,7 @@ from app.queries.parts.bars import LONGEST, BarChart, Interval, bar_chart
 from app.queries.parts.sentences import printable
 from app.queries.table.columns import groups_of
 
-#: A chart has at most 40 bars, and a heat map at most 24 rows and columns. Further numbers are in
+#: The most bars of one chart, and the most rows or columns of a heat map. Further numbers are in
 #: the table of the page alone.
 MOST_BARS, MOST_SIDE = 40, 24
 #: At most this many columns of the answer are drawn.

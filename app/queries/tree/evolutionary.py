@@ -86,7 +86,7 @@ class EvolutionaryTree(TreeQuery):
         search = self._search(dataset)
         return memory(dataset, cells=sum(search.pools) << (self.max_depth + 1))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - same at any ε
         return self._search(dataset).work(dataset)
 
     def lowerable(self) -> tuple[str, ...]:
