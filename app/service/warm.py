@@ -37,9 +37,10 @@ from mechanisms.model.records import GraphRecords, PrefixRecords, Records, Table
 from mechanisms.noise.keystream import SystemRandomness
 
 ROWS = 8
-#: ε of each query, in units of 10⁻⁹. Trees split eight rows only if the noise is small.
+#: ε of each warm-up query: 1000, in units of 10⁻⁹. Trees split as few as eight rows only if the
+#: noise is small.
 EPSILON_NANO = 1000 * 10**9
-#: Set once this process has loaded all kernels.
+#: Is set as soon as this process has loaded all kernels.
 LOADED = threading.Event()
 
 

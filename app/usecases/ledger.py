@@ -18,9 +18,10 @@ from app.usecases.visibility import listing_scope, require
 from storage.assurance.verification import datasets_of
 from storage.queries.entry_pages import page_of_entries
 
-#: Seconds that a caller waits for a verification; a larger ledger takes longer.
+#: Seconds that a caller waits for a verification. For a larger ledger the caller gets the outcome
+#: of the last run.
 WAIT = 2.0
-#: In place of a bad row that the caller may not see.
+#: Shown instead of a bad row that the caller may not see.
 HIDDEN = BadRow(table="ledger", row="a row of others", reason="an auditor can see it")
 
 
@@ -42,7 +43,8 @@ def page(
     """
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
-    # The few entries that a filter admits may lie anywhere between all others.
+    # A filter may admit few entries, scattered over the whole ledger. Such a read can be long, so
+    # it needs a slot of long reads.
     narrowed = bool(scope) or any(filters.values())
     with services.reads.slot(caller.id) if narrowed else nullcontext():
         return _page(services, scope, limit, cursor, filters)
@@ -77,7 +79,7 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
     try:
         await asyncio.wait([run], timeout=wait)
     finally:
-        run.cancel()  # the run itself goes on
+        run.cancel()  # Ends the wait alone: the verification goes on.
     outcome = await run_in_threadpool(latest, services, caller)
     if outcome is None:
         raise Busy(retry_after=5)

@@ -14,7 +14,7 @@ from app.http.access import allow
 from app.usecases import spending
 from app.usecases.spending import percent
 
-#: An account with less than this share of its allowance, in percent, is nearly spent.
+#: In percent of the allowance: an account with less than this left is shown as nearly spent.
 NEARLY_SPENT = 15
 
 
