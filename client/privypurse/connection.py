@@ -71,7 +71,7 @@ class Connection:
 
         Raises: Problem for a refusal; Unreachable after ``patience`` seconds of retries.
         """
-        give_up_at: float | None = None
+        first_failure: float | None = None
         pause = FIRST_PAUSE
         while True:
             try:
@@ -93,14 +93,14 @@ class Connection:
                 if not (failure.temporary or away):
                     raise failure
             now = time.monotonic()
-            if give_up_at is None:
-                patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
-                give_up_at = now + patience
+            first_failure = now if first_failure is None else first_failure
+            # The service may reply for the first time between two attempts.
+            patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
             retry_after = failure.retry_after if isinstance(failure, Problem) else None
             # The pause is random, so that not all clients of a restarted service send at the same
             # moment.
             wait = max(pause * random.uniform(0.5, 1.0), retry_after or 0.0)
-            if now + wait > give_up_at:
+            if now + wait > first_failure + patience:
                 raise failure
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
