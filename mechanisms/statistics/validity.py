@@ -27,7 +27,8 @@ class ValidCombination:
     recommended: bool
 
 
-#: The mechanisms of statistics with smooth bounds by distances and by levels.
+#: The mechanisms for statistics whose local sensitivity is bounded by distance from the records and
+#: by level, that is, by classes of datasets of equal local sensitivity.
 _BOUNDED = ("laplace", "smooth_sensitivity", "largest_local_sensitivities")
 
 VALID: tuple[ValidCombination, ...] = tuple(
