@@ -24,8 +24,8 @@ _PRECISION = 200
 #: Subtracted from β, because scales are rounded up by up to 1 + 2⁻²⁰ and have relative errors of
 #: 2⁻²⁹. Otherwise the scales of neighbours could differ by more than a factor of e^β.
 SLACK = 2.0**-19
-#: For a smaller β the noise scale follows from the global sensitivity, because little would remain
-#: of β without ``SLACK``. The rule depends on public facts alone.
+#: For a smaller β the noise scale follows from the global sensitivity, because little of β would be
+#: left after ``SLACK`` is subtracted. The rule depends on public facts alone.
 LEAST = 2.0**-17
 
 

@@ -93,7 +93,7 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     # geometric number of further rungs is added.
     further = single_noise(add_geometric, rate, randomness) * (rung == widths.size)
     # A rung above 0 can only be drawn if its width is at least 1. Rung 0 borrows the width of rung
-    # 1, so it consumes as many random words as any other rung and the run time does not reveal it.
+    # 1. So it consumes as many random words as any other rung, and the run time does not reveal it.
     width = max(int(widths[max(rung - 1, 0)]), 1)
     inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width

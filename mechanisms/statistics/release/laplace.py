@@ -92,8 +92,8 @@ class Laplace(AddedNoise):
         scale = self.noise_scale(statistic, dataset, one)
         if scale is None:
             return super().loss_reaching(statistic, dataset, error)
-        # Scales are rounded up by a factor of at most 1 + 2⁻²⁰, so the loss is raised by a little
-        # more to reach the error.
+        # Scales are rounded up by a factor of at most 1 + 2⁻²⁰. The loss is raised by a little
+        # more, so that the error stays within the target.
         return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
 
     def noise(
