@@ -15,16 +15,18 @@ from functools import lru_cache
 from accounting.privacy_loss import ATTO, NANO
 from accounting.rho import FEMTO
 
-#: The limits of an account that counts in ρ: with more, its sums could leave 64 bits.
+#: The largest ε and δ that an account may allow if it counts in ρ. With larger ones, its sums of ρ
+#: could leave 64 bits.
 MOST_EPSILON_NANO = 1000 * NANO
 MOST_COMPOSITION_ATTO = ATTO // 1000
 
 _DIGITS = 50
-#: The decimal digits of α. Products with δ are exact then, as δ has 18 digits.
+#: The decimal digits of the Rényi order α. Its product with δ, which has 18, is exact in 50 digits.
 _ALPHA_DIGITS = 30
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 _NEAREST = Context(prec=_DIGITS)
-#: The range of ln(α − 1) that is searched, and the steps, each of which shortens it by 0.618.
+#: The range of ln(α − 1) that the golden-section search covers, and the number of its steps. Each
+#: step leaves 0.618 of the range.
 _FIRST, _LAST, _STEPS = Decimal(-14), Decimal(18), 120
 _SHARE = Decimal("0.61803398874989484820458683436563811772030917980576")
 

@@ -23,7 +23,8 @@ class BudgetExhausted(AccountingError):
     ) -> None:
         super().__init__("the charge exceeds what remains of the allowance")
         self.charge, self.remaining, self.has_rho = charge, remaining, has_rho
-        #: The largest ε that fits in nano-ε; in an account that counts in ρ it may exceed the rest.
+        #: The largest ε, in nano-ε, of a query that still fits. In an account that also counts in ρ
+        #: it may exceed the remaining ε.
         self.largest_nano = remaining.epsilon_nano if largest_nano is None else largest_nano
 
 

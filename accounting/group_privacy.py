@@ -56,7 +56,7 @@ def geometric_sum(epsilon_nano: int, members: int) -> Decimal:
     # Decimal rounds exp to the nearest number, so the next larger number is an upper bound.
     nearest = up.exp(up.divide(Decimal(epsilon_nano), Decimal(NANO)))
     ratio = up.next_plus(nearest) if epsilon_nano else Decimal(1)
-    total, power = Decimal(0), Decimal(1)  # S(n) and rⁿ for the n of the bits read so far
+    total, power = Decimal(0), Decimal(1)  # S(n) and rⁿ, where n has the bits read so far.
     for bit in bin(members)[2:]:
         total = up.multiply(total, up.add(Decimal(1), power))
         power = up.multiply(power, power)

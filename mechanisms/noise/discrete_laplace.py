@@ -14,7 +14,7 @@ from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
 from mechanisms.noise.rate import Rate
 
-#: Decimal digits with which chances are compared.
+#: The decimal digits of probabilities, enough to compare them without error.
 DIGITS = 60
 
 

@@ -17,7 +17,7 @@ from mechanisms.model.randomness import Words
 _WORD = 8
 #: Up to this many words, the system's generator is faster than setting up a cipher, and as secure.
 SHORT = 128
-#: The keystream is the encryption of zeros, at most this many words at a time.
+#: 1 MiB of zeros, whose encryption is the keystream. Longer draws encrypt them repeatedly.
 _ZEROS = memoryview(bytes(_WORD << 17))
 
 

@@ -19,7 +19,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.noise import discrete_laplace
 from mechanisms.noise.rate import Rate
 
-#: The relative error that the tail may have: intervals are as wide as if it were this much larger.
+#: Relative allowance for the rounding errors of the tail probability. It can only widen intervals.
 _MARGIN = 1e-9
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,8 @@ def _weights_beyond(rate: Rate, terms: int) -> Floats:
     step = float(rate.exponent())
     logs = _log_weights(terms, np.exp(-step), -np.expm1(-step))
     weights = np.exp(logs - logs.max())
-    # Σw_k = P(X ≥ 0) = (1 + P(X = 0)) / 2, and P(X = 0) = Σ w_k·q^k.
+    # The weights are known up to a factor. Their true sum is P(X ≥ 0) = (1 + P(X = 0)) / 2, because
+    # the law is symmetric. And P(X = 0) = Σ w_k·q^k.
     k = np.arange(terms, 0, -1, dtype=np.float64)
     at_zero = float(weights @ np.exp(k * np.log(-np.expm1(-step))))
     sums = np.cumsum(weights) / (2 * weights.sum() - at_zero)

@@ -33,7 +33,7 @@ _HALF = np.uint64(1 << 63)
 _EXTREME = np.uint64(4096)
 _UNIT = 2.0**-64
 _GRID, _LOGARITHM = 2.0**-63, 2.0**-48
-#: A bound on the relative error of each product, quotient, sum or logarithm in an arrival.
+#: A bound on the relative error of each product, quotient, sum or logarithm in an arrival time.
 _SHIFT = 2.0**-50
 _BLOCK = 1 << 14
 _PAYLOAD = (1 << 63) - 1
@@ -107,12 +107,14 @@ def weighted_race(
     if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # 1 − e^−λ may err as much as a number of size one, so one is added to the magnitude.
+        # The rounding error of 1 − e^−λ may be that of a number of size one. So one is added to
+        # ``magnitude``, which bounds the error of the shift.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     low, high = np.empty(gaps.size), np.empty(gaps.size)
     arrivals(shift, magnitude, widen, words, low, high)
-    # An empty group takes its word, so that their number stays hidden, and never arrives.
+    # A group without candidates consumes a random word too, so that the run time does not reveal
+    # how many such groups there are. It never arrives.
     low, high = np.where(occupied, low, np.inf), np.where(occupied, high, np.inf)
 
     def arrival(i: int) -> Arrival:
@@ -131,7 +133,8 @@ def _first(
     randomness: Randomness,
 ) -> Integers:
     """The first k to arrive, in order; ``arrival`` describes those that need refinement."""
-    # The low end of whoever arrives is below infinity, even where the high end is not.
+    # A low end of infinity marks a group that never arrives. All others have a low end below
+    # infinity, even if their high end is infinite.
     contenders = np.flatnonzero((low <= kth_smallest(high, k)) & (low < np.inf))
     order = contenders[np.argsort(low[contenders], kind="stable")]
     if separated(low[order], high[order], k):
@@ -149,7 +152,8 @@ def kth_smallest(values: Floats, k: int) -> float:
     """The k-th smallest, in work that does not depend on the values; none may be NaN."""
     if k == 1:
         return float(values.min())
-    # The bits of a float are ordered like its value, and in reverse where it is negative.
+    # Read as integers, the bits of positive floats have the order of the floats. Those of negative
+    # floats have the reverse order.
     keys = _turned((values + 0.0).view(np.int64))
     key = np.array([~kth_largest(~keys, k)], dtype=np.int64)
     return float(_turned(key).view(np.float64)[0])

@@ -11,9 +11,9 @@ from typing import Self
 from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 
-#: One geometric draw counts at most this many successes; at this count NoiseOverflow is raised.
+#: A geometric draw that counts this many successes raises NoiseOverflow.
 LARGEST_RUN = 1024
-#: Noise stays below this in absolute value and scores below 2⁶², so their sum fits.
+#: Noise stays below this in absolute value and scores below 2⁶², so their sum fits into 64 bits.
 NOISE_LIMIT = 1 << 61
 
 _COIN_LIMIT = 1 << 62

@@ -85,9 +85,10 @@ def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tu
         return -math.inf, -math.inf
     if numerator == 1 << length:
         return math.inf, math.inf
-    # A separate context: the precision of the shared one is global state.
+    # A separate context, because all threads share the precision of the global one.
     iv: Any = MPIntervalContext()
-    # 1 − u and λ·gap are quotients of exact integers; the precision has room for all their bits.
+    # Both parts of an arrival time, 1 − u and λ·gap, are quotients of exact integers. The precision
+    # has room for all their bits.
     shift = rate.a * arrival.gap
     iv.prec = 2 * length + shift.bit_length() + arrival.weight.bit_length() + _WORD
     whole = 1 << length

@@ -20,7 +20,8 @@ from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE, ZERO
 
-#: Shells beyond this one are merged into it; a deeper one would save no word.
+#: The deepest shell. Coins of even smaller probability belong to it as well, because a deeper shell
+#: would save no random word.
 DEEPEST = 255
 _FULL = ~ZERO
 GROUP = 64
@@ -57,7 +58,8 @@ def survivors(groups: Groups, source: WordSource) -> Integers:
         group, count, at = toss(groups.start, groups.size, groups.shell, group, alive, count, block)
         if group == groups.shell.size:
             return groups.coins[alive[:count]]
-        # A group that was cut off starts again from its first word, on a longer block.
+        # Danger: a group whose words ended midway must start again from its first word, on a longer
+        # block. With fresh words the draw would be biased.
         unread = block[at:]
         block = np.concatenate([unread, source.words(max(64, 2 * unread.size, DEEPEST))])
 

@@ -33,15 +33,18 @@ from mechanisms.noise.race import Floats
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 
-#: ln θ is a multiple of 2^−20, so that λ·gap + ln θ is rational.
+#: θ divides the odds of heads of every coin. ln θ is rounded to a multiple of 2^−20, so that ln of
+#: the odds against heads, λ·gap + ln θ, is exactly rational.
 _THRESHOLD_BITS = 20
-#: A bound above ln 2: a shell of this width loses at least one bit of π.
+#: A number slightly above ln 2. Shell j is valid if ln of the odds against heads is at least j
+#: times this: the probability π of heads is then below 2^−j.
 _SHELL = 0.6931471806
-#: A bound on the relative error of π in doubles; libraries err far less.
+#: A bound on the relative error of a coin's probability π in doubles. Libraries err far less.
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
-#: No round may need more than 2^−64 of luck to be the last: 64·ln 2 rounds of mean one.
+#: ln 2^64. Let each round succeed with probability a. The first ln 2^64 / a rounds all fail with
+#: probability at most 2^−64.
 _PATIENCE = 64 * math.log(2)
 
 
@@ -108,7 +111,7 @@ class _Coins:
     """Private: ln of the odds against each candidate, y = λ·gap + T/2^20, and its shell."""
 
     gaps: Integers
-    #: T = 2^20·ln θ, with scores counted down from the best.
+    #: T = 2^20·ln θ, for odds e^{−λ·gap}/θ of heads. A gap is how far a score is below the best.
     threshold: int
     rate: Rate
     against: Floats
@@ -121,7 +124,8 @@ class _Coins:
         log_odds = rate.a / rate.b * gaps.astype(np.float64)
         threshold = round((_balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
-        # One part in 2^40 less than y is surely below it, and any smaller shell is valid.
+        # The largest rounding error is subtracted from y, ln of the odds against heads. So
+        # ``lower`` is surely below the exact y, and any smaller shell is valid.
         lower = against - _ERROR * (1 + np.abs(against) + log_odds)
         shells = np.clip(lower / _SHELL, 0, DEEPEST).astype(np.int64)
         return cls(gaps, threshold, rate, against, shells, widen)
@@ -140,9 +144,11 @@ class _Coins:
 
     def _brackets(self, alive: Integers) -> tuple[Floats, Floats]:
         """Bounds on π·2^shell."""
-        # Below −700, 1 − π is far less than the error that is allowed for.
+        # y is ln of the odds against heads. Below −700 the probability 1 − π of tails is far below
+        # the allowed error, so −700 replaces y, which avoids overflow.
         y, shells = np.maximum(self.against[alive], -700.0), self.shells[alive]
-        # 2^shell / (1 + e^y), where y is at least shell · ln 2.
+        # This is 2^shell / (1 + e^y), written so that no factor overflows: in every shell above 0,
+        # y is at least shell · ln 2.
         value = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
         error = self.widen * _ERROR * (1 + np.abs(y)) * value
         return value - error, value + error

@@ -17,7 +17,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.intervals import bounds
 from mechanisms.noise.rate import Rate
 
-#: Bits of the intervals that compare both sides; they are never equal.
+#: The bits of the interval arithmetic that rounds the threshold up.
 _PRECISION = 200
 
 
@@ -36,7 +36,8 @@ def least_threshold(rate: Rate, delta_atto: int) -> int:
     iv: Any = MPIntervalContext()
     iv.prec = _PRECISION
     exponent = iv.mpf(rate.a) / rate.b
-    # (τ − 1)·λ ≥ −ln(δ·(1 + p)); the upper end of the interval is on the safe side.
+    # The threshold τ must satisfy (τ − 1)·λ ≥ −ln(δ·(1 + p)). The upper end of the interval is
+    # safe, because it can only raise τ.
     least = -iv.log(iv.mpf(delta_atto) / ATTO * (1 + iv.exp(-exponent))) / exponent
     return max(2, ceil(bounds(least)[1]) + 1)
 

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate
 
-#: The most points of a transform.
+#: The most points of a Fourier transform.
 POINTS = 1 << 18
-#: −ln of the probability that is neglected beyond the ends of the transform.
+#: Sums beyond either end of the transform are neglected: their probability p has −ln p ≥ this.
 _NEGLIGIBLE = 28.0
-#: Probabilities are taken as if they missed this much more, for rounding errors.
+#: Added to the required probability, for rounding errors. It can only widen the error.
 _MARGIN = 1e-10
-#: The exponents at which the tail is bounded, as shares of the smallest rate.
+#: The exponents t that are tried in Chernoff's bound on the tail, as shares of the smallest rate.
+#: The best bound is used.
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -81,7 +82,7 @@ def _reach(rates: Mapping[float, int]) -> int:
 
     def bound(share: float) -> float:
         t = share * least
-        # E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)) for one noise.
+        # One noise X has the moment E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)).
         moments = sum(
             count * (2 * log(-expm1(-rate)) - log(-expm1(t - rate)) - log(-expm1(-t - rate)))
             for rate, count in rates.items()

@@ -20,7 +20,7 @@ __all__ = [
     "WeightedSum",
 ]
 
-#: By name in queries. Each raises UnsupportedQuery when terms do not fit.
+#: The objectives by their names in queries. Each raises UnsupportedQuery if its terms do not fit.
 OBJECTIVES: dict[str, type[SingleUtility | WeightedSum | Pareto]] = {
     "single": SingleUtility,
     "weighted_sum": WeightedSum,

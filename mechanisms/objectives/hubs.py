@@ -38,11 +38,12 @@ from mechanisms.utilities.egocentric_density import EgocentricDensity
 class Hubs:
     """u(d) = degree·d + density·2^bits, in steps of the grid of the sum; every part is public."""
 
-    #: The steps of one degree, and of one step 2^−bits of density; both above 0.
+    #: How many grid steps of the sum one neighbour is worth, and how many a density of 2^−bits.
+    #: Both are above 0.
     degree: int
     density: int
     bits: int
-    #: D: the public bound on degrees.
+    #: The public bound on the degree of a node.
     max_degree: int
 
     @classmethod
@@ -52,7 +53,7 @@ class Hubs:
         if named.keys() != {Degree, EgocentricDensity}:
             return None
         (degree, _), (density, own) = named[Degree], named[EgocentricDensity]
-        # Below a bound of two neighbours the density is constant.
+        # If the public bound on degrees is below 2, every density is 0 and no edge changes it.
         if degree <= 0 or density <= 0 or own.largest == 0:
             return None
         return cls(degree, density, own.bits, graph_domain(dataset).max_degree)
@@ -84,7 +85,8 @@ class Hubs:
         least = self.least_degree(clip)
         if least is None:
             return 0
-        # ⌈z⌉ < z + 1 splits the quotient into two terms: one falls with the degree, one grows.
+        # By ⌈z⌉ < z + 1 the rise is below a term that falls with the degree plus a term that grows
+        # with it. Each is taken where it is largest.
         pairs = self.density << self.bits + 1
         falling = Fraction(pairs, (least - 1) * (self.degree * least + pairs))
         growing = Fraction(self.density * self.max_degree, self.degree * self.max_degree + pairs)
@@ -95,7 +97,7 @@ class Hubs:
         """Whether the first ``clip`` steps δ(0), δ(1), … leave a part of u(degree) uncovered."""
         fewer = np.maximum(degree - np.arange(min(clip, degree), dtype=np.int64), 2)
         steps = int((-(-(2 << self.bits) // fewer)).sum())
-        # Further steps are as wide as the last one: a density of 1 each.
+        # Every step beyond the degree has the largest width, a whole unit of density.
         steps += max(clip - degree, 0) << self.bits
         covered = clip * self.degree + self.density * steps
         return covered < self.degree * degree + (self.density << self.bits)

@@ -17,8 +17,9 @@ from mechanisms.objectives.objective import Term, common_candidates, common_rela
 from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES, ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement, both_ways
 
-#: The passes P unless a query names others, and the most it may name. P is the horizon T: every
-#: query takes exactly P passes over the candidates, because how many would suffice is private.
+#: The default number P of passes over the candidates, and the most that a query may request. Every
+#: query takes exactly P passes, because the number that would suffice is private. P is the horizon
+#: T, the distance from which the sensitivity function δ equals its cap Δ.
 PASSES, MOST_PASSES = 8, 64
 
 
@@ -59,7 +60,8 @@ class Pareto:
         joint="Every score may move by one unit, in either direction: a spread of 2 min(k, n - k).",
     )
 
-    #: δ is large where many dominate, or nearly do: it falls as the score rises.
+    #: −1, because the sensitivity function δ falls as the score rises. It is large for a candidate
+    #: that many others dominate or nearly dominate.
     direction: Literal[1, -1] = -1
 
     def __init__(
@@ -116,7 +118,7 @@ class Pareto:
         return _measured(delta)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        # Members are measured with their δ, and never dampened themselves.
+        # Members are measured but never dampened, so their work is that of global sensitivity.
         members = [one.work(dataset, candidates, Sensitivity.GLOBAL) for one in self._members]
         count = candidates.count(dataset)
         horizon = self.grid(dataset, candidates, sensitivity).horizon
@@ -137,7 +139,8 @@ class Pareto:
         several = dominance_work(count, len(self._members))
         if several:
             return work("pareto blocks", passes * (several // 64 + 1), passes)
-        # Two coordinates are sorted and swept, with a tree of counts.
+        # With two utilities, one sweep over sorted candidates counts all that dominate another. It
+        # takes a logarithmic number of steps per candidate.
         units = passes * count * len(self._members) * count.bit_length()
         return work(f"pareto {sensitivity}", units, passes)
 

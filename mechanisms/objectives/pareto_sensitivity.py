@@ -24,7 +24,8 @@ from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: Bytes of counts cached for the next draw; the counts of larger t are computed again.
+#: The most bytes of counts cached for the next draw. Counts at larger distances t are computed
+#: again.
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
@@ -41,13 +42,14 @@ class ParetoSensitivity(Stepwise):
     grids: Sequence[Grid]
     horizon: int
     executor: Executor
-    #: The indices of the candidates that are still compared.
+    #: The indices of the candidates that remain, without those that ``without`` removed.
     rest: Integers
     #: The utility of each candidate of ``rest`` by each member objective, shape (members, rest).
     values: Integers
     #: How many candidates of ``rest`` dominate each of them, int32.
     dominators: Places
-    #: The cached counts (A_t, C_t) of the module's formula, for t = 0, 1, ….
+    #: Cached counts (A_t, C_t) for t = 0, 1, …: how many others may and how many must dominate each
+    #: candidate after t + 1 changes.
     levels: list[Counts] = field(default_factory=list)
     _sums: Integers | None = None
     _summed: int = 0
@@ -101,7 +103,8 @@ class ParetoSensitivity(Stepwise):
         (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
         lost = may_before[candidates] - must[candidates]
         gained = may[candidates] - must_before[candidates]
-        # No count exceeds n − 1, so the cap holds already; only its floor is needed.
+        # No count exceeds n − 1, so δ never exceeds the cap. Only the minimum of one step must be
+        # enforced.
         steps: Integers = np.maximum(np.maximum(lost, gained), 1).astype(np.int64)
         return steps
 

@@ -24,7 +24,8 @@ from mechanisms.utilities.utility import (
     both_ways,
 )
 
-#: A member of a sum: its utility, the factor of its steps in the sum, and its own grid.
+#: A member of a weighted sum: its utility, the number of the sum's grid steps in one of its own
+#: steps, and its own grid.
 Member = tuple[Objective, int, Grid]
 
 

@@ -33,7 +33,8 @@ class WeightedMember:
             raise ValueError("the cap of δ lies above the cap of its grid")
 
 
-#: Groups of parts of members: sums over groups and inside parts, the maximum over parts.
+#: The sensitivity δ of a weighted sum adds up its groups. A group counts with its largest part,
+#: because one change moves only one part. A part adds up its members.
 Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
@@ -50,7 +51,7 @@ class SumSensitivity(Stepwise):
     cap: int
     horizon: int
     count: int
-    #: A gain may take as many steps as there are records, so not all are taken.
+    #: Passes end early, because a member may need as many of them as there are records.
     ends_early = True
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
@@ -75,7 +76,8 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # δ of a member may stay below its public cap; it is constant after T.
+                    # A member's own shortfall is measured from the largest value of its δ, which
+                    # may lie below its public cap. That gap counts at every distance up to T.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:
@@ -134,7 +136,8 @@ def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
     ]  # fmt: skip
     rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
     added = all(len(group) == 1 for group in sums.groups)
-    # One group: its parts exclude one another. Several groups: each has one part, and they add up.
+    # Rates can be walked together in two cases. The parts of a single group exclude one another, or
+    # every group has one part and all add up.
     exclusive_or_added = len(sums.groups) == 1 or added
     alone = all(len(part) == 1 for group in sums.groups for part in group)
     if added and all(isinstance(member.delta, ClosedForm) for _, member in members):

@@ -52,7 +52,7 @@ class Weighting:
     grid: Grid
 
 
-#: The candidates whose scores take as long as one call for all of them.
+#: The fixed cost of one vectorised call, as the number of candidates whose scores take as long.
 CALL = 1000
 
 
@@ -158,7 +158,8 @@ class WeightedSum:
         steps = 1
         if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
             horizon = self.grid(dataset, candidates, sensitivity).horizon
-            # Sums over δ of nodes are closed, and the steps of all others are taken one by one.
+            # Sums of δ over distances have a closed form for nodes, and are searched by bisection.
+            # For all other candidates they are added up distance by distance.
             steps = horizon.bit_length() if self.candidates == "nodes" else horizon
         each = candidates.count(dataset) + CALL
         return together(*members, work(f"sum {sensitivity}", len(members) * steps * each))

@@ -7,9 +7,9 @@ from math import gcd, lcm
 
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The finest rounding of weights: the largest becomes 2^20.
+#: The most bits to which weights are rounded: the largest weight becomes at most 2^20.
 FINEST = 20
-#: The range of a weight's absolute value, except for 0.
+#: A weight is 0, or its absolute value lies in this range.
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e12")
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import coarse
 
-#: The least S in grid steps. This public constant ends the search for S where U remains 0.
+#: The least smooth bound S, in grid steps. It is public, keeps S above 0, and ends the search for
+#: S: no distance s matters at which e^{−βs} times the global sensitivity is smaller.
 LEAST = 2.0**-20
 
 

@@ -16,9 +16,10 @@ from math import exp, expm1, floor, isfinite
 
 from mechanisms.noise.rate import Rate
 
-#: The points at which the bounds are searched, and the steps that refine an end.
+#: The number of means that are tried between the public bounds, and the number of bisections that
+#: then locate each end of the interval.
 _POINTS, _REFINEMENTS = 129, 60
-#: Probabilities are taken as if they were this much larger, for rounding errors.
+#: Relative allowance for the rounding errors of a probability. It can only widen the interval.
 _MARGIN = 1e-9
 
 
@@ -53,7 +54,8 @@ def mean_interval(
 
     points = [lower + (upper - lower) * i / (_POINTS - 1) for i in range(_POINTS)]
     if pair.count > 0:
-        # The quotient fits best, and the interval around it may lie between two points.
+        # The released sum divided by the released count fits best, so it is tried too. Otherwise a
+        # narrow interval between two of the means would be missed.
         best = min(max(pair.origin + pair.total / pair.count, lower), upper)
         points = sorted({*points, best})
     fitting = [i for i, point in enumerate(points) if fits(point)]
@@ -63,7 +65,8 @@ def mean_interval(
     first, last = fitting[0], fitting[-1]
     low = points[0] if first == 0 else _end(fits, points[first], points[first - 1])
     high = points[-1] if last == len(points) - 1 else _end(fits, points[last], points[last + 1])
-    # Each number was rounded down by less than a step, and so was the mean.
+    # Each number was rounded down by less than a grid step, so the true mean may lie higher by up
+    # to one step.
     return low, min(high + pair.total_step, upper)
 
 
@@ -94,10 +97,12 @@ def tail(distance: float, weight: float, rate: Rate) -> float:
         return exp(-distance)
     inside = floor(distance / weight)
     growth = weight - decay
-    # Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)), each as a geometric series.
+    # A value y ≤ K of the noise Y leaves the mean of Z + w·y inside ±t. These values contribute two
+    # geometric series: Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
     rising = _series(growth, inside, -distance)
     falling = _series(-weight - decay, inside, -distance)
-    # Σ over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
+    # A value y > K of the noise Y moves that mean outside of ±t. These values contribute the sum
+    # over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
     after = -decay * (inside + 1)
     beyond = 2 * exp(after) / -expm1(-decay)
     first = after - weight * (inside + 1)

@@ -26,14 +26,14 @@ from mechanisms.model.table_candidates import attribute_named
 from mechanisms.model.work import NOTHING, Work, together, work
 
 MAX_DEPTH = 8
-#: The most values of all lists of a condition together; each of its parts counts as one more.
+#: The most list entries, ends of ranges and nested conditions that a condition may have in total.
 MAX_VALUES = 1000
 
 Truths = NDArray[np.bool_]
 _GROUPS = {"all", "any"}
 
 
-#: A checked condition. Evaluate it with ``holds``.
+#: A condition on one row, as a JSON object that ``condition`` has checked. ``holds`` evaluates it.
 Condition = Mapping[str, Any]
 
 
@@ -240,8 +240,8 @@ def _check_open(leaf: Mapping[str, Any]) -> None:
 def _value_holds(
     body: Mapping[str, Any], codes: Any, values: OpenValues
 ) -> Callable[[slice], Truths]:
-    # A text that does not occur has an odd number, which no doubled code equals. Infinity stands
-    # in for "above all of them".
+    # Codes are doubled, so they are even. A listed text that occurs in no row gets an odd number,
+    # which equals none of them. The largest integer at the end keeps every search inside the list.
     listed = np.append(values.doubled_codes(tuple(body["in"])), np.iinfo(np.int64).max)
 
     def met(rows: slice) -> Truths:
@@ -267,7 +267,7 @@ def _date_holds(
         if high is not None:
             inside &= of_rows < high
         if missing is not None:
-            # A missing cell stores the first day, which is not a value of the row.
+            # A missing date is stored as the first day. Without this check it would count as one.
             inside &= codes[rows] != missing
         return inside
 
@@ -279,7 +279,8 @@ def _number_holds(
 ) -> Callable[[slice], Truths]:
     low, high = body.get("from", -np.inf), body.get("to", np.inf)
     listed = np.sort([float(v) for v in body.get("in", ()) if not isinstance(v, str)])
-    # Infinity stands in for "above all of them", and no number is infinite.
+    # Infinity at the end keeps every search inside the list. It matches no row, because numbers of
+    # rows are finite.
     listed = np.append(listed, np.inf)
     missing = len(attribute.levels) - 1 if attribute.missing is not None else None
     lists_missing = attribute.missing in body.get("in", ())
@@ -293,7 +294,8 @@ def _number_holds(
             inside = (of_rows >= low) & (of_rows < high)
         if missing is None:
             return inside
-        # A missing cell stores the middle of the bounds, which is not a value of the row.
+        # A missing number is stored as the middle of the bounds. Without this check it would count
+        # as that number.
         without = codes[rows] == missing
         inside &= ~without
         return inside | without if lists_missing else inside

@@ -95,7 +95,7 @@ class SmallestSum(Part):
         values = on_grid(np.array(_values(context.dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
-            # The sums up to all cut-offs are public; only the look-up is private.
+            # The sums up to all cut-offs are public. Only the choice of one of them is private.
             list(accumulate(values.tolist(), initial=0))[cutoff],
             local=CutOffBound(changes, cutoff),
             levels=CutOffLevels(changes, cutoff),
@@ -127,7 +127,8 @@ def level_bound(
     bounds = sizes.astype(float).tolist()
     heap = [(-bound, place) for place, bound in enumerate(bounds)]
     heapify(heap)
-    # The bounds of all levels are public. To stop at the member's would tell which it is.
+    # The bounds of all levels are computed. To stop at the level of ``member``, which is private,
+    # would let the run time reveal it.
     while heap:
         bound, place = heappop(heap)
         if -bound < bounds[place]:

@@ -46,7 +46,7 @@ PLACES = 6
 #: bounds are whole numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
-#: The number of cells that one step of the work takes.
+#: The number of cells that one task of the executor searches.
 _BLOCK = 1 << 16
 
 
@@ -90,7 +90,8 @@ class Quantile(Part):
         return 2 * reach * (reach.bit_length() + 2)
 
     def form(self, dataset: Dataset) -> str:
-        # A replacement moves the number of rows that meet a condition.
+        # With a condition, a replacement may change the number of rows that meet it. So the bound
+        # has the form of the one for add/remove.
         return super().form(dataset) if self.where is None else "add_remove"
 
     def work(self, dataset: Dataset) -> Work:
@@ -128,7 +129,8 @@ class Quantile(Part):
         for start in blocks(context.dataset):
             rows = slice(start, min(start + BLOCK, len(numbers)))
             met_rows[rows] = met(rows)
-        # All rows are sorted, the others to the end, so the work follows from the number of rows.
+        # Rows that do not meet the condition become infinite and are sorted to the end. So the work
+        # follows from the number of all rows.
         ordered = sorted_numbers(np.where(met_rows, numbers, np.inf))
         return ordered, int(met_rows.sum())
 
@@ -152,8 +154,8 @@ class Quantile(Part):
         count = self.cell_count(dataset) - 1
         grid = lower + np.arange(count + 1) * ((upper - lower) / count)
         grid[-1] = upper
-        # If the bounds are so close that there are fewer doubles than cells, rounding keeps the
-        # order.
+        # Bounds may be so close that fewer doubles than cells lie between them. Then some cells are
+        # equal; they must still ascend and stay inside the bounds.
         return np.maximum.accumulate(np.minimum(grid, upper))
 
     def rank_sensitivity(self, dataset: Dataset) -> int:
@@ -170,7 +172,7 @@ class Quantile(Part):
         """
         share, whole = self.quantile.numerator, self.quantile.denominator
         below = self._below(context, cells)
-        # R of a cell is L of the next cell.
+        # The number R of values in a cell or below is the number L of values below the next cell.
         ranks = whole * below - share * int(below[-1])
         scores: Integers = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
         return scores

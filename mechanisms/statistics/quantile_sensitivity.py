@@ -28,7 +28,8 @@ from mechanisms.model.following import follows_records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.tables import on_grid
 
-#: From this public distance on the bound is the global sensitivity, times a negligible e^{−βs}.
+#: From this public distance s on, the smooth bound uses the global sensitivity, times e^{−βs}, in
+#: place of the local one. To search farther would take too long.
 FARTHEST = 4096
 
 
@@ -40,7 +41,8 @@ class SortedNumbers:
     exponent: int
     low: int
     high: int
-    #: How many of the numbers count, from the first; None for all. It is private.
+    #: Private: how many numbers, from the first on, are of rows that meet the query's condition.
+    #: The rest is ignored. None if all count.
     rows: int | None = None
 
     @property
@@ -128,7 +130,8 @@ class AddRemoveBound(QuantileBound):
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
         widest = _widest_by_deletions(numbers, first, count, share, whole, horizon, beta)
-        # Nothing is below the minimum, p = 0.
+        # Insertions matter neither to the minimum (p = 0), below which no number lies, nor to the
+        # median (p = 1/2).
         if 0 < share != whole - share:
             inserted = _widest_by_insertions(numbers, first, count, share, whole, horizon, beta)
             widest = max(widest, inserted)
@@ -189,7 +192,8 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
     """Return i_min and i_max of the module docstring for w = ``deleted``, R = ``others``."""
     low, high = count + 1, -1
     for away in (0, others):
-        # R changes elsewhere, ``away`` of them deletions below the window or insertions above it.
+        # Of the R changes outside the window, ``away`` are below it: deletions for the highest
+        # window, insertions for the lowest. The others are the opposite changes above it.
         fewer = count + others - 2 * away - deleted
         high = max(
             high,
@@ -283,7 +287,8 @@ def _widest_by_insertions(
             a = (a_low + a_high) // 2
             top, at = -np.inf, from_b
             for b in range(from_b, to_b + 1):
-                # A right end that is not right of a counts less the further left it is.
+                # A pair with b ≤ a is no window. It gets a negative value, smaller for smaller b,
+                # so that the best b still never falls as a rises.
                 value = float(b - a - 1)
                 if b > a:
                     width = numbers[b - first] - numbers[a - first]

@@ -27,9 +27,10 @@ from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
 from mechanisms.statistics.statistic import Measurement, Part
 
-#: The largest m, the most further neighbours of a node, for which 2·C(m, 3) is far below 2⁶³.
+#: The largest supported bound m on the neighbours of a node without one of its edges. Up to it the
+#: global sensitivity 2·C(m, 3) of stars of four leaves is far below 2⁶³.
 LARGEST_SHARED = 1 << 20
-#: The most pairs of degrees that can decide.
+#: The most pairs of degrees that can determine the local sensitivity.
 MOST_PAIRS = 3
 
 
@@ -49,7 +50,8 @@ class StarBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # Both nodes of a pair are full by then.
+        # After twice ``most`` changes both nodes of a pair may have ``most`` further neighbours, so
+        # the bound is the global sensitivity.
         return 2 * self.most
 
     def at(self, distances: Integers) -> Integers:
@@ -105,7 +107,8 @@ class Stars(Part):
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph = context.graph
-        # One term per possible degree, whether a node has it or not.
+        # One term is added for every possible degree, even if no node has it, so that the run time
+        # reveals no degree.
         most = graph_domain(context.dataset).max_degree
         nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
         value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))

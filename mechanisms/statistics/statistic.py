@@ -36,12 +36,13 @@ class Measurement:
 class Statistic(ABC):
     """A statistic with its parameters, such as the mean of one attribute."""
 
-    #: The name in queries; title, description and source for the catalogue.
+    #: The name that queries use, then the title, description and source that the catalogue shows.
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
-    #: True if the value is a number of records, edges or patterns, which may be suppressed.
+    #: True if the value is a number of records, edges or patterns. Answers then leave it out below
+    #: the dataset's minimum count.
     is_count: ClassVar[bool] = False
 
     @abstractmethod

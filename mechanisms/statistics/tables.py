@@ -16,10 +16,10 @@ from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import real_exponent
 from mechanisms.statistics.predicate import Condition, Truths, holds
 
-#: Rows of one part of the work.
+#: The number of rows that one task of the executor reads.
 BLOCK = 1 << 20
 
-#: Returns which rows of a slice meet a condition; 1 for all rows.
+#: Returns for each row of a slice whether it meets a condition; the number 1 if all rows do.
 Rows = Callable[[slice], Truths | int]
 
 
@@ -118,7 +118,7 @@ def grid_sum(
 
     def part(start: int) -> int:
         rows = slice(start, min(start + BLOCK, len(numbers)))
-        # At most 2²⁰ numbers of at most 2⁴¹ steps each.
+        # At most 2²⁰ numbers of at most 2⁴¹ steps each are added, so the sum fits into 64 bits.
         steps = on_grid(numbers[rows], exponent) - origin
         return int((steps * met(rows)).sum())
 

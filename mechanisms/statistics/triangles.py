@@ -50,7 +50,7 @@ class TriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # U grows by one with every second change at least.
+        # The bound U grows by at least one with every two changes of edges, until it is the cap.
         return 2 * self.cap
 
     def at(self, distances: Integers) -> Integers:
@@ -119,8 +119,8 @@ class TwoTriangleBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # Two changes after all pairs share m neighbours, so do all adjacent pairs as far as they
-        # can, and by then the sum of steps is beyond the cap.
+        # By then all pairs may share m neighbours and adjacent pairs m − 1, so the bound by pairs
+        # is the global sensitivity. The sum of steps exceeds it.
         return self.supports.reach + 2
 
     def at(self, distances: Integers) -> Integers:
@@ -130,7 +130,7 @@ class TwoTriangleBound(SmoothMaximum):
         edges = np.minimum(edges, (self.supports.degrees + distances) // 2)
         edges = np.clip(edges, 0, max(self.supports.cap - 1, 0))
         by_pairs = pairs * (pairs - 1) // 2 + 2 * pairs * edges
-        # At s = 0 the prepared LS(0) is exact.
+        # At distance 0 the prepared local sensitivity is exact, so the bound by pairs is not used.
         by_pairs = np.where(distances == 0, by_steps, by_pairs)
         bound: Integers = np.minimum(np.minimum(by_steps, by_pairs), self.cap)
         return bound
@@ -156,7 +156,7 @@ class TwoTriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # (5/2)·r·(r − 1) reaches the cap before r exceeds its root by one.
+        # From r = ⌊√cap⌋ + 1 on, the bound (5/2)·r·(r − 1) is at least the cap.
         return isqrt(self.cap) + 1
 
     def at(self, distances: Integers) -> Integers:

@@ -30,7 +30,8 @@ class DegreeForm(ClosedForm):
     """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree d alone."""
 
     degree: Integers
-    #: ⌈2^bits · g(k)⌉ for k = 0 … D − 1, at least one step each.
+    #: δ in grid steps for each number k of neighbours, k = 0 … D − 1 for the public bound D on
+    #: degrees: ⌈2^bits · g(k)⌉, at least one.
     steps: Integers
     horizon: int
 
@@ -74,7 +75,7 @@ class CoDegreeForm(ClosedForm):
     """
 
     degree: Integers
-    #: κ of every node; at most d, because shared neighbours are neighbours.
+    #: κ of every node: the most neighbours that it shares with another node, at most its degree d.
     co_degree: Integers
     max_degree: int
     bits: int
@@ -99,7 +100,8 @@ class CoDegreeForm(ClosedForm):
         return self._steps(self.degree[candidates] + t, self.co_degree[candidates] + t)
 
     def widest(self, t: Integers) -> Integers:
-        # One part grows with d and the other with κ, so their maxima may be taken separately.
+        # The step is the larger of a part that grows with d and one that grows with κ. So the
+        # largest d and the largest κ together bound it, even if two nodes have them.
         return self._steps(self.degree.max() + t, self.co_degree.max() + t)
 
     def _steps(self, degree: Integers, co_degree: Integers) -> Integers:

@@ -52,7 +52,8 @@ class ClosedForm(ABC):
         return np.stack([steps, goals - sums.between(start, steps), widths[steps]])
 
     def shortfall(self) -> Integers:
-        # Exact on the grids of shifted scores: there T · Δ stays below 2^62.
+        # Exact on the grids of shifted scores: T · Δ, the horizon times the cap, is below 2^62
+        # there, so no sum is cut off at FAR.
         ends = np.full(self.count, self.horizon, dtype=np.int64)
         return self.horizon * self.cap - self.before(ends)
 
@@ -62,7 +63,7 @@ class Stepwise(ABC):
 
     cap: int
     horizon: int
-    #: True if passes end once every goal is covered. How many there are is private then.
+    #: True if passes end once every goal is covered. Danger: their number is then private.
     ends_early = False
 
     @abstractmethod

@@ -31,10 +31,11 @@ class Criterion(ABC):
     name: str
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: If δ varies, it is larger for purer splits, which have few records of a rarest class.
+    #: +1: where the sensitivity function δ varies, it grows with the score. Purer splits have fewer
+    #: records of their rarest class, and δ grows as these become fewer.
     direction: Literal[1, -1] = 1
-    #: An added record never raises the gain or the purity of any attribute. Their δ moves both
-    #: ways, so this holds for the global scores alone.
+    #: An added record never raises this utility of any attribute, but it may raise or lower δ. So
+    #: only scores by the global sensitivity always fall together.
     joint_facts: ClassVar[JointByRelation] = {
         NeighbouringRelation.ADD_REMOVE: {
             **dict.fromkeys(Sensitivity, BOTH_WAYS),
@@ -83,7 +84,8 @@ class Criterion(ABC):
         """The work of scores from class counts of so many levels in all, of ``rows`` in each."""
         if sensitivity is Sensitivity.GLOBAL:
             return work(f"{self.name} global", rows + levels * classes)
-        # A walk ends at utility 0, which is no farther than all records outside of one class.
+        # A walk over distances ends at utility 0 at the latest. To get there it suffices to remove
+        # all records outside of the largest class.
         return work(f"{self.name} {sensitivity}", (rows - rows // classes) * levels)
 
     def joint_influence(

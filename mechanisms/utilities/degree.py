@@ -62,7 +62,8 @@ class Degree:
         grid: Grid,
         score_bits: int,
     ) -> JointInfluence:
-        # δ is constant, so in every mode a score is the degree itself.
+        # The sensitivity function δ is constant, so a score is the degree itself, whichever form
+        # of sensitivity is used.
         return Together(graph_domain(dataset).nodes, 1 << score_bits, moving=2)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:

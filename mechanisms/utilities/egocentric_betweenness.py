@@ -22,7 +22,8 @@ _DEGREE_FORM = JointFacts(
     squares="2 + min(D - 1, n - 2) (D/(2Δ))^2: at most 2 + 4 D^2/((D - 1) (D - 2)^2) from D = 6 on",
     one_way="no",
 )
-#: A new edge raises the shared neighbours c, or the largest δ, of any node: its score falls.
+#: A new edge may raise the number c of shared neighbours, or the largest sensitivity δ, for every
+#: node. A larger δ lowers the score, so all other scores may fall.
 _OTHERS_FALL = JointFacts(spread="2 for j = 1, else j + 2", total="n", squares="n", one_way="no")
 
 
@@ -102,7 +103,8 @@ class EgocentricBetweenness:
             return Measurement.constant(utilities, grid)
         degree = node_column(records, "degree")
         if sensitivity is Sensitivity.SHIFTED:
-            # A shifted score also ranks by δ, and there the form by degree is more accurate.
+            # δ itself moves a shifted score. For this, the form of δ by degree alone is more
+            # accurate.
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))

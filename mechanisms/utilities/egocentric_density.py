@@ -36,7 +36,8 @@ from mechanisms.utilities.utility import (
 )
 
 FINEST = 32
-#: A new edge raises the density of inner nodes, which keep their degree and so their δ.
+#: A new edge raises the density of inner nodes, the common neighbours of its ends. They keep their
+#: degree, and so their sensitivity function δ.
 _INNER_RISE = JointFacts(
     spread="2 for j = 1, else j + 2", total="min(D + 1, n)", squares="min(D + 1, n)", one_way="no"
 )
@@ -81,7 +82,7 @@ class EgocentricDensity:
         horizon = max(bound - 1, 1)
         units = horizon if sensitivity is Sensitivity.SHIFTED else 1
         bits = finest_bits(units, FINEST, DEGREES)
-        # A pair needs two neighbours: for smaller bounds the utility is constant.
+        # A pair needs two neighbours. Every density is 0 if the public bound on degrees is below 2.
         unit = 1 << bits if bound >= 2 else 0
         return Grid(bits=bits, cap=max(1, unit), horizon=horizon, largest=unit)
 
@@ -95,7 +96,8 @@ class EgocentricDensity:
     ) -> Measurement:
         degree = node_column(records, "degree")
         inner = node_column(records, "inner_edges")
-        # Fewer than two neighbours have no inner edges, and any divisor gives the correct 0.
+        # A node with fewer than two neighbours has no edge among them. The divisor 1 then gives the
+        # correct density 0.
         pairs = np.maximum(degree * (degree - 1), 1)
         utilities = scaled_floor(2 * inner, pairs, grid.bits)
         if sensitivity is Sensitivity.GLOBAL or grid.largest == 0:
@@ -115,7 +117,8 @@ class EgocentricDensity:
     ) -> JointInfluence:
         if sensitivity is Sensitivity.FLATTENED:
             return both_ways(dataset, candidates, score_bits)
-        # An inner node keeps its δ, so its dampened score rises too, by one unit at most.
+        # A common neighbour of the new edge's ends keeps its δ. So its dampened score rises as its
+        # density does, by at most one unit.
         return edge_influence(dataset, self.inner_change(dataset, grid), grid.cap, score_bits)
 
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
@@ -135,7 +138,8 @@ class DensitySensitivity(ClosedForm):
     """
 
     degree: Integers
-    #: δ indexed by max(d − t, 2), for every possible degree; the entries below 2 are never used.
+    #: δ in grid steps, indexed by d − t for degree d and distance t, up to the public bound on
+    #: degrees. Entries 0 and 1 equal entry 2.
     steps: Integers
     cap: int
     horizon: int
@@ -157,7 +161,8 @@ class DensitySensitivity(ClosedForm):
 
     def before(self, t: Integers) -> Integers:
         start = self.steps.size - 1 - self.degree
-        # Before the first change an isolated node has a step of one in place of the cap.
+        # The first step δ(0) of a node without neighbours is one and not the cap, so the difference
+        # is subtracted.
         missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
         sums: Integers = self._sums.between(start, start + t) - missing
         return sums
@@ -168,7 +173,7 @@ class DensitySensitivity(ClosedForm):
         return np.where((degree == 0) & np.equal(t, 0), 1, steps)
 
     def widest(self, t: Integers) -> Integers:
-        # δ falls with the degree, except for isolated nodes before the first change.
+        # δ is largest for the lowest degree, except that δ(0) is one for nodes without neighbours.
         lowest, top = int(self.degree.min()), self.steps.size - 1
         connected = int(np.where(self.degree > 0, self.degree, top).min())
         first = self.steps[max(connected, 2)] if self.degree.any() else 1

@@ -15,17 +15,17 @@ import numpy as np
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Integers
 
-#: Public bound on the rows of a table: Φ takes 8 bytes per row while it is in use.
+#: The largest public bound on rows. The entropy sums Φ take 8 bytes per row, 160 MB at most.
 MAX_ROWS = 20_000_000
 FINEST = 32
 
-#: Entries in the LRU cache, 64 MB. A larger table is rebuilt once nobody references it, so a caller
-#: that measures many times holds a reference.
+#: The most entries of all tables in the LRU cache together, 64 MB. A larger table is not cached and
+#: is built again once no caller references it. So a caller that needs it often holds a reference.
 CACHE_ENTRIES = 1 << 23
 CHUNK = 1 << 16
 
 _cache: OrderedDict[tuple[int, int], Integers] = OrderedDict()
-#: Larger tables, as long as some caller references them.
+#: Tables too large for the cache, as long as some caller references them.
 _in_use: WeakValueDictionary[tuple[int, int], Integers] = WeakValueDictionary()
 _lock = Lock()
 
@@ -79,15 +79,16 @@ def _sums(rows: int, bits: int) -> Integers:
 def increments(start: int, stop: int, bits: int) -> Integers:
     """Ψ[start … stop − 1], int64: exactly the nearest integers."""
     x = np.arange(start, stop, dtype=np.float64)
-    # The plain difference (x + 1)·log₂(x + 1) − x·log₂x loses 26 of 53 bits at ten million.
+    # ``log1p`` is necessary: at x = 10⁷ the plain difference (x + 1)·log₂(x + 1) − x·log₂x would
+    # lose about half of the 53 bits of a double.
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.log2(x + 1) + x * np.log1p(1 / x) / np.log(2)
     if start == 0:
         exact[0] = 0.0
     scaled = np.ldexp(exact, bits)
     nearest = np.rint(scaled)
-    # ψ < 32 is accurate to 2^−45, many times the error of the two logarithms. More digits decide
-    # the values that are nearer to a half than that.
+    # The increment ψ is below 32, and its floating-point error is well below 2^−45. A value that
+    # close to a half could round to the wrong integer, so it is computed again with more digits.
     doubtful = np.abs(np.abs(scaled - nearest) - 0.5) <= 2.0 ** (bits - 45)
     rounded: Integers = nearest.astype(np.int64)
     for index in np.flatnonzero(doubtful):
@@ -98,8 +99,8 @@ def increments(start: int, stop: int, bits: int) -> Integers:
 def _in_many_digits(x: int, bits: int) -> int:
     import mpmath
 
-    # x·log₂x has 28 bits before the point at x = 10⁷, so 160 bits leave more than enough after it.
-    # ψ is irrational except at 0 and 1, so no tie remains.
+    # At x = 10⁷, x·log₂x has 28 bits before the binary point, so 160 bits leave more than enough
+    # after it. ψ is irrational except at 0 and 1, so no value lies exactly between two integers.
     with mpmath.workprec(160):
         terms = [n * mpmath.log(n, 2) if n else mpmath.mpf(0) for n in (x, x + 1)]
         return int(mpmath.nint(mpmath.ldexp(terms[1] - terms[0], bits)))

@@ -54,7 +54,7 @@ class Hits(ABC):
         ),
         NeighbouringRelation.REPLACE: same_for_all(BOTH_WAYS),
     }
-    #: The rate of which this is the numerator.
+    #: The name of the rate whose numerator is this number of hits.
     rate: ClassVar[str]
 
     @abstractmethod

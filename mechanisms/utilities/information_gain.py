@@ -47,7 +47,8 @@ class InformationGain(Impurity):
 
     def table_grid(self, rows: int) -> Grid:
         check_rows(rows)
-        # ψ(N − 1) < log₂N + 3/2. Φ[N] and all sums of δ up to T = N are below N times that bound.
+        # For N rows, no increment ψ of x·log₂x exceeds ψ(N − 1) < log₂N + 3/2. So their sum Φ[N]
+        # and every sum of N values of δ are below N·(log₂N + 3/2), which must fit into 64 bits.
         bits = finest_bits(rows * (rows.bit_length() + 2), FINEST, ROWS)
         cap = int(increments(rows - 1, rows, bits)[0])
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows * cap)

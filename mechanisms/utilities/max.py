@@ -50,7 +50,7 @@ class Max(Criterion):
     def one_way(
         self, relation: NeighbouringRelation, sensitivity: Sensitivity
     ) -> Literal[-1, 0, 1]:
-        # δ is constant, so all modes give the same scores.
+        # The sensitivity function δ is constant, so all forms of sensitivity give the same scores.
         return 1 if relation is NeighbouringRelation.ADD_REMOVE else 0
 
     def table_grid(self, rows: int) -> Grid:

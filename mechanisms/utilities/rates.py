@@ -27,7 +27,7 @@ class CountedTrees:
     """A number of trees that are already evaluated. Implements ``Candidates``."""
 
     size: int
-    #: The private counts; None where only public facts are needed.
+    #: The private numbers of hits and misses; None where only public facts are needed.
     counts: Confusion | None = None
     kind: str = "trees"
 
@@ -57,11 +57,12 @@ class Rate(ABC):
         "mechanisms.utilities.rate_sensitivity."
     )
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
-    #: A hit raises the rate of a tree and a miss lowers that of another.
+    #: One record may raise the rate of a tree that labels it correctly and lower that of another.
     joint_facts: ClassVar[JointByRelation] = dict.fromkeys(TABLE_RELATIONS, same_for_all(BOTH_WAYS))
     candidates = "trees"
     relations = TABLE_RELATIONS
-    #: A better tree has fewer misses. Above a rate of one half, fewer misses give a larger δ.
+    #: +1, because the sensitivity function δ grows with the score. A better tree has fewer misses,
+    #: and above a rate of one half fewer misses give a larger δ.
     direction: Literal[1, -1] = 1
 
     @abstractmethod
@@ -77,7 +78,8 @@ class Rate(ABC):
         if not isinstance(candidates, CountedTrees):
             tree_candidates(candidates).count(dataset)
         rows = row_bound(dataset)
-        # δ falls to 1/(2N). Without steps of a hundredth of 1/N, rounding up would dominate it.
+        # For N rows, δ may be as small as 1/(2N). Where 64 bits allow it, a grid step is at most a
+        # hundredth of 1/N. Rounding δ up to whole steps then changes it little.
         bits = finest_bits(rows + 1, max(FINEST, (100 * rows).bit_length()), ROWS)
         replaced = dataset.neighbouring is NeighbouringRelation.REPLACE
         return Grid(
@@ -93,7 +95,8 @@ class Rate(ABC):
             forest = tree_candidates(candidates).forest(dataset)
             counted = forest_work(rows, len(forest.literal), forest.literals)
         grid = self.grid(dataset, candidates, sensitivity)
-        # Steps of equal width are taken together, so there are few runs of them.
+        # Consecutive distances of equal δ form a run, which is covered in one step. So the work
+        # follows from the number of runs.
         runs = 1 if sensitivity is Sensitivity.GLOBAL else min(rows, 2 << grid.bits // 2)
         scored = work(f"{self.name} {sensitivity}", candidates.count(dataset) * runs)
         return together(counted, scored)

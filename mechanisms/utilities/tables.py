@@ -18,7 +18,7 @@ TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelati
 #: The largest public bound on rows. Kernels square sums of two counts in 64 bits: with this bound
 #: the squares stay below 2⁶⁰, so that a few of them can be added.
 LARGEST_BOUND = 1 << 29
-#: The refusal of ``finest_bits`` for utilities of tables.
+#: The error message for utilities of tables whose sums would leave 64 bits on every grid.
 ROWS = "the public bound on rows is too large for exact arithmetic"
 
 

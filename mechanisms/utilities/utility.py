@@ -30,7 +30,7 @@ class Grid:
     cap: int
     #: T: from this distance on, δ equals the cap for every candidate.
     horizon: int
-    #: A bound on |u| in steps, in any dataset.
+    #: A bound on the absolute value of the utility u in steps, in any dataset.
     largest: int
 
     def coarser(self, bits: int) -> Grid:

@@ -46,13 +46,14 @@ class Ladder(DataDependentNoise):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # With λ = ε/2, at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}) of all weight lies beyond rung r.
+        # With the rate λ = ε/2, an answer lies beyond rung r with probability at most
+        # 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}).
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> BoundedRange:
         """One change moves every answer by at most one rung, at the rate ε/2, up or down."""
-        del plan  # the same for all widths
+        del plan  # The bound is the same for rungs of all widths.
         return BoundedRange(loss.epsilon())
 
     def noise(
@@ -88,15 +89,17 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     The rung is private, so the words of the tail and of the place on it are drawn for every rung.
     """
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
-    # The race returns the first rung of the tail for all its rungs, so a geometric number is added.
+    # The endless tail of equally wide rungs takes part in the race as one rung. If it wins, a
+    # geometric number of further rungs is added.
     further = single_noise(add_geometric, rate, randomness) * (rung == widths.size)
-    # A rung that is drawn is not empty; rung 0 takes the words of any other.
+    # A rung above 0 can only be drawn if its width is at least 1. Rung 0 borrows the width of rung
+    # 1. So it consumes as many random words as any other rung, and the run time does not reveal it.
     width = max(int(widths[max(rung - 1, 0)]), 1)
     inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
     place = uniform(2 * width, randomness.stream())
     side, step = divmod(place, width)
-    # Rung 0 is the value alone.
+    # Rung 0 holds the true value alone, at distance 0.
     distance = (passed + 1 + step) * (rung > 0)
     return distance if side else -distance
 
@@ -119,5 +122,5 @@ def ladder_probability(difference: int, widths: Integers, epsilon: float) -> flo
     while reached < abs(difference):
         reached += int(widths[min(rung, len(widths) - 1)])
         rung += 1
-    # Rung 0 has one integer, so its probability is that of each integer before the decay.
+    # Rung 0 holds one integer. Each integer on rung s is less likely by the factor e^{−εs/2}.
     return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)

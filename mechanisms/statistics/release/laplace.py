@@ -66,7 +66,8 @@ class Laplace(AddedNoise):
         if len(parts) != 1:
             return None
         ((_, spent, plan),) = parts
-        # The public factor between the part and the answer scales the noise too.
+        # The answer is the part times a public factor, such as 1 / number of rows. It scales the
+        # noise too.
         return _scale(spent, plan) * statistic.factor(dataset)
 
     def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
@@ -91,7 +92,8 @@ class Laplace(AddedNoise):
         scale = self.noise_scale(statistic, dataset, one)
         if scale is None:
             return super().loss_reaching(statistic, dataset, error)
-        # Scales are rounded up by at most a factor of 1 + 2⁻²⁰.
+        # Scales are rounded up by a factor of at most 1 + 2⁻²⁰. The loss is raised by a little
+        # more, so that the error stays within the target.
         return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
 
     def noise(
@@ -145,12 +147,13 @@ def _ends(
     """The ends of the interval of a statistic, given that of its first part."""
     if isinstance(statistic, Mean):
         if not plans[0][2].cap:
-            # No step lies between the bounds, so the sum tells nothing about the mean.
+            # Both bounds are rounded to one grid step, so the released sum is constant. The mean
+            # may lie anywhere between the bounds.
             return statistic.limits(dataset)
         if len(plans) > 1:
             origin = statistic.origin(dataset, plans[0][2])
             return _mean_ends(statistic, dataset, plans, released, origin)
-    # A public function of the only part.
+    # The answer is a public linear function of the only part, and so are the interval's ends.
     raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
     assert first.low is not None and first.high is not None  # noqa: PT018 - both or neither
     low, high = (raw + (end - first.value) * factor for end in (first.low, first.high))

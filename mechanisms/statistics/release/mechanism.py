@@ -29,12 +29,12 @@ Accuracy = Mapping[str, Any]
 class Mechanism(ABC):
     """One way to release a statistic. Everything except ``release`` depends on public facts."""
 
-    #: The name in queries; title, description and source for the catalogue.
+    #: The name that queries use, then the title, description and source that the catalogue shows.
     name: str
     title: str
     description: str
     source: str
-    #: True if the mechanism is private with δ > 0 only.
+    #: True if the mechanism is private only with a δ above 0.
     needs_delta = False
 
     @abstractmethod

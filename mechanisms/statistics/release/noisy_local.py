@@ -46,9 +46,10 @@ class NoisyLocalSensitivity(DataDependentNoise):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
-        # (ε, δ) holds for all three releases together; the two bounds are charged δ.
+        # All three releases are (ε, δ)-DP only together. The price shows the whole δ at the first
+        # step, the two noisy bounds.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
-        # The bounds are not published, and all three releases are (ε, δ)-DP only together.
+        # Nothing is published but the answer, so its step counts the ρ of all three releases.
         together = Pure(loss.epsilon())
         return (
             Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),
@@ -71,7 +72,8 @@ class NoisyLocalSensitivity(DataDependentNoise):
         above = shared + noise + margin(rate, loss.delta_atto)
         noise, rate = laplace(second_order(above, most))
         changed = flip + noise + margin(rate, loss.delta_atto)
-        # The public global sensitivity bounds LS too; both are rounded up to grid steps.
+        # The noisy bound and the public global sensitivity both bound the local sensitivity, so
+        # the scale follows from the smaller one. Both are rounded up to grid steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 

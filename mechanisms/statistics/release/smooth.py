@@ -21,7 +21,8 @@ from mechanisms.statistics.release.mechanism import share
 from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.statistic import Measurement, Part
 
-#: Raises S above its rounding errors, so it bounds the local sensitivity; β allows for it.
+#: The smooth bound S is multiplied by this, so that rounding errors never put it below the local
+#: sensitivity. ``smoothness.SLACK`` lowers β for their effect on the ratio between neighbours.
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
