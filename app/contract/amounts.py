@@ -23,11 +23,14 @@ from accounting.privacy_loss import (
     format_units,
     parse_units,
 )
+from accounting.rho import LARGEST_FEMTO
 from app.contract.models import Body
 
 #: The range of a query's ε: 10⁻⁶ … 10⁶.
 MIN_QUERY_EPSILON_NANO = NANO // 10**6
 MAX_QUERY_EPSILON_NANO = NANO * 10**6
+#: ρ of a query is at most 1000, more than any account admits.
+MAX_QUERY_RHO_FEMTO = LARGEST_FEMTO
 
 _DECIMAL = r"^[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -88,6 +91,8 @@ class Units:
 
 #: ε of a query, in units of 10⁻⁹.
 QueryEpsilon = Annotated[int, Units(9, MIN_QUERY_EPSILON_NANO, MAX_QUERY_EPSILON_NANO)]
+#: ρ of a query, in units of 10⁻¹⁵.
+QueryRho = Annotated[int, Units(15, 1, MAX_QUERY_RHO_FEMTO)]
 #: ε of a limit (an allowance or a cap), in units of 10⁻⁹.
 LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
 #: δ of a query or of a limit, in units of 10⁻¹⁸: 0 ≤ δ < 1.
@@ -107,11 +112,16 @@ class LimitFields(Body):
 USUAL_COMPOSITION_ATTO = ATTO // 10**4
 
 
-class AllowanceFields(LimitFields):
-    """A limit; ``composition_delta`` also counts charges in ρ, which admits more small queries."""
+class CompositionFields(Body):
+    """The δ_c of a limit: charges are counted in ρ as well, which admits more small queries.
+
+    0: in ε alone. ``gaussian`` allows Gaussian noise, after whose first charge only the limit in ρ
+    admits charges.
+    """
 
     composition_delta: Annotated[int, Units(18, 0, MOST_COMPOSITION_ATTO)] = 0
     allow_large_delta: bool = False
+    gaussian: bool = False
 
     @model_validator(mode="after")
     def _small(self) -> Self:
@@ -120,6 +130,16 @@ class AllowanceFields(LimitFields):
                 "a composition_delta above 0.0001 needs allow_large_delta: it is the share of "
                 "the probability for which the promise of epsilon does not hold"
             )
+        if self.gaussian and not self.composition_delta:
+            raise ValueError("gaussian needs a composition_delta")
+        return self
+
+
+class AllowanceFields(LimitFields, CompositionFields):
+    """A limit in ε and δ, and maybe a δ_c."""
+
+    @model_validator(mode="after")
+    def _counts_rho(self) -> Self:
         if self.composition_delta and self.epsilon > MOST_EPSILON_NANO:
             raise ValueError("composition_delta needs an epsilon of at most 1000")
         return self
@@ -133,7 +153,7 @@ class AsLimit:
     ) -> CoreSchema:
         def limit(fields: AllowanceFields) -> AccountLimit:
             loss = PrivacyLoss(fields.epsilon, fields.delta)
-            return AccountLimit.of(loss, fields.composition_delta)
+            return AccountLimit.of(loss, fields.composition_delta, fields.gaussian)
 
         read = core_schema.no_info_after_validator_function(
             limit, handler.generate_schema(AllowanceFields)
@@ -144,9 +164,7 @@ class AsLimit:
             python_schema=core_schema.union_schema([instance, read]),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 AccountLimit.as_dict,
-                return_schema=core_schema.dict_schema(
-                    core_schema.str_schema(), core_schema.str_schema()
-                ),
+                return_schema=core_schema.dict_schema(core_schema.str_schema()),
             ),
         )
 
@@ -158,7 +176,7 @@ class AsLimit:
             names = ("epsilon", "delta", "rho", "composition_delta")
             return {
                 "type": "object",
-                "properties": dict.fromkeys(names, amount),
+                "properties": {**dict.fromkeys(names, amount), "gaussian": {"type": "boolean"}},
                 "required": ["epsilon", "delta"],
             }
         return handler(AllowanceFields.__pydantic_core_schema__)

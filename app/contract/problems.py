@@ -85,7 +85,7 @@ def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)
     return {
-        "charge": error.charge.as_dict(),
+        "charge": error.charge.as_charge() if error.charge.unpriced else error.charge.as_dict(),
         "remaining": error.remaining.as_dict(),
         "largest_affordable": formatted((epsilon, delta)),
         "entries": "/v1/ledger",

@@ -228,7 +228,8 @@ def _verified(fields: dict[str, Any]) -> Verified:
         seq=fields["seq"],
         head=bytes.fromhex(fields["head"]),
         charged=tuple(fields["charged"]),
-        limit=tuple(fields["limit"]),
+        # Lines of earlier versions end with δ_c: no account allowed releases without a finite ε.
+        limit=tuple((*fields["limit"], 0)[:5]),
         carried=tuple(fields["carried"]),
         recharged=tuple(fields["recharged"]),
         frozen=fields["frozen"],

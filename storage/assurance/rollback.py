@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, select
 
 from accounting.account import Account, admits, counts_rho
+from accounting.conversion import MOST_COMPOSITION_ATTO
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import pure_femto
 from storage.assurance.heads import HeadsLog, Published
@@ -96,7 +97,9 @@ def _total(account: Account, published: Published | None, heads_lost: bool) -> P
         lost = max(0, limit.epsilon_nano - total.epsilon_nano)
         # Whichever of ε and ρ admitted the lost charges, their ρ is at most the larger of the two.
         rho = max(limit.rho_femto, total.rho_femto + pure_femto(lost))
-        total = _larger(total, PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho))
+        # One of them may have had no finite ε, if the account allows that.
+        worst = PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho, int(limit.gaussian))
+        total = _larger(total, worst)
     if not counts_rho(account.limit.epsilon_nano):
         # Only ε and δ are counted.
         charged = account.charged
@@ -115,7 +118,11 @@ def _unfreeze(connection: Connection, row: AccountRow, total: PrivacyLoss) -> Pu
         # The published charges exceed the limit in the database, so a raise of the limit was lost.
         epsilon = max(0, total.epsilon_nano - limit.epsilon_nano)
         delta = max(0, total.delta_atto - limit.delta_atto)
-        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, (epsilon, delta, 0, 0)))
+        rho = max(0, total.rho_femto - limit.rho_femto) if total.unpriced else 0
+        # The δ_c of a limit in ρ that was lost is unknown, so the largest that exists is stated.
+        composition = MOST_COMPOSITION_ATTO - limit.composition_atto if rho else 0
+        raised = (epsilon, delta, rho, composition, 0)
+        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised))
     for cause in causes:
         entry = change_account(connection, row.id, cause)
         if entry is None:

@@ -42,6 +42,8 @@ ROW_BYTES = 0
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
 _SUPPRESSING = 4
+#: The same for Gaussian noise, which takes up to four times as long to draw.
+_GAUSSIAN = 2
 
 
 class Table(Query):
@@ -56,6 +58,7 @@ class Table(Query):
     )
 
     targets: ClassVar[tuple[str, ...]] = (ERROR,)
+    gaussian: ClassVar[bool] = True
 
     kind: Literal["table"]
     by: tuple[By, ...] = Field(
@@ -151,13 +154,14 @@ class Table(Query):
     def cells(self, dataset: Dataset) -> int:
         return self._plan(dataset).cells * max(self._widths(dataset))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
+        times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
             work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
-            work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
+            work("numbers of tables", numbers * times),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
         )
