@@ -99,13 +99,18 @@ class Limit:
         return (*promise, int(self.gaussian))
 
     @property
+    def has_rho(self) -> bool:
+        """Whether the owner gave δ_c: charges also fit while their ρ adds up within the limit."""
+        return self.composition_atto > 0
+
+    @property
     def loss(self) -> PrivacyLoss:
         """(E, D), without δ_c."""
         return PrivacyLoss(self.epsilon_nano, self.delta_atto)
 
     def as_dict(self) -> dict[str, str | bool]:
         """E and D; with δ_c also it and the limit in ``rho``, and ``gaussian`` where allowed."""
-        if not self.composition_atto:
+        if not self.has_rho:
             return dict(formatted(self.amounts))
         return {
             **formatted(self.amounts),

@@ -39,7 +39,15 @@ def rho_limit(epsilon_nano: int, delta_atto: int) -> int:
         raise ValueError("a limit in ρ needs ε of at most 1000, and δ above 0 and at most 0.001")
     epsilon, delta = Decimal(epsilon_nano) / NANO, Decimal(delta_atto) / ATTO
     alpha = _best_alpha(epsilon, delta)
-    return max(0, int((_limit_at(alpha, epsilon, delta, _DOWN) * FEMTO).to_integral(ROUND_FLOOR)))
+    femto = _DOWN.multiply(_limit_at(alpha, epsilon, delta, _DOWN), Decimal(FEMTO))
+    return max(0, int(femto.to_integral_value(ROUND_FLOOR)))
+
+
+def holds(epsilon_nano: int, delta_atto: int, rho_femto: int) -> bool:
+    """True if (ε, δ) hold for releases of so much ρ, or if that is 0."""
+    if not 0 < delta_atto <= MOST_COMPOSITION_ATTO or not 0 <= epsilon_nano <= MOST_EPSILON_NANO:
+        return not rho_femto
+    return rho_femto <= rho_limit(epsilon_nano, delta_atto)
 
 
 def _limit_at(alpha: Decimal, epsilon: Decimal, delta: Decimal, context: Context) -> Decimal:

@@ -104,13 +104,19 @@ class PrivacyLoss:
     def epsilon(self) -> Fraction:
         return Fraction(self.epsilon_nano, NANO)
 
-    def as_dict(self) -> dict[str, str]:
-        """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts."""
-        return formatted(self.amounts)
+    def as_dict(self, with_rho: bool = False) -> dict[str, str]:
+        """``{"epsilon": "0.5", "delta": "0"}``: decimal strings, as clients see amounts.
 
-    def as_charge(self) -> dict[str, str | None]:
+        ``with_rho`` adds ``rho``, for charges and for the accounts that count in it.
+        """
+        amounts = formatted(self.amounts)
+        if with_rho:
+            amounts["rho"] = format_units(self.rho_femto, 15)
+        return amounts
+
+    def as_charge(self, with_rho: bool = True) -> dict[str, str | None]:
         """The same with ``rho``, as clients see charges; ε is None if it is not finite."""
-        charge = {**self.as_dict(), "rho": format_units(self.rho_femto, 15)}
+        charge = self.as_dict(with_rho or self.unpriced > 0)
         return {**charge, "epsilon": None} if self.unpriced else {**charge}
 
 

@@ -15,7 +15,14 @@ OWN = (
         "selections.joint",
         "selections.defaults",
     ),
-    *("trees.accuracy", "trees.speed", "distances.speed", "statistics.errors", "statistics.speed"),
+    *(
+        "trees.accuracy",
+        "trees.speed",
+        "distances.speed",
+        "distances.starts",
+        "statistics.errors",
+        "statistics.speed",
+    ),
     *("records.out_of_core", "records.cluster"),
 )
 PAPERS = (

@@ -107,6 +107,22 @@ class LimitFields(Body):
     epsilon: LimitEpsilon
     delta: Delta = 0
 
+    def value(self) -> Any:
+        """The value of ``accounting`` that a request has written."""
+        return PrivacyLoss(self.epsilon, self.delta)
+
+
+class OverallFields(LimitFields):
+    @model_validator(mode="before")
+    @classmethod
+    def _in_epsilon_alone(cls, body: Any) -> Any:
+        if isinstance(body, dict) and "composition_delta" in body:
+            raise ValueError(
+                "a limit over all datasets counts in epsilon and delta alone: composition_delta "
+                "belongs to the allowances and the caps of datasets"
+            )
+        return body
+
 
 #: δ_c of a limit. With more than this an exception for one record in 10,000 would be likely.
 USUAL_COMPOSITION_ATTO = ATTO // 10**4
@@ -144,26 +160,35 @@ class AllowanceFields(LimitFields, CompositionFields):
             raise ValueError("composition_delta needs an epsilon of at most 1000")
         return self
 
+    def value(self) -> Any:
+        loss = PrivacyLoss(self.epsilon, self.delta)
+        return AccountLimit.of(loss, self.composition_delta, self.gaussian)
 
-class AsLimit:
-    """Annotates a limit of ``accounting.account``: read and written as JSON object."""
+
+@dataclass(frozen=True)
+class AsAmounts:
+    """Annotates a value of ``accounting`` that is read and written as a JSON object of amounts.
+
+    ``fields`` reads it; ``more`` are the names of amounts that it may write beside ε and δ, and
+    ``flags`` those of permissions.
+    """
+
+    fields: type[LimitFields]
+    more: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        def limit(fields: AllowanceFields) -> AccountLimit:
-            loss = PrivacyLoss(fields.epsilon, fields.delta)
-            return AccountLimit.of(loss, fields.composition_delta, fields.gaussian)
-
         read = core_schema.no_info_after_validator_function(
-            limit, handler.generate_schema(AllowanceFields)
+            self.fields.value, handler.generate_schema(self.fields)
         )
-        instance = core_schema.is_instance_schema(AccountLimit)
+        instance = core_schema.is_instance_schema(source)
         return core_schema.json_or_python_schema(
             json_schema=read,
             python_schema=core_schema.union_schema([instance, read]),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                AccountLimit.as_dict,
+                source.as_dict,
                 return_schema=core_schema.dict_schema(core_schema.str_schema()),
             ),
         )
@@ -173,53 +198,23 @@ class AsLimit:
     ) -> JsonSchemaValue:
         if handler.mode == "serialization":
             amount = {"type": "string", "pattern": _DECIMAL}
-            names = ("epsilon", "delta", "rho", "composition_delta")
+            amounts = dict.fromkeys(("epsilon", "delta", *self.more), amount)
+            flags = {name: {"type": "boolean"} for name in self.flags}
             return {
                 "type": "object",
-                "properties": {**dict.fromkeys(names, amount), "gaussian": {"type": "boolean"}},
+                "properties": {**amounts, **flags},
                 "required": ["epsilon", "delta"],
             }
-        return handler(AllowanceFields.__pydantic_core_schema__)
-
-
-class AsLoss:
-    """Annotates a PrivacyLoss: read from ``{"epsilon": …, "delta": …}``, written as strings."""
-
-    def __get_pydantic_core_schema__(
-        self, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        def loss(fields: LimitFields) -> PrivacyLoss:
-            return PrivacyLoss(fields.epsilon, fields.delta)
-
-        read = core_schema.no_info_after_validator_function(
-            loss, handler.generate_schema(LimitFields)
-        )
-        instance = core_schema.is_instance_schema(PrivacyLoss)
-        return core_schema.json_or_python_schema(
-            json_schema=read,
-            python_schema=core_schema.union_schema([instance, read]),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                PrivacyLoss.as_dict,
-                return_schema=core_schema.dict_schema(
-                    core_schema.str_schema(), core_schema.str_schema()
-                ),
-            ),
-        )
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        if handler.mode == "serialization":
-            amount = {"type": "string", "pattern": _DECIMAL}
-            return {
-                "type": "object",
-                "properties": {"epsilon": amount, "delta": amount},
-                "required": ["epsilon", "delta"],
-            }
-        return handler(LimitFields.__pydantic_core_schema__)
+        return handler(self.fields.__pydantic_core_schema__)
 
 
 #: An allowance or a cap: 0 ≤ ε ≤ 10⁹, and maybe a δ_c.
-Allowance = Annotated[AccountLimit, AsLimit()]
+Allowance = Annotated[
+    AccountLimit, AsAmounts(AllowanceFields, ("rho", "composition_delta"), ("gaussian",))
+]
 #: A limit in ε and δ, a sum of charges, or the rest: 0 ≤ ε ≤ 10⁹.
-Limit = Annotated[PrivacyLoss, AsLoss()]
+Limit = Annotated[PrivacyLoss, AsAmounts(LimitFields)]
+#: A sum of charges, or the rest, which has ρ in an account that counts in it.
+Charged = Annotated[PrivacyLoss, AsAmounts(LimitFields, ("rho",))]
+#: A limit over all datasets of an analyst.
+OverallLimit = Annotated[PrivacyLoss, AsAmounts(OverallFields)]

@@ -11,6 +11,7 @@ from pydantic import Field, Strict, StringConstraints, model_validator
 from app.contract.models import Body, Name
 from mechanisms.model.dates import DateAttribute, day_number
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
+from mechanisms.model.open_domain import OpenAttribute
 
 #: The most values of one attribute, including the one that stands for a missing cell.
 MAX_LEVELS = 65_535
@@ -22,23 +23,29 @@ Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 MOST_DAYS = 73_050
 
 CellText = Annotated[str, StringConstraints(max_length=256)]
+ClosedList = Annotated[tuple[CellText, ...], Field(min_length=1, max_length=MAX_LEVELS - 1)]
 
 
 class Categorical(Body):
-    """A closed list of texts. ``missing``: the text of a missing cell, which is one more value."""
+    """A closed list of texts, or any texts if ``values`` is "open".
+
+    ``missing``: the text of a missing cell, which is one more value.
+    """
 
     name: Name
     kind: Literal["categorical"]
-    values: tuple[CellText, ...] = Field(min_length=1, max_length=MAX_LEVELS - 1)
+    values: ClosedList | Literal["open"]
     missing: CellText | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        if len(set(self.values)) != len(self.values):
+        if self.values != "open" and len(set(self.values)) != len(self.values):
             raise ValueError("a value is repeated")
         return self
 
     def attribute(self) -> Attribute:
+        if self.values == "open":
+            return OpenAttribute(self.name, self.missing)
         return CategoricalAttribute(self.name, self.values, self.missing)
 
 

@@ -2,11 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasPath, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AliasPath,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    model_serializer,
+)
 
 from accounting.conversion import MOST_COMPOSITION_ATTO
-from accounting.privacy_loss import format_units
-from app.contract.amounts import Allowance, CompositionFields, Epsilon, Limit, Units
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.amounts import Allowance, Charged, CompositionFields, Epsilon, Limit, Units
 from app.contract.models import Listing, Reply
 
 #: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
@@ -29,27 +35,31 @@ class AccountBalance(Reply):
     """The balance of an account. ``spent`` includes the charges of running queries."""
 
     allowance: Allowance = Field(validation_alias=AliasPath("account", "limit"))
-    spent: Limit = Field(validation_alias=AliasPath("account", "charged"))
-    remaining: Limit = Field(validation_alias=AliasPath("account", "remaining"))
+    spent: Charged = Field(validation_alias=AliasPath("account", "charged"))
+    remaining: Charged = Field(validation_alias=AliasPath("account", "remaining"))
     largest_epsilon: Epsilon = Field(
         validation_alias=AliasPath("account", "largest_epsilon"),
         description="The largest ε of a single query that still fits.",
+    )
+    fits_more: dict[str, int] = Field(
+        default_factory=dict,
+        description="By kind of query: how many more of them fit at an ε of 0.1.",
     )
 
     @property
     def counts_rho(self) -> bool:
         """True if the owner gave δ_c: charges also fit while their ρ adds up within the limit."""
-        return self.allowance.composition_atto > 0
+        return self.allowance.has_rho
 
     @model_serializer(mode="wrap")
     def _with_rho(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = serialize(self)
         if not self.counts_rho:
-            del members["largest_epsilon"]  # it is what remains of ε
+            # Both follow from what remains of ε.
+            del members["largest_epsilon"], members["fits_more"]
         else:
             for name in ("spent", "remaining"):
-                rho = format_units(getattr(self, name).rho_femto, 15)
-                members[name] = {**members[name], "rho": rho}
+                members[name] = getattr(self, name).as_dict(with_rho=True)
         return members
 
 
@@ -113,8 +123,16 @@ class OverallBudget(AccountBalance):
 
 
 class Point(Reply):
-    """The charges of one day (``YYYY-MM-DD``, UTC), of one kind of query or of one mechanism."""
+    """The charges of one day (``YYYY-MM-DD``, UTC), of one kind of query or of one mechanism.
+
+    They have ``rho`` where the account counts in ρ.
+    """
 
     label: str
     queries: int
-    charged: Limit
+    charged: Charged
+    counts_rho: bool = Field(default=False, exclude=True)
+
+    @field_serializer("charged")
+    def _with_rho(self, charged: PrivacyLoss) -> dict[str, str]:
+        return charged.as_dict(self.counts_rho)

@@ -13,6 +13,7 @@ from app.contract.amounts import Allowance
 from app.contract.models import Reply
 from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Dataset, GraphDomain, NumericAttribute, TableDomain
+from mechanisms.model.open_domain import OpenAttribute
 
 
 class DatasetVersion(Reply):
@@ -73,13 +74,15 @@ class NodesOut(Reply):
 class AttributeFacts:
     """A public attribute: its values if it is categorical, its bounds if it is numeric.
 
-    ``dates``: the first and the last date; the values are the bins then.
+    ``dates``: the first and the last date; the values are the bins then. ``is_open``: the values
+    are private, and none is listed.
     """
 
     name: str
     values: tuple[str, ...]
     bounds: tuple[float, float] | None
     dates: tuple[str, str] | None = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,10 @@ class Facts:
                 if isinstance(one, NumericAttribute)
                 else AttributeFacts(
                     one.name,
-                    one.levels,
+                    () if isinstance(one, OpenAttribute) else one.levels,
                     None,
                     (one.first, one.last) if isinstance(one, DateAttribute) else None,
+                    isinstance(one, OpenAttribute),
                 )
                 for one in domain.attributes
             )
@@ -123,6 +127,10 @@ class Facts:
     def values_of(self, name: str | None) -> tuple[str, ...]:
         """The values of the attribute ``name``; empty when it is numeric or absent."""
         return next((one.values for one in self.attributes if one.name == name), ())
+
+    @property
+    def has_open(self) -> bool:
+        return any(one.is_open for one in self.attributes)
 
     @property
     def has_numbers(self) -> bool:

@@ -176,12 +176,19 @@ class TableRegistration(_Common):
             raise ValueError("the name of an attribute is repeated")
         if self.person in by_name:
             raise ValueError("the column of persons is no attribute")
+        has_open = any(
+            one.kind == "categorical" and one.values == "open" for one in self.attributes
+        )
+        if self.person is not None and has_open:
+            raise ValueError("a table of persons has no attributes whose values are open")
         if self.class_attribute is not None:
             attribute = by_name.get(self.class_attribute)
             if attribute is None:
                 raise ValueError("class_attribute is not among the attributes")
             if isinstance(attribute, Numeric) and attribute.bins is None:
                 raise ValueError("a numeric class_attribute needs bins")
+            if attribute.kind == "categorical" and attribute.values == "open":
+                raise ValueError("the values of a class_attribute are not open")
         return self
 
     def domain(self) -> Domain | None:

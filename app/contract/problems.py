@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import PrivacyLoss, formatted
+from accounting.privacy_loss import PrivacyLoss, format_units, formatted
 from app.contract import errors
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from mechanisms.model.errors import UnsupportedQuery
@@ -75,6 +75,17 @@ def _errors(error: errors.InvalidRequest | storage.InvalidRecords) -> Mapping[st
     return {"errors": [{"loc": loc, "type": kind, "msg": msg} for loc, kind, msg in error.errors]}
 
 
+def _cap_exhausted(error: CapExhausted) -> Mapping[str, Any]:
+    return {"charge": error.charge.as_charge(error.has_rho)}
+
+
+def _below_spent(error: BelowSpent) -> Mapping[str, Any]:
+    members: dict[str, Any] = {"spent": error.spent.as_dict(error.has_rho)}
+    if error.lost_atto:
+        members["composition_delta"] = format_units(error.lost_atto, 18)
+    return members
+
+
 def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
     """The public facts of the refusal, and the largest charge that the remaining budget admits.
 
@@ -85,8 +96,8 @@ def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)
     return {
-        "charge": error.charge.as_charge() if error.charge.unpriced else error.charge.as_dict(),
-        "remaining": error.remaining.as_dict(),
+        "charge": error.charge.as_charge(error.has_rho),
+        "remaining": error.remaining.as_dict(error.has_rho),
         "largest_affordable": formatted((epsilon, delta)),
         "entries": "/v1/ledger",
     }
@@ -196,7 +207,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         "Nothing was charged.",
         "Privacy cap exhausted",
         says=True,
-        members=_facts("charge"),
+        members=_cap_exhausted,
     ),
     errors.NotAcceptable: ProblemType(
         406, "not-acceptable", "The Accept header admits nothing that this route can send."
@@ -207,7 +218,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         "A limit may not fall below what is already charged against it. Nothing was changed.",
         "Below what is spent",
         says=True,
-        members=_facts("spent"),
+        members=_below_spent,
     ),
     errors.BodyTooSlow: REQUEST_TIMEOUT,
     errors.BodyTooLarge: TOO_LARGE,

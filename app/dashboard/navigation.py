@@ -14,6 +14,10 @@ class Link:
     access: Access
 
 
+#: The link with the bell, which shows the number of notices.
+NOTICES = "/ui/notices"
+
+
 def _link(title: str, path: str, *roles: Role) -> Link:
     return Link(title, path, Access(frozenset(roles) or ROLES))
 
@@ -32,6 +36,7 @@ LINKS = (
     _link("Users", "/ui/users", "admin"),
     _link("Health", "/ui/health", "admin"),
     _link("Keys", "/ui/keys"),
+    _link("Notices", NOTICES),
 )
 
 

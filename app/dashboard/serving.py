@@ -15,6 +15,7 @@ from app.dashboard.views import (  # noqa: F401 - each file adds its routes to t
     health,
     keys,
     ledger,
+    notices,
     queries,
     users,
 )

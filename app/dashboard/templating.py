@@ -10,18 +10,24 @@ from starlette.responses import HTMLResponse
 
 from app import __version__
 from app.contract.times import moment
-from app.dashboard.navigation import links_for, paths_for
+from app.dashboard.navigation import NOTICES, links_for, paths_for
 from app.queries import QUERY_KINDS
+from app.queries.parts import sentences
 from app.queries.parts.sentences import words
 
 HERE = Path(__file__).parent
+PARTS = Path(sentences.__file__).parent
 
 ENVIRONMENT = Environment(
-    # The template ``<kind>/answer.html`` is in the folder of that kind of query.
+    # The template ``<kind>/answer.html`` is in the folder of that kind of query, and what several
+    # of them share in ``parts``.
     loader=ChoiceLoader(
         [
             FileSystemLoader(HERE / "templates"),
-            PrefixLoader({one.name: FileSystemLoader(one.folder) for one in QUERY_KINDS.values()}),
+            PrefixLoader(
+                {"parts": FileSystemLoader(PARTS)}
+                | {one.name: FileSystemLoader(one.folder) for one in QUERY_KINDS.values()}
+            ),
         ]
     ),
     autoescape=True,
@@ -57,11 +63,18 @@ ENVIRONMENT.filters |= {
 
 
 def render(
-    request: Request, template: str, /, status_code: int | None = None, **context: Any
+    request: Request,
+    template: str,
+    /,
+    status_code: int | None = None,
+    *,
+    bell: int = 0,
+    **context: Any,
 ) -> HTMLResponse:
     """The page that ``template`` renders from ``context``, with the links of a signed-in caller.
 
-    Its status is ``status_code``, or else the status of its ``alert``, or else 200.
+    ``bell``: the number of the caller's notices. The status of the page is ``status_code``, or else
+    the status of its ``alert``, or else 200.
     """
     caller = getattr(request.state, "caller", None)
     alert = context.get("alert")
@@ -70,6 +83,7 @@ def render(
         links=[] if caller is None else links_for(caller),
         paths=frozenset() if caller is None else paths_for(caller),
         here=request.url.path,
+        bell={NOTICES: bell},
         csrf=getattr(request.state, "csrf", ""),
         **context,
     )

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from app.dashboard.templating import render
 from app.http.access import Caller, CurrentCaller
 from app.http.dependencies import ServicesDep
+from app.usecases import notices
 from app.usecases.services import Services
 
 P = ParamSpec("P")
@@ -43,11 +44,13 @@ class Visit:
 
     def render(self, template: str, /, **context: Any) -> Response:
         """The page that a template renders; its status is that of its ``alert``, or else 200."""
-        return render(self.request, template, **context)
+        return render(self.request, template, bell=self.run(notices.number), **context)
 
     def render_part(self, template: str, /, **context: Any) -> Response:
         """As ``render``, but with status 200 for a part: typing may pass through invalid values."""
-        return render(self.request, template, 200 if self.is_of_part else None, **context)
+        if not self.is_of_part:
+            return self.render(template, **context)
+        return render(self.request, template, 200, **context)
 
 
 async def _visit(request: Request, caller: CurrentCaller, services: ServicesDep) -> Visit:

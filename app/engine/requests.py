@@ -49,6 +49,8 @@ class Amounts(Body):
     def _offered(self) -> Self:
         if self.rho is not None and not self.query.gaussian:
             raise ValueError(f"rho is not offered for queries of the kind {self.query.name}")
+        if self.rho is not None and self.query.delta_atto():
+            raise ValueError("rho is not offered for queries with a delta")
         return self
 
     @cached_property
@@ -142,7 +144,7 @@ class Priced:
         explained = {"question": self._question(reservation.version), **answer}
         return (
             f'{{"id":"{reservation.query_id}",{self._answered}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict())}{self._spent}{written(explained)},"
+            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{written(explained)},"
             f'"receipt":"{reservation.receipt.hex()}"}}'
         ).encode()
 

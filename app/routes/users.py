@@ -6,7 +6,7 @@ from fastapi import Body as BodyParam
 from starlette.responses import Response
 
 from accounting.errors import BelowSpent
-from app.contract.amounts import Limit
+from app.contract.amounts import OverallLimit
 from app.contract.budgets import LIMIT_EXAMPLES, OverallBudget
 from app.contract.models import Listing
 from app.contract.people import (
@@ -82,7 +82,7 @@ def change_user(
 )
 def set_overall_budget(
     name: str,
-    limit: Annotated[Limit, BodyParam(openapi_examples=LIMIT_EXAMPLES)],
+    limit: Annotated[OverallLimit, BodyParam(openapi_examples=LIMIT_EXAMPLES)],
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> OverallBudget:

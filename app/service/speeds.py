@@ -4,29 +4,30 @@ Danger: a speed that followed the run times of queries would publish them. So sp
 before any query runs, with made-up records alone, and never change while a service runs.
 
 Every example of every query kind is a reference, on few records and on many, of several shapes. The
-speeds are such that no reference takes longer than the cost of its query.
+speeds are such that no reference takes longer than the cost of its query, and that the growth from
+few records to many is one of units. ``app.service.fit`` finds them.
 """
 
 import json
 import os
 import platform
+import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
-from app.queries.parts.cost import Speed, Speeds
+from app.queries.parts.cost import Speed, Speeds, entries
+from app.service.fit import Timing, covers, fitted
 from app.service.made_up import SHAPES, made_up
 from mechanisms.kernels.compiled import KERNELS
 from mechanisms.model.domains import Dataset
@@ -38,17 +39,17 @@ from mechanisms.noise.keystream import SystemRandomness
 log = structlog.get_logger("privypurse.speeds")
 
 #: Records of the references. Few of them show the time of calls, many that of units. Most of them,
-#: in one shape that has small trees, tell the time of rows from that of nodes.
-FEW, MANY, MOST = 16, 1 << 14, 1 << 17
-#: The work on rows that most of them tell from that on nodes.
+#: of tables alone and in one shape, show that of rows beyond the caches, and tell rows from nodes.
+FEW, MANY, MOST = 16, 1 << 14, 1 << 16
+#: The work of trees, which split all nodes only if the noise is small.
 GROWTH = "rows of nodes"
 _ROOT = Path(__file__).parents[2]
-#: References per kind of work.
+#: References per kind of work, on tables and on other records each.
 REFERENCES = 1
-#: Runs of one reference. The first may compile kernels.
-RUNS = 2
-ROUNDS = 3000
-Floats = NDArray[np.float64]
+#: Runs of one reference: on few records, which take no time, and on more of them. The first run on
+#: the first shape of a size may compile or load kernels. On another shape, one run of this many
+#: seconds is enough.
+FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 
 #: The file of speeds, beside the compiled kernels or in a data folder that is not shared.
@@ -103,11 +104,12 @@ class Reference:
     query: Query
     records: Records
     dataset: Dataset
+    #: True if the same query has run on as many records: all its kernels are there.
+    is_warm: bool = False
 
     @property
     def loss(self) -> PrivacyLoss:
         delta = self.query.delta_atto()
-        # Trees split all nodes only if the noise is small.
         grows = GROWTH in self.query.work(self.dataset, PrivacyLoss(NANO, delta))
         return PrivacyLoss(1000 * NANO if grows else NANO, delta)
 
@@ -116,81 +118,105 @@ class Reference:
         return self.query.work(self.dataset, self.loss)
 
     def seconds(self) -> float:
-        """The processor time of the fastest run: others were disturbed."""
+        """The processor time of the fastest run: others were disturbed.
+
+        It finds in caches what its price has left there, as a query at a new loss does.
+        """
         context = QueryContext(self.records, self.dataset, self.loss, SystemRandomness(), Inline())
         took: list[float] = []
-        for _ in range(RUNS):
+        for _ in range(FEW_RUNS if entries(self.dataset) <= FEW else RUNS):
+            forget()
+            self.query.price(self.dataset, self.loss)
             start = time.thread_time()
             self.query.compute(context)
             took.append(time.thread_time() - start)
+            if self.is_warm and took[-1] > LONG:
+                break
         return min(took)
 
+    def timing(self) -> Timing:
+        return Timing(self.work, self.seconds())
 
-def references(size: int, shape: str) -> Iterator[Reference]:
-    """Examples that together contain every kind of work, in an order that sizes do not change."""
-    seen: Counter[str] = Counter()
-    for records, dataset in made_up(size, shape):
-        if size >= MOST and not isinstance(records, TableRecords):
-            continue  # so many nodes are too many for some examples
+
+def forget() -> None:
+    """Empty the caches of mechanisms, which hold numbers that follow from losses and sizes."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("mechanisms.", "accounting.")):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
+class Example(NamedTuple):
+    """A query, the place of its records among ``made_up``, and whether few of them are enough."""
+
+    query: Query
+    place: int
+    is_large: bool
+
+
+@cache
+def _examples() -> tuple[Example, ...]:
+    """Examples that together contain every kind of work, and all large ones.
+
+    A kind of work on tables and on graphs is timed on both: a unit of one may take longer.
+    """
+    seen: dict[type[Records], Counter[str]] = defaultdict(Counter)
+    chosen: list[Example] = []
+    for place, (records, dataset) in enumerate(made_up(FEW, SHAPES[0])):
+        counts = seen[type(records)]
         for kind in QUERY_KINDS.values():
-            for body in kind.examples.every(dataset):
-                reference = Reference(QUERY.validate_json(json.dumps(body)), records, dataset)
-                if size >= MOST and GROWTH not in reference.work:
-                    continue
-                if any(seen[name] < REFERENCES for name in reference.work):
-                    seen.update(reference.work.keys())
-                    yield reference
+            for is_large, bodies in ((False, kind.examples.every), (True, kind.examples.large)):
+                for body in bodies(dataset):
+                    query = QUERY.validate_json(json.dumps(body))
+                    kinds = query.work(dataset, PrivacyLoss(NANO, query.delta_atto())).keys()
+                    if is_large or any(counts[name] < REFERENCES for name in kinds):
+                        counts.update(kinds)
+                        chosen.append(Example(query, place, is_large))
+    return tuple(chosen)
+
+
+def references(size: int, shape: str) -> dict[int, Reference]:
+    """The references on so many records, by their numbers. The most records are those of tables.
+
+    So many nodes are too many for some examples.
+    """
+    records = made_up(size, shape)
+    return {
+        number: Reference(one.query, *records[one.place], is_warm=shape != SHAPES[0])
+        for number, one in enumerate(_examples())
+        if size == FEW
+        or (not one.is_large and (size < MOST or isinstance(records[one.place][0], TableRecords)))
+    }
 
 
 @cache
 def kinds_of_work() -> frozenset[str]:
     """The kinds of work of all query kinds."""
-    return frozenset(name for one in references(FEW, SHAPES[0]) for name in one.work)
+    return frozenset(name for one in references(FEW, SHAPES[0]).values() for name in one.work)
 
 
 def measure() -> Speeds:
-    """Time every reference. Takes some seconds; kernels that are not compiled yet take longer."""
-    works: list[Work] = []
-    seconds: list[float] = []
-    for size, shapes in ((FEW, SHAPES[:1]), (MANY, SHAPES), (MOST, SHAPES[:1])):
-        by_shape = [
-            [(one.work, one.seconds()) for one in references(size, shape)] for shape in shapes
-        ]
-        for same in zip(*by_shape, strict=True):
-            works.append(same[0][0])
-            seconds.append(max(took for _, took in same))
-    return fitted(works, np.array(seconds))
+    """Time every reference. Takes some seconds; kernels that are not compiled yet take longer.
 
-
-def fitted(works: list[Work], seconds: Floats) -> Speeds:
-    """The speeds by which every work takes at least its seconds, and little more."""
-    names = sorted({name for one in works for name in one})
-    amounts = np.zeros((len(works), 2 * len(names) + 1))
-    amounts[:, -1] = 1  # what every query takes
-    for row, one in zip(amounts, works, strict=True):
-        for name, amount in one.items():
-            place = 2 * names.index(name)
-            row[place : place + 2] = amount.calls, amount.units
-    costs = _covering(amounts / seconds[:, None])
-    of = {name: Speed(*costs[2 * i : 2 * i + 2].tolist()) for i, name in enumerate(names)}
-    return Speeds(float(costs[-1]), of)
-
-
-def _covering(shares: Floats) -> Floats:
-    """Non-negative x with ``shares`` @ x ≥ 1, close to 1: least squares, then raised."""
-    largest = shares.max(axis=0)
-    x = 1 / np.where(largest > 0, largest * shares.shape[1], 1)
-    right, left = shares.sum(axis=0), shares.T @ shares
-    for _ in range(ROUNDS):
-        x *= right / np.maximum(left @ x, 1e-300)
-    # A work that is not covered yet raises the speed that costs all others least.
-    collateral = shares.sum(axis=0)
-    for share in shares:
-        missing = 1 - float(share @ x)
-        if missing > 0:
-            place = int(np.divide(share, collateral, where=share > 0, out=0 * share).argmax())
-            x[place] += missing / share[place]
-    return x
+    Raises: RuntimeError if the speeds do not cover the timings.
+    """
+    # Growth is that of one shape, whose trees stay small: more nodes are not more rows.
+    few, many, most = (
+        {number: one.timing() for number, one in references(size, SHAPES[0]).items()}
+        for size in (FEW, MANY, MOST)
+    )
+    timings = list(few.values())
+    for number, one in many.items():
+        timings.append(one if number in most else one.grown_from(few[number]))
+    for number, one in most.items():
+        timings.append(one.grown_from(few[number], many[number]))
+    for shape in SHAPES[1:]:
+        timings += [one.timing() for one in references(MANY, shape).values()]
+    speeds = fitted(timings)
+    if not covers(speeds, timings):
+        raise RuntimeError("the measured speeds do not cover their own references")
+    return speeds
 
 
 def _machine() -> dict[str, Any]:
@@ -212,7 +238,7 @@ def _machine() -> dict[str, Any]:
 def _statements() -> str:
     """A hash of the sources that state work, and of all by which it is measured."""
     digest = sha256()
-    paths = [Path(__file__), Path(__file__).with_name("made_up.py")]
+    paths = [Path(__file__).with_name(name) for name in ("speeds.py", "fit.py", "made_up.py")]
     for package in ("mechanisms", "app/queries"):
         paths += sorted((_ROOT / package).rglob("*.py"))
     for path in paths:

@@ -20,6 +20,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.service.made_up import stored, table_domain
 from app.service.speeds import speeds_of_machine
+from app.telemetry import logs
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.contingency import level_counts
 from mechanisms.kernels.graph import compressed_rows
@@ -116,5 +117,6 @@ def table_records() -> TableRecords:
 
 
 if __name__ == "__main__":
+    logs.configure()
     warm()
     speeds_of_machine()

@@ -16,7 +16,7 @@ from app.contract.errors import NotAcceptable
 from app.engine.requests import written
 from app.identity.callers import Caller
 from app.queries import QUERY_KINDS
-from app.queries.parts.columns import Columns, explained
+from app.queries.parts.columns import Columns, explained, one_type
 from app.usecases import queries
 from app.usecases.services import Services
 from app.usecases.visibility import require
@@ -58,7 +58,10 @@ def as_json(reply: Mapping[str, Any]) -> bytes:
 
 
 def as_csv(reply: Mapping[str, Any]) -> bytes:
-    """CSV with a header; an absent value is an empty cell, and a float has all its digits."""
+    """CSV with a header; an absent value is an empty cell, and a float has all its digits.
+
+    A count beside floats stays a whole number, as in the answer.
+    """
     columns, text = columns_of(reply), io.StringIO(newline="")
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(columns)
@@ -91,7 +94,8 @@ def as_parquet(reply: Mapping[str, Any]) -> bytes:
 def _table(reply: Mapping[str, Any]) -> Any:
     import pyarrow
 
-    return pyarrow.table(dict(columns_of(reply)))
+    columns = columns_of(reply)
+    return pyarrow.table({name: one_type(list(values)) for name, values in columns.items()})
 
 
 #: The forms by the value of ``?format=``.

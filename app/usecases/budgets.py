@@ -1,6 +1,9 @@
 """Allowances of analysts, and the charges against them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TypeVar
 
 from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
@@ -18,10 +21,13 @@ from app.contract.budgets import (
 from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
 from app.identity.callers import Caller
+from app.usecases.fits import Charges, charges_by_kind, more_by_kind
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.errors import NotFound
 from storage.ledger.accounts import AccountRow
+
+Balance = TypeVar("Balance", bound=AccountBalance)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def grant(
     account = services.ledger.grant(
         stored.id, user.id, limit, actor_id=caller.id, if_match=if_match
     )
-    return GrantedAccount.model_validate(account)
+    return _balance(GrantedAccount, account, partial(charges_by_kind, stored))
 
 
 def promise_cap(
@@ -98,7 +104,7 @@ def promise_cap(
         )
     limit = replace(limit, gaussian=change.gaussian)
     account = services.ledger.limit_cap(stored.id, limit, actor_id=caller.id)
-    return AccountBalance.model_validate(account)
+    return _balance(AccountBalance, account, partial(charges_by_kind, stored))
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
@@ -107,16 +113,17 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     find = visible if "auditor" in caller.roles else owned
     dataset = find(services, caller, name)
     rows = services.ledger.accounts(dataset_id=dataset.id)
-    cap = AccountBalance.model_validate(services.ledger.cap(dataset.id))
+    row_of_cap = services.ledger.cap(dataset.id)
+    charges = cache(partial(charges_by_kind, dataset))
+    cap = _balance(AccountBalance, row_of_cap, charges)
+    # A δ_c may fall again; the promise for all answers together has the largest.
+    composition = services.ledger.largest_composition(row_of_cap)
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.account.remaining for row in rows), cap.spent)
-    promise = PrivacyLoss(
-        cap.allowance.epsilon_nano, cap.allowance.delta_atto + cap.allowance.composition_atto
-    )
+    promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
     # Where an account counts in ρ, sums of ε bound nothing, and the promise of the cap does.
-    limits = (cap.allowance, *(row.account.limit for row in rows))
-    sums_bound = not any(one.composition_atto for one in limits)
+    sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
     at_most = promise
     if sums_bound:
         at_most = PrivacyLoss(
@@ -124,7 +131,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
             min(pooled.delta_atto, promise.delta_atto),
         )
     return DatasetBudgets(
-        items=[GrantedAccount.model_validate(row) for row in rows],
+        items=[_balance(GrantedAccount, row, charges) for row in rows],
         next=None,
         exposure=Exposure(spent=cap.spent, at_most=at_most),
         cap=cap,
@@ -167,7 +174,10 @@ def own(services: Services, caller: Caller) -> OwnBudgets:
     key_id = caller.scope.limited_key
     keyed = None if key_id is None else services.ledger.accounts_of_keys(caller.id).get(key_id)
     return OwnBudgets(
-        items=[AnalystAccount.model_validate(row) for row in _own_rows(services, caller)],
+        items=[
+            _balance(AnalystAccount, row, partial(_charges_on, services, row.dataset or ""))
+            for row in _own_rows(services, caller)
+        ],
         next=None,
         overall=None if total is None else AccountBalance.model_validate(total),
         key=None if keyed is None else AccountBalance.model_validate(keyed),
@@ -177,6 +187,18 @@ def own(services: Services, caller: Caller) -> OwnBudgets:
 def _own_rows(services: Services, caller: Caller) -> list[AccountRow]:
     """The caller's accounts on the datasets that the caller's key may query."""
     return services.ledger.accounts(analyst_id=caller.id, datasets=caller.scope.datasets)
+
+
+def _charges_on(services: Services, dataset: str) -> Charges:
+    return charges_by_kind(services.datasets.find(dataset))
+
+
+def _balance(kind: type[Balance], row: AccountRow, charges: Callable[[], Charges]) -> Balance:
+    """An account as clients see it; if it counts in ρ, with what still fits by kind of query."""
+    balance = kind.model_validate(row)
+    if not balance.counts_rho:
+        return balance
+    return balance.model_copy(update={"fits_more": more_by_kind(row.account, charges())})
 
 
 def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAccount:

@@ -79,7 +79,12 @@ class ChargeSums:
             self._continue(sums, account)
             labels = sums.of[by]
             return [
-                Point(label=label, queries=labels[label].queries, charged=labels[label].charged)
+                Point(
+                    label=label,
+                    queries=labels[label].queries,
+                    charged=labels[label].charged,
+                    counts_rho=account.account.limit.has_rho,
+                )
                 for label in sorted(labels, reverse=by == "day")
                 if labels[label].queries
             ]

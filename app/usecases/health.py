@@ -70,6 +70,9 @@ def overview(services: Services, caller: Caller) -> Overview:
         database="SQLite" if services.database.embedded else "PostgreSQL",
         limits={
             **catalogue.limits(services),
+            "seconds of one query": f"{settings.query_limit:g}",
+            "bytes of memory of all queries": settings.query_memory,
+            "cells of one table": settings.table_cells,
             "queries of one analyst at once": settings.in_flight_per_analyst,
             "queries of all at once": settings.in_flight_total,
             "requests of one key": settings.rate_limit or "not limited",

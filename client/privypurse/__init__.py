@@ -4,7 +4,17 @@ Start with ``PrivyPurse(url, key)``. The functions ``selection``, ``top_k``, ``t
 ``clustering``, ``statistic`` and ``table`` make queries that can be quoted before they are paid.
 """
 
-from privypurse.accounts import Account, Balance, Budgets, Dataset, Entry, Key, User, Verification
+from privypurse.accounts import (
+    Account,
+    Balance,
+    Budgets,
+    Dataset,
+    Entry,
+    Key,
+    Notice,
+    User,
+    Verification,
+)
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
@@ -80,6 +90,7 @@ __all__ = [
     "NoAnswer",
     "NoRecords",
     "NotFound",
+    "Notice",
     "PastQuery",
     "PreconditionFailed",
     "PrivyPurse",

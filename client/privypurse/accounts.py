@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Self
 
 from privypurse.amounts import Amount
@@ -44,15 +45,22 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Balance:
-    """A limit, its spent part and its remaining part; ``spent`` includes running queries."""
+    """A limit, its spent part and its remaining part; ``spent`` includes running queries.
+
+    ``largest_epsilon``: the largest ε of a single query that still fits. In an account that counts
+    in ρ it may exceed what remains of ε.
+    """
 
     allowance: Amount
     spent: Amount
     remaining: Amount
+    largest_epsilon: Decimal
 
     @staticmethod
     def amounts(body: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: Amount.of(body[name]) for name in ("allowance", "spent", "remaining")}
+        amounts = {name: Amount.of(body[name]) for name in ("allowance", "spent", "remaining")}
+        largest = body.get("largest_epsilon", body["remaining"]["epsilon"])
+        return {**amounts, "largest_epsilon": Decimal(largest)}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Balance:
@@ -162,6 +170,25 @@ class Verification:
             valid=body["first_bad"] is None,
             since=None if since is None else datetime.fromisoformat(since),
             **{name: body[name] for name in names},
+        )
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that concerns you now; ``text`` says it in a sentence.
+
+    ``kind``: ``budget_low``, ``version_ready`` or ``ledger_frozen``.
+    """
+
+    kind: str
+    at: datetime
+    text: str
+    dataset: str | None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Self:
+        return cls(
+            body["kind"], datetime.fromisoformat(body["at"]), body["text"], body.get("dataset")
         )
 
 

@@ -41,6 +41,10 @@ class Amount:
             return f"ρ = {self.rho:f}"
         return f"ε = {self.epsilon:f}" + (f", δ = {self.delta:f}" if self.delta else "")
 
+    def with_rho(self) -> str:
+        """The same with ρ, where the service states it: for what is left, or spent, of a limit."""
+        return str(self) + ("" if self.rho is None else f", ρ = {self.rho:f}")
+
 
 def decimal_text(amount: Number) -> str:
     """The exact decimal text that the service reads; 0.1 means one tenth. Raises: ValueError."""

@@ -56,7 +56,7 @@ class Answer:
     def _charge_line(self) -> str:
         """The question, the charge and the remaining allowance, as lines for notebooks."""
         question = "" if self.question is None else paragraph(self.question)
-        price = f"{self.dataset}: charged {self.charge}, remaining {self.remaining}"
+        price = f"{self.dataset}: charged {self.charge}, remaining {self.remaining.with_rho()}"
         return question + paragraph(price)
 
 

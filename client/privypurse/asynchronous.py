@@ -73,6 +73,7 @@ class AsyncPrivyPurse:
     budgets = _awaited(PrivyPurse.budgets)
     overall_budget = _awaited(PrivyPurse.overall_budget)
     key_budget = _awaited(PrivyPurse.key_budget)
+    notices = _awaited(PrivyPurse.notices)
     history = _awaited(PrivyPurse.history)
     ledger = _iterated(PrivyPurse.ledger)
     verify = _awaited(PrivyPurse.verify)

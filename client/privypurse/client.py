@@ -8,7 +8,16 @@ from typing import Any, Literal, Self, TypeVar
 
 import httpx
 
-from privypurse.accounts import Account, Balance, Dataset, Entry, Point, User, Verification
+from privypurse.accounts import (
+    Account,
+    Balance,
+    Dataset,
+    Entry,
+    Notice,
+    Point,
+    User,
+    Verification,
+)
 from privypurse.administration import Administration
 from privypurse.amounts import Number, loss
 from privypurse.answers import Answer
@@ -87,6 +96,11 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         """The balance of the key itself; None if it has no limit of its own."""
         balance = self._connection.json("GET", "/v1/budgets").get("key")
         return None if balance is None else Balance.of(balance)
+
+    def notices(self) -> Listing[Notice]:
+        """What concerns you now, newest first: low budgets, new versions, frozen accounts."""
+        items = self._connection.json("GET", "/v1/notices")["items"]
+        return Listing(Notice.of(one) for one in items)
 
     def history(
         self, dataset: str, by: Literal["day", "kind", "mechanism"] = "day"

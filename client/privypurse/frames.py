@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -65,6 +66,8 @@ def flat(item: Any) -> dict[str, Any]:
         if isinstance(value, Amount):
             row[f"{field.name}_epsilon"] = float(value.epsilon)
             row[f"{field.name}_delta"] = float(value.delta)
+        elif isinstance(value, Decimal):
+            row[field.name] = float(value)
         elif isinstance(value, list | tuple):
             row[field.name] = ", ".join(map(str, value))
         elif not isinstance(value, Mapping) and not is_dataclass(value):

@@ -38,7 +38,8 @@ class Column:
         if described["kind"] == "date":
             return cls(name, missing=missing, dates=described["bins"])
         if described["kind"] != "numeric":
-            return cls(name, values=tuple(described["values"]), missing=missing)
+            values = described["values"]
+            return cls(name, values=() if values == "open" else tuple(values), missing=missing)
         lower, upper = map(float, described["bounds"])
         bins = described.get("bins") or 1
         if isinstance(bins, int):

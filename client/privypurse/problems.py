@@ -6,6 +6,7 @@ from the service and contain public facts only.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -95,8 +96,8 @@ class BudgetExhausted(Problem):
     def __str__(self) -> str:
         if "largest_affordable" not in self.members:
             return super().__str__()
-        fits = f"remaining: {self.remaining}, largest charge that fits: {self.largest_affordable}"
-        return f"{super().__str__()}\n{fits}"
+        rest, largest = self.remaining.with_rho(), self.largest_affordable
+        return f"{super().__str__()}\nremaining: {rest}, largest charge that fits: {largest}"
 
 
 class CapExhausted(Problem):
@@ -135,9 +136,15 @@ class BelowSpent(Problem):
     def spent(self) -> Amount:
         return self._amount("spent")
 
+    @property
+    def composition_delta(self) -> Decimal | None:
+        """The δ_c of the account, if the refused limit leaves it out or lowers it; else None."""
+        text = self.members.get("composition_delta")
+        return None if text is None else Decimal(text)
+
     def __str__(self) -> str:
         text = super().__str__()
-        return f"{text}\nspent: {self.spent}" if "spent" in self.members else text
+        return f"{text}\nspent: {self.spent.with_rho()}" if "spent" in self.members else text
 
 
 class QueryReleased(Problem):

@@ -18,6 +18,8 @@ class Quote:
     ``resolved``: what ``auto`` stands for in this query. ``order_preserving``: whether scores
     follow the order of the utilities; None for queries that select nothing. ``seconds``: from the
     begin of the query to its deadline, at which its answer leaves; None from older services.
+    ``fits_more``: how many such queries fit one after another, if nothing else is charged; None if
+    nothing bounds them, and from older services.
     """
 
     charge: Amount
@@ -27,6 +29,7 @@ class Quote:
     resolved: Mapping[str, str] = field(default_factory=dict)
     order_preserving: bool | None = None
     seconds: float | None = None
+    fits_more: int | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
@@ -39,6 +42,7 @@ class Quote:
             body.get("resolved", {}),
             body.get("order_preserving"),
             body.get("seconds"),
+            body.get("fits_more"),
         )
 
     def _after(self) -> str:
@@ -50,6 +54,8 @@ class Quote:
             for step in self.steps
         ]
         fits = "affordable" if self.affordable else "not affordable"
+        if self.fits_more is not None and self.affordable:
+            fits = f"{self.fits_more} such queries fit"
         return (
             paragraph(f"{self.charge}, {fits}{self._after()}")
             + table(["step", "ε each", "times", "composition"], rows)

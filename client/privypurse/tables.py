@@ -25,18 +25,22 @@ class Sheet:
     ``columns``: by the name of an aggregate, lists of ``value``, ``low``, ``high``, and ``raw`` if
     the values were adjusted; the intervals are those of ``raw``. ``measured``: True for totals with
     noise of their own. ``suppressed``: which rows the dataset suppresses, or None if it never does.
+    ``open``: True if ``by`` holds a label per row, because the groups are not public.
     """
 
     by: Mapping[str, Sequence[str]]
     columns: Mapping[str, Numbers]
     measured: bool = False
     suppressed: Sequence[bool] | None = None
+    open: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))["value"])
 
     def labels(self) -> Iterator[tuple[str, ...]]:
         """The groups of each row, in the order of the attributes."""
+        if self.open:
+            return zip(*self.by.values(), strict=True)
         return product(*self.by.values())
 
     def rows(self) -> list[dict[str, Any]]:
@@ -59,24 +63,37 @@ class Sheet:
         """
         frame = self.to_arrow().to_pandas()
         if self.by:
-            frame = frame.set_index(list(self.by))
+            frame = frame.set_index(self._names())
         frame.columns = frame.columns.str.rsplit(".", n=1, expand=True)
         return frame
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table``: the attributes, then ``count.value``, ``count.low`` and so on.
 
+        An attribute of such a name is named as ``by.count.value``.
+
         Raises: ImportError if pyarrow is not installed.
         """
         import pyarrow
 
-        labels = zip(*self.labels(), strict=True)
+        labels = list(self.labels())
         data: dict[str, Any] = {
-            name: list(column) for name, column in zip(self.by, labels, strict=True)
+            name: [row[place] for row in labels] for place, name in enumerate(self._names())
         }
         for name, column in self.columns.items():
             data |= {f"{name}.{part}": list(numbers) for part, numbers in column.items()}
         return pyarrow.table(data)
+
+    def _names(self) -> list[str]:
+        """The columns of the attributes, none of which is also one of numbers."""
+        taken = {f"{name}.{part}" for name, column in self.columns.items() for part in column}
+        names: list[str] = []
+        for attribute in self.by:
+            name = attribute
+            while name in taken or name in names:
+                name = f"by.{name}"
+            names.append(name)
+        return names
 
     def _repr_html_(self) -> str:
         head = [*self.by]
@@ -124,7 +141,12 @@ class Table(Answer):
         ]
         return cls(
             **cls.common(reply),
-            cells=Sheet(by, answer["cells"], suppressed=answer.get("suppressed")),
+            cells=Sheet(
+                by,
+                answer["cells"],
+                suppressed=answer.get("suppressed"),
+                open=answer.get("open", False),
+            ),
             totals=totals,
             confidence=answer["confidence"],
         )

@@ -1,12 +1,10 @@
-"""Initial centres: possible records, chosen by the analyst or drawn from the public domain."""
+"""Initial centres that the analyst names: possible records of the public domain."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
 
 from mechanisms.model.domains import Attribute
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.randomness import Randomness
-from mechanisms.noise.uniform import uniform
 
 #: A record by its level of every attribute.
 DomainRecord = tuple[int, ...]
@@ -40,15 +38,3 @@ def check_enough(attributes: Sequence[Attribute], clusters: int) -> None:
     """Raise UnsupportedQuery unless there are as many different records as clusters."""
     if prod(len(attribute.levels) for attribute in attributes) < clusters:
         raise UnsupportedQuery("the public domain has fewer different records than clusters")
-
-
-def drawn_centres(
-    attributes: Sequence[Attribute], clusters: int, randomness: Randomness
-) -> list[DomainRecord]:
-    """``clusters`` different records, uniform over the public domain; no private record is read."""
-    check_enough(attributes, clusters)
-    source = randomness.stream()
-    records: dict[DomainRecord, None] = {}
-    while len(records) < clusters:
-        records[tuple(uniform(len(a.levels), source) for a in attributes)] = None
-    return list(records)

@@ -9,6 +9,7 @@ in one cluster or in two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,26 +60,40 @@ class Centres:
 
 
 def lloyd(
-    context: QueryContext, encoding: Encoding, centres: Floats, iterations: int, moves: int
+    context: QueryContext,
+    encoding: Encoding,
+    centres: Floats,
+    iterations: int,
+    moves: int,
+    between: Callable[[Centres], Centres] = lambda reached: reached,
 ) -> Centres:
     """The centres after these iterations, float64 (clusters, axes), inside the box; and the sizes.
 
     Args:
-        centres: public initial centres, (clusters, axes).
+        centres: public or released initial centres, (clusters, axes).
         moves: 1 under add/remove, 2 under replace.
+        between: what is done to released centres before the next iteration; it reads no records.
 
     Privacy: ``context.loss``, shared equally; centres are functions of noisy counts and sums alone.
     Source: Blum, Dwork, McSherry, Nissim 2005 (noisy Lloyd), with the joint sensitivity of counts
         and sums; Battaglia, Celano, Pensa 2021 for the encoding.
     """
+    first, *later = context.loss.split(iterations)
+    reached = iteration(context.at(first), encoding, centres, moves)
+    for loss in later:
+        reached = iteration(context.at(loss), encoding, between(reached).points, moves)
+    return reached
+
+
+def iteration(context: QueryContext, encoding: Encoding, centres: Floats, moves: int) -> Centres:
+    """One iteration: as ``lloyd``, with the whole of ``context.loss``."""
     randomness, executor = context.randomness, context.executor
-    for loss in context.loss.split(iterations):
-        sizes, sums = exact_sums(context.table, encoding, centres, executor)
-        rates = Rates.of(loss, encoding.reach, encoding.bits, moves)
-        counts = discrete_laplace(sizes, rates.counts, randomness, executor)
-        noisy = discrete_laplace(sums.ravel(), rates.sums, randomness, executor)
-        centres = moved(counts, noisy.reshape(sums.shape), encoding)
-    return Centres(centres, counts, likely_error(rates.counts, CONFIDENCE))
+    sizes, sums = exact_sums(context.table, encoding, centres, executor)
+    rates = Rates.of(context.loss, encoding.reach, encoding.bits, moves)
+    counts = discrete_laplace(sizes, rates.counts, randomness, executor)
+    noisy = discrete_laplace(sums.ravel(), rates.sums, randomness, executor)
+    points = moved(counts, noisy.reshape(sums.shape), encoding)
+    return Centres(points, counts, likely_error(rates.counts, CONFIDENCE))
 
 
 def exact_sums(

@@ -2,21 +2,34 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import ceil, isqrt, sqrt
 
 from accounting.composition import Step, repeated
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.clustering.initial import DomainRecord, check_enough
 from mechanisms.clustering.lloyd import Rates
+from mechanisms.clustering.starts import TRIALS, Trials
 from mechanisms.distances import plan
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.work import NOTHING, Work, together, work
+from mechanisms.noise.rate import Rate
 from mechanisms.utilities.tables import row_bound
 
 #: Coordinates are rounded to 2^−20, or more coarsely, down to 2^−8, if there are very many.
 FINEST, COARSEST = 20, 8
+#: The rule takes no starts beyond this many steps of all iterations: about a second.
+RULE_WORK = 1 << 29
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The losses of a clustering from starts of its own."""
+
+    margins: PrivacyLoss
+    trials: PrivacyLoss
+    iterations: PrivacyLoss
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,8 @@ class ClusteringPlan:
     clusters: int
     iterations: int
     initial: tuple[DomainRecord, ...] | None = None
+    #: The number of starts; None for the rule ``trials``. Named initial centres are the only start.
+    starts: int | None = None
 
     def __post_init__(self) -> None:
         check_enough(self.attributes, self.clusters)
@@ -40,18 +55,61 @@ class ClusteringPlan:
                 "clusters of so many values are too large", supported={"cells": MAX_CELLS}
             )
         steps = len(self.attributes) * self.clusters * self.iterations
+        if self.starts is not None:
+            steps = len(self.attributes) * self.clusters * self.releases(Trials.of(self.starts))
         if steps * row_bound(self.dataset) > MAX_WORK:
             raise UnsupportedQuery(
                 "the public bound on rows is too large for so many clusters and iterations",
                 supported={"rows": MAX_WORK // steps},
             )
 
-    def work(self) -> Work:
-        """The public work of a clustering."""
+    def releases(self, trials: Trials) -> int:
+        """The releases of all starts, of the last iterations and of the margins."""
+        return self.iterations if self.initial else 1 + trials.all + self.last(trials)
+
+    def last(self, trials: Trials) -> int:
+        """The iterations after those of the trial, which count for the start that wins."""
+        return max(1, self.iterations - trials.iterations)
+
+    def trials(self, loss: PrivacyLoss) -> Trials:
+        """The starts at ``loss`` for all of them: the most whose noise and work are acceptable."""
+        return [trials for trials, least in self.choices() if least <= loss.epsilon_nano][-1]
+
+    def choices(self) -> list[tuple[Trials, int]]:
+        """The starts to choose from, each with the least ε in nano of the iterations for it."""
+        if self.initial is not None or self.starts is not None:
+            return [(Trials.of(self.starts or 1), 0)]
+        rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
+        work = len(self.attributes) * self.clusters * rows
+        few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
+        # The noise of a centre has length scale·√(2·axes)·clusters/rows, which is to be at most 1.
+        each = (1 + self.most_reach) * self.moves * self.clusters / rows * sqrt(2 * axes)
+        least = [ceil(NANO * each * self.releases(trials)) for trials in few]
+        return [(Trials.of(1), 0), *list(zip(few, least, strict=True))[1:]]
+
+    def whole_for(self, nano: int) -> PrivacyLoss:
+        """The least loss that leaves this much to the iterations and their starts."""
+        whole = nano if self.metric is None else int(nano / (1 - self.distance_share))
+        while self.shares(PrivacyLoss(whole))[1].epsilon_nano < nano:
+            whole += 1
+        return PrivacyLoss(whole)
+
+    def parts(self, loss: PrivacyLoss, trials: Trials) -> Parts:
+        """The loss of the margins, of all trials and of the last iterations: equal shares each."""
+        all_of_them = self.releases(trials)
+        margins, rest = loss.divided(Fraction(1, all_of_them))
+        if not trials.all:
+            return Parts(margins, PrivacyLoss(0), rest)
+        tried, last = rest.divided(Fraction(trials.all, all_of_them - 1))
+        return Parts(margins, tried, last)
+
+    def work(self, loss: PrivacyLoss) -> Work:
+        """The public work of a clustering at ``loss``."""
         rows, values = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         units = rows * len(self.attributes) * self.clusters + values * (values + self.clusters)
         learned = NOTHING if self.metric is None else self.metric.work()
-        return together(learned, work("clusters", self.iterations * units, self.iterations))
+        count = self.releases(self.trials(self.shares(loss)[1]))
+        return together(learned, work("clusters", count * units, count))
 
     @property
     def moves(self) -> int:
@@ -82,16 +140,36 @@ class ClusteringPlan:
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""
-        metric, iterations = self.shares(loss)
-        for share in iterations.shares(self.iterations):
-            Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
-        what = "an iteration: noisy count and sums of every cluster"
-        steps = repeated(what, iterations, self.iterations)
+        metric, rest = self.shares(loss)
+        steps = self._iteration_steps(rest, self.trials(rest))
         return steps if self.metric is None else (*self.metric.steps(metric), *steps)
+
+    def _iteration_steps(self, loss: PrivacyLoss, trials: Trials) -> tuple[Step, ...]:
+        what = "an iteration: noisy count and sums of every cluster"
+        if self.initial is not None:
+            return self._checked(repeated(what, loss, self.iterations))
+        parts = self.parts(loss, trials)
+        Rate.of_counts(parts.margins.epsilon_nano, self.moves * len(self.attributes))
+        margins = Step("noisy counts of all values, to draw centres from", parts.margins)
+        last = self._checked(repeated(what, parts.iterations, self.last(trials)))
+        if not trials.all:
+            return (margins, *last)
+        tried = repeated(f"one of {trials.starts} starts, {what}", parts.trials, trials.all)
+        return (margins, *self._checked(tried), *last)
+
+    def _checked(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """The steps of iterations, if the noise of each is in the range of exact arithmetic."""
+        for step in steps:
+            Rates.of(step.loss, self.most_reach << self.bits, self.bits, self.moves)
+        return steps
 
     def count_noise_scale(self, loss: PrivacyLoss) -> float:
         """A bound on the scale of the noise on the count of a cluster, in records."""
-        share, _ = self.shares(loss)[1].shares(self.iterations)
+        rest, count = self.shares(loss)[1], self.iterations
+        if self.initial is None:
+            trials = self.trials(rest)
+            rest, count = self.parts(rest, trials).iterations, self.last(trials)
+        share, *_ = rest.shares(count)
         rates = Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
         return float(1 / rates.counts.exponent())
 

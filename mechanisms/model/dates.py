@@ -4,6 +4,7 @@ The levels follow from the bounds alone, so a period without any record is a lev
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,6 +61,11 @@ class DateAttribute:
         """The number of the bin of each day from ``first`` on."""
         numbers = {text: number for number, text in enumerate(self._levels)}
         return np.array([numbers[text] for text in self._days.tolist()], np.int64)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The code of each level, which records store in its place."""
+        return {level: code for code, level in enumerate(self.levels)}
 
     def offset(self, text: str) -> int:
         """The days from ``first`` to a date, negative before it. Raises: ValueError."""

@@ -4,13 +4,14 @@ Never compute anything here from records: prices and pages use these values free
 exception is the row count of a ``replace`` table, which that relation makes public.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
 from mechanisms.model.dates import DateAttribute
+from mechanisms.model.open_domain import OpenAttribute
 
 
 class NeighbouringRelation(StrEnum):
@@ -59,6 +60,11 @@ class CategoricalAttribute:
             return self.values
         return (*self.values, self.missing)
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The code of each level, which records store in its place."""
+        return {level: code for code, level in enumerate(self.levels)}
+
 
 @dataclass(frozen=True)
 class NumericAttribute:
@@ -95,7 +101,7 @@ def _distinct_texts(numbers: Sequence[float]) -> list[str]:
     return texts
 
 
-Attribute = CategoricalAttribute | NumericAttribute | DateAttribute
+Attribute = CategoricalAttribute | NumericAttribute | DateAttribute | OpenAttribute
 
 
 @dataclass(frozen=True)

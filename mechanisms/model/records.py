@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.model.open_domain import OpenValues
+
 
 @dataclass(frozen=True)
 class GraphRecords:
@@ -35,6 +37,7 @@ class TableRecords:
     middle of the bounds. ``ordered`` holds the same numbers in ascending order. ``days`` holds the
     days of dates since their first one as int32; a missing cell has 0. ``persons`` int32 (rows,)
     numbers the person of each row from 0 on, ascending; None for rows without persons.
+    ``open_values`` holds the private values of open attributes, whose codes are int32.
     """
 
     codes: Mapping[str, NDArray[Any]]
@@ -42,6 +45,7 @@ class TableRecords:
     ordered: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     days: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     persons: NDArray[np.int32] | None = None
+    open_values: Mapping[str, OpenValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
 from mechanisms.noise.rate import Rate
 
+#: Decimal digits with which chances are compared.
+DIGITS = 60
+
 
 def discrete_laplace(
     values: Integers, rate: Rate, randomness: Randomness, executor: Executor
@@ -59,16 +62,27 @@ def add_discrete_laplace(
 def likely_error(rate: Rate, confidence: float, cells: int = 1) -> int:
     """The least m at which all ``cells`` independent noises lie within ±m with this probability.
 
+    With several cells it holds for all together, hence also for a cell that is chosen by its noisy
+    value. It is ``half_width`` of the chance that one noise may miss.
+    """
+    with localcontext() as digits:
+        digits.prec = DIGITS
+        every = Decimal(repr(confidence))
+        return half_width(rate, 1 - (every.ln() / cells).exp() if cells > 1 else 1 - every)
+
+
+def half_width(rate: Rate, miss: Decimal | Fraction) -> int:
+    """The least m at which |X| ≤ m with probability at least 1 − ``miss``, for 0 < miss < 1.
+
     Released value ± m is the shortest interval that contains the true number with at least this
-    probability, because the law is symmetric and falls away from 0. With several cells it holds for
-    all together, hence also for a cell that is chosen by its noisy value. The chance that one noise
+    probability, because the law is symmetric and falls away from 0. The chance that one noise
     exceeds m is 2·p^{m + 1}/(1 + p). It is compared with 60 digits, so m is exact.
     """
     with localcontext() as digits:
-        digits.prec = 60
+        digits.prec = DIGITS
+        if isinstance(miss, Fraction):
+            miss = Decimal(miss.numerator) / miss.denominator
         exponent = Decimal(rate.a) / Decimal(rate.b)
-        every = Decimal(repr(confidence))
-        miss = 1 - (every.ln() / cells).exp() if cells > 1 else 1 - every
         steps = (2 / ((1 + (-exponent).exp()) * miss)).ln() / exponent
         return max(0, math.ceil(steps) - 1)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
+from mechanisms.noise import discrete_laplace
 from mechanisms.noise.rate import Rate
 
 #: The relative error that the tail may have: intervals are as wide as if it were this much larger.
@@ -39,8 +40,11 @@ def tail(rate: Rate, terms: int, distance: int) -> float:
 def half_width(rate: Rate, terms: int, miss: Fraction) -> int:
     """The least m at which |X| ≤ m with probability at least 1 − ``miss``, for 0 < miss < 1.
 
-    The interval value ± m is the shortest around the released value: the law is symmetric.
+    The interval value ± m is the shortest around the released value: the law is symmetric. It is
+    exact for one noise; for more it may be wider by the margin of floats.
     """
+    if terms == 1:
+        return discrete_laplace.half_width(rate, miss)
     enough = float(miss) * (1 - _MARGIN) / 2
 
     def holds(m: int) -> bool:

@@ -9,9 +9,7 @@ from mechanisms.model.work import NOTHING, Work
 from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.predicate import Condition, condition_work, fits, holds
 from mechanisms.statistics.statistic import Measurement, Part
-from mechanisms.statistics.tables import most_rows
-
-_BLOCK = 1 << 20
+from mechanisms.statistics.tables import BLOCK, blocks, most_rows
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Count(Part):
     def work(self, dataset: Dataset) -> Work:
         if not self.where.get("all", True):
             return NOTHING
-        return condition_work(self.where, most_rows(dataset))
+        return condition_work(self.where, most_rows(dataset), dataset)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         table = context.table
@@ -44,8 +42,10 @@ class Count(Part):
             # Every row meets an empty condition, so no row needs to be read.
             return Measurement(rows >> plan.exponent)
 
-        def part(start: int) -> int:
-            block = slice(start, min(start + _BLOCK, rows))
-            return int(holds(self.where, table, context.dataset, block).sum())
+        met = holds(self.where, table, context.dataset)
 
-        return Measurement(sum(context.executor.map(part, range(0, rows, _BLOCK))) >> plan.exponent)
+        def part(start: int) -> int:
+            return int(met(slice(start, min(start + BLOCK, rows))).sum())
+
+        counts = context.executor.map(part, blocks(context.dataset))
+        return Measurement(sum(counts) >> plan.exponent)

@@ -15,6 +15,8 @@ from mechanisms.noise.rate import Rate
 
 #: For a global sensitivity GS, 2·(GS / γ + 1) / ε is at most 2⁴⁰, and so is every value in steps.
 _SCALE_BITS = 40
+#: The exponent of the least double of full precision.
+_LEAST_EXPONENT = -1022
 _LEAST_BITS, _STEEP_BITS = 61, 52
 _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
 
@@ -45,14 +47,21 @@ def whole_plan(cap: int, epsilon_nano: int) -> Plan:
 
 def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
     """Return the exponent of the finest grid for numbers whose absolute value is at most
-    ``largest`` > 0."""
+    ``largest`` > 0.
+
+    Raises: UnsupportedQuery if the step is no double of full precision: released numbers are
+        written as doubles.
+    """
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
     while True:
         steps = int(-(-largest // Fraction(2) ** exponent))
         # The sensitivity is at most the distance between bounds of opposite sign.
         if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
-            return exponent
+            break
         exponent += 1
+    if exponent < _LEAST_EXPONENT:
+        raise UnsupportedQuery("the public bounds are too close to 0 for exact arithmetic")
+    return exponent
 
 
 def coarse(change: int, exponent: int) -> int:

@@ -9,7 +9,8 @@ dates such as "2024-12-31". A missing number or date is in no range.
 Every condition has a truth value on every row, so no record can cause a failure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -17,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.model.dates import DateAttribute, day_number
-from mechanisms.model.domains import Attribute, Dataset, NumericAttribute
+from mechanisms.model.domains import Attribute, CategoricalAttribute, Dataset, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.open_domain import MOST_LISTED, OpenAttribute, OpenValues
 from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
-from mechanisms.model.work import NOTHING, Work, work
+from mechanisms.model.work import NOTHING, Work, together, work
 
 MAX_DEPTH = 8
 #: The most values of all lists of a condition together; each of its parts counts as one more.
@@ -77,31 +79,76 @@ def comparisons(where: Condition) -> int:
     return 1 + sum(map(comparisons, parts))
 
 
-def condition_work(where: Condition | None, rows: int) -> Work:
-    """The public work of ``holds`` on so many rows; none without a condition."""
-    return NOTHING if where is None else work("condition", rows * comparisons(where))
+def condition_work(where: Condition | None, rows: int, dataset: Dataset) -> Work:
+    """The public work of a condition on so many rows; none without a condition."""
+    if where is None:
+        return NOTHING
+    return together(work("condition", rows * comparisons(where)), level_work(where, dataset))
 
 
-def holds(where: Condition, records: TableRecords, dataset: Dataset, rows: slice) -> Truths:
-    """The truth value of the condition on each of these rows; the condition must fit."""
+def level_work(where: Condition, dataset: Dataset) -> Work:
+    """The public work of ``holds`` itself: every leaf that lists levels looks at all of them."""
+    levels = [len(one.levels) for one in _listing(where, dataset)]
+    return work("levels of conditions", sum(levels), len(levels)) if levels else NOTHING
+
+
+def condition_bytes(where: Condition | None, dataset: Dataset) -> int:
+    """The public bound on the bytes that the result of ``holds`` keeps: one per level and leaf."""
+    return 0 if where is None else sum(len(one.levels) for one in _listing(where, dataset))
+
+
+def _listing(where: Condition, dataset: Dataset) -> Iterator[CategoricalAttribute | DateAttribute]:
+    """The attribute of each leaf that lists levels."""
+    pending = [where]
+    while pending:
+        body = pending.pop()
+        pending += _children(body)[0]
+        if "in" in body:
+            attribute = attribute_named(dataset, body["attribute"])
+            if isinstance(attribute, CategoricalAttribute | DateAttribute):
+                yield attribute
+
+
+def holds(where: Condition, records: TableRecords, dataset: Dataset) -> Callable[[slice], Truths]:
+    """Returns the truth value of the condition on each row of a slice; the condition must fit.
+
+    Danger: neighbours differ in their rows. Lists are read here, once, and not for every slice, so
+    that one row more never costs a look at all levels.
+    """
     if "not" in where:
-        return ~holds(where["not"], records, dataset, rows)
+        denied = holds(where["not"], records, dataset)
+        return lambda rows: ~denied(rows)
     for name, join, empty in (("all", np.logical_and, True), ("any", np.logical_or, False)):
         if name in where:
-            met = np.full(len(next(iter(records.codes.values()))[rows]), empty)
-            for part in where[name]:
-                join(met, holds(part, records, dataset, rows), out=met)
-            return met
+            parts = [holds(part, records, dataset) for part in where[name]]
+            return _Joined(parts, join, empty, next(iter(records.codes.values())))
     attribute = attribute_named(dataset, where["attribute"])
-    codes = records.codes[attribute.name][rows]
+    codes = records.codes[attribute.name]
     if isinstance(attribute, DateAttribute) and "in" not in where:
-        return _date_holds(where, attribute, codes, records.days[attribute.name][rows])
+        return _date_holds(where, attribute, codes, records.days[attribute.name])
+    if isinstance(attribute, OpenAttribute):
+        return _value_holds(where, codes, records.open_values[attribute.name])
     if not isinstance(attribute, NumericAttribute):
-        listed = set(where["in"])
-        named = np.array([level in listed for level in attribute.levels])
-        listed_rows: Truths = named[codes]
-        return listed_rows
-    return _number_holds(where, attribute, codes, records.values[attribute.name][rows])
+        named = np.zeros(len(attribute.levels), dtype=np.bool_)
+        named[[attribute.places[level] for level in where["in"]]] = True
+        return lambda rows: named[codes[rows]]
+    return _number_holds(where, attribute, codes, records.values[attribute.name])
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """``all`` or ``any`` of several conditions."""
+
+    parts: Sequence[Callable[[slice], Truths]]
+    join: np.ufunc
+    empty: bool
+    column: NDArray[Any]
+
+    def __call__(self, rows: slice) -> Truths:
+        met = np.full(len(self.column[rows]), self.empty)
+        for part in self.parts:
+            self.join(met, part(rows), out=met)
+        return met
 
 
 def _children(node: Any) -> tuple[list[Any], int]:
@@ -164,9 +211,15 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
                 supported={"from": "a number" if numeric else "a date such as 2024-12-31"},
             )
         return
+    if isinstance(attribute, OpenAttribute):
+        _check_open(leaf)
+        return
     for value in leaf["in"]:
         if isinstance(value, str):
-            is_level = value == attribute.missing if numeric else value in attribute.levels
+            if isinstance(attribute, NumericAttribute):
+                is_level = value == attribute.missing
+            else:
+                is_level = value in attribute.places
         else:
             is_level = numeric
         if not is_level:
@@ -176,38 +229,73 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
             )
 
 
+def _check_open(leaf: Mapping[str, Any]) -> None:
+    if len(leaf["in"]) > MOST_LISTED or not all(isinstance(value, str) for value in leaf["in"]):
+        raise UnsupportedQuery(
+            f"a condition on an open attribute lists at most {MOST_LISTED} texts",
+            supported={"in": "texts"},
+        )
+
+
+def _value_holds(
+    body: Mapping[str, Any], codes: Any, values: OpenValues
+) -> Callable[[slice], Truths]:
+    # A text that does not occur has an odd number, which no doubled code equals. Infinity stands
+    # in for "above all of them".
+    listed = np.append(values.doubled_codes(tuple(body["in"])), np.iinfo(np.int64).max)
+
+    def met(rows: slice) -> Truths:
+        doubled = 2 * codes[rows].astype(np.int64)
+        inside: Truths = listed[np.searchsorted(listed, doubled)] == doubled
+        return inside
+
+    return met
+
+
 def _date_holds(
     body: Mapping[str, Any], attribute: DateAttribute, codes: Any, days: NDArray[np.int32]
-) -> Truths:
-    met = np.ones(len(days), dtype=np.bool_)
-    if "from" in body:
-        met &= days >= attribute.offset(body["from"])
-    if "to" in body:
-        met &= days < attribute.offset(body["to"])
-    if attribute.missing is not None:
-        # A missing cell stores the first day, which is not a value of the row.
-        met &= codes != len(attribute.levels) - 1
+) -> Callable[[slice], Truths]:
+    low = attribute.offset(body["from"]) if "from" in body else None
+    high = attribute.offset(body["to"]) if "to" in body else None
+    missing = len(attribute.levels) - 1 if attribute.missing is not None else None
+
+    def met(rows: slice) -> Truths:
+        of_rows = days[rows]
+        inside = np.ones(len(of_rows), dtype=np.bool_)
+        if low is not None:
+            inside &= of_rows >= low
+        if high is not None:
+            inside &= of_rows < high
+        if missing is not None:
+            # A missing cell stores the first day, which is not a value of the row.
+            inside &= codes[rows] != missing
+        return inside
+
     return met
 
 
 def _number_holds(
     body: Mapping[str, Any], attribute: NumericAttribute, codes: Any, numbers: Any
-) -> Truths:
-    missing = codes == len(attribute.levels) - 1 if attribute.missing is not None else None
-    if "in" in body:
-        listed = np.sort([float(v) for v in body["in"] if not isinstance(v, str)])
-        # Infinity stands in for "above all of them", and no number is infinite.
-        listed = np.append(listed, np.inf)
-        met: Truths = listed[np.searchsorted(listed, numbers)] == numbers
-    else:
-        met = np.ones(len(numbers), dtype=np.bool_)
-        if "from" in body:
-            met &= numbers >= body["from"]
-        if "to" in body:
-            met &= numbers < body["to"]
-    if missing is not None:
+) -> Callable[[slice], Truths]:
+    low, high = body.get("from", -np.inf), body.get("to", np.inf)
+    listed = np.sort([float(v) for v in body.get("in", ()) if not isinstance(v, str)])
+    # Infinity stands in for "above all of them", and no number is infinite.
+    listed = np.append(listed, np.inf)
+    missing = len(attribute.levels) - 1 if attribute.missing is not None else None
+    lists_missing = attribute.missing in body.get("in", ())
+
+    def met(rows: slice) -> Truths:
+        of_rows = numbers[rows]
+        inside: Truths
+        if "in" in body:
+            inside = listed[np.searchsorted(listed, of_rows)] == of_rows
+        else:
+            inside = (of_rows >= low) & (of_rows < high)
+        if missing is None:
+            return inside
         # A missing cell stores the middle of the bounds, which is not a value of the row.
-        met &= ~missing
-        if "in" in body and attribute.missing in body["in"]:
-            met |= missing
+        without = codes[rows] == missing
+        inside &= ~without
+        return inside | without if lists_missing else inside
+
     return met

@@ -29,6 +29,8 @@ from mechanisms.statistics.quantile_sensitivity import (
 )
 from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.tables import (
+    BLOCK,
+    blocks,
     bounds,
     most_rows,
     number_bounds,
@@ -44,8 +46,8 @@ PLACES = 6
 #: bounds are whole numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
-#: The numbers of cells and of rows that one step of the work takes.
-_BLOCK, _ROWS = 1 << 16, 1 << 20
+#: The number of cells that one step of the work takes.
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Quantile(Part):
             return NOTHING
         rows = most_rows(dataset)
         return together(
-            condition_work(self.where, rows), work("sorted rows", rows * rows.bit_length())
+            condition_work(self.where, rows, dataset),
+            work("sorted rows", rows * rows.bit_length()),
         )
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
@@ -122,8 +125,8 @@ class Quantile(Part):
             return ordered, len(ordered)
         numbers, met = context.table.values[self.attribute], rows_where(self.where, context)
         met_rows = np.empty(len(numbers), np.bool_)
-        for start in range(0, len(numbers), _ROWS):
-            rows = slice(start, min(start + _ROWS, len(numbers)))
+        for start in blocks(context.dataset):
+            rows = slice(start, min(start + BLOCK, len(numbers)))
             met_rows[rows] = met(rows)
         # All rows are sorted, the others to the end, so the work follows from the number of rows.
         ordered = sorted_numbers(np.where(met_rows, numbers, np.inf))
@@ -197,13 +200,13 @@ class Quantile(Part):
         numbers, met = context.table.values[self.attribute], rows_where(self.where, context)
 
         def part(start: int) -> Integers:
-            rows = slice(start, min(start + _ROWS, len(numbers)))
+            rows = slice(start, min(start + BLOCK, len(numbers)))
             places = np.searchsorted(cells, numbers[rows], side="right") - 1
             places = np.where(met(rows), places, len(cells))
             return np.bincount(places, minlength=len(cells) + 1).astype(np.int64)
 
         counts = np.zeros(len(cells) + 1, np.int64)
-        for block in context.executor.map(part, range(0, len(numbers), _ROWS)):
+        for block in context.executor.map(part, blocks(context.dataset)):
             counts += block
         return counts[:-1]
 

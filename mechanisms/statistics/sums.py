@@ -17,6 +17,7 @@ from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.predicate import Condition, condition_work, fits
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 from mechanisms.statistics.tables import (
+    blocks,
     bounds,
     grid_sum,
     most_rows,
@@ -66,13 +67,14 @@ class Sum(Part):
 
     def work(self, dataset: Dataset) -> Work:
         rows = most_rows(dataset)
-        return together(work("sum of numbers", rows), condition_work(self.where, rows))
+        return together(work("sum of numbers", rows), condition_work(self.where, rows, dataset))
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         numbers = context.table.values[self.attribute]
         origin = self.origin(*bounds(context.dataset, self.attribute, plan.exponent))
         met = rows_where(self.where, context)
-        return Measurement(grid_sum(numbers, plan.exponent, origin, context.executor, met))
+        starts = blocks(context.dataset)
+        return Measurement(grid_sum(numbers, plan.exponent, origin, context.executor, starts, met))
 
     def excess(self, dataset: Dataset, plan: Plan) -> Fraction:
         """Each number is rounded down by less than a step."""

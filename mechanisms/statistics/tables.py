@@ -16,7 +16,8 @@ from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import real_exponent
 from mechanisms.statistics.predicate import Condition, Truths, holds
 
-_BLOCK = 1 << 20
+#: Rows of one part of the work.
+BLOCK = 1 << 20
 
 #: Returns which rows of a slice meet a condition; 1 for all rows.
 Rows = Callable[[slice], Truths | int]
@@ -70,8 +71,12 @@ def rows_where(where: Condition | None, context: QueryContext) -> Rows:
     """The private rows that meet a condition, which fits the dataset; all rows without one."""
     if where is None:
         return every_row
-    table, dataset = context.table, context.dataset
-    return lambda rows: holds(where, table, dataset, rows)
+    return holds(where, context.table, context.dataset)
+
+
+def blocks(dataset: Dataset) -> range:
+    """Where blocks of ``BLOCK`` rows begin, up to the public bound: no row adds a block."""
+    return range(0, max(most_rows(dataset), 1), BLOCK)
 
 
 def number_grid(dataset: Dataset, name: str, epsilon_nano: int) -> tuple[int, int, int]:
@@ -96,18 +101,25 @@ def on_grid(numbers: NDArray[Any], exponent: int) -> Integers:
 
 
 def grid_sum(
-    numbers: NDArray[Any], exponent: int, origin: int, executor: Executor, met: Rows = every_row
+    numbers: NDArray[Any],
+    exponent: int,
+    origin: int,
+    executor: Executor,
+    starts: range,
+    met: Rows = every_row,
 ) -> int:
     """Σ (⌊x / 2^exponent⌋ − origin) over the rows that meet a condition, a whole number.
+
+    ``starts``: where blocks of rows begin, as of ``blocks``.
 
     Every row is read and added, as 0 if it does not meet the condition. So the work is a function
     of the number of rows.
     """
 
     def part(start: int) -> int:
-        rows = slice(start, min(start + _BLOCK, len(numbers)))
+        rows = slice(start, min(start + BLOCK, len(numbers)))
         # At most 2²⁰ numbers of at most 2⁴¹ steps each.
         steps = on_grid(numbers[rows], exponent) - origin
         return int((steps * met(rows)).sum())
 
-    return sum(executor.map(part, range(0, len(numbers), _BLOCK)))
+    return sum(executor.map(part, starts))

@@ -25,6 +25,8 @@ from mechanisms.noise.rate import Rate
 Floats = NDArray[np.float64]
 #: Exponents at which the bound of weighted sums is tried, as shares of the largest one.
 _TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
+#: How many of them there are, and the numbers that are bounded in one step.
+TRIES, _BLOCK = len(_TRIALS), 1 << 10
 
 _MOST_SHIFT = 60
 
@@ -105,8 +107,12 @@ class LaplaceNoise:
         # every t > 0 at which the mean exists. The best of some t is a bound too.
         step = float(self.rate.exponent())
         t = _TRIALS * step / max(a, b)
-        growth = first[:, None] * self._log_mean(a * t) + second[:, None] * self._log_mean(b * t)
-        bounds: Floats = ((growth - log(miss)) / t).min(axis=1)
+        mean_of_a, mean_of_b = self._log_mean(a * t), self._log_mean(b * t)
+        bounds = np.empty(len(first))
+        for start in range(0, len(first), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            growth = first[part, None] * mean_of_a + second[part, None] * mean_of_b
+            bounds[part] = ((growth - log(miss)) / t).min(axis=1)
         return bounds
 
     def _log_mean(self, t: Floats) -> Floats:

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mechanisms.kernels.cells import Cells, Truths, margin, tabulate
+from mechanisms.kernels.cells import Cells, margin, tabulate
 from mechanisms.kernels.distinct import distinct_persons
 from mechanisms.model.context import QueryContext
 from mechanisms.noise.addition import Integers
@@ -57,14 +57,10 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
 
 def _cells(context: QueryContext, plan: TablePlan) -> Cells:
     table, dataset, where = context.table, context.dataset, plan.request.where
-
-    def condition(rows: slice) -> Truths:
-        return holds(where, table, dataset, rows)
-
     axes = tuple(one.axis(table, dataset) for one in plan.request.by)
     rows = len(next(iter(table.codes.values())))
     always = not where.get("all", True)
-    return Cells(axes, rows, None if always else condition)
+    return Cells(axes, rows, None if always else holds(where, table, dataset))
 
 
 def _sums(context: QueryContext, plan: TablePlan, cells: Cells) -> dict[Part, Integers]:

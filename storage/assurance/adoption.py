@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, func, select
 
-from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.head_lines import Published
 from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
@@ -18,7 +17,7 @@ from storage.database.tables import budget_account, journal
 from storage.errors import StorageError
 from storage.journal.facts import FIRST_CHANGE, FactKind, changed
 from storage.journal.streams import record
-from storage.ledger.accounts import SUMS
+from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import OPERATOR
 
 #: The first start that published heads; and heads adopted from the database as it was.
@@ -71,10 +70,8 @@ def _record(connection: Connection, kind: FactKind, action: str, accounts: int) 
 
 def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
     def work(connection: Connection) -> int:
-        rows = connection.execute(select(_a.id, _a.seq, _a.head, *SUMS).order_by(_a.id)).all()
-        states = [
-            Published(id, seq, head, PrivacyLoss(*charged)) for id, seq, head, *charged in rows
-        ]
+        rows = select(_a.id, _a.seq, _a.head, *SUMS, *LIMITS).order_by(_a.id)
+        states = [Published.of(*row) for row in connection.execute(rows)]
         _record(connection, FactKind.HEADS, HEADS_ADOPTED, len(states))
         # Written before the commit: if it fails, the files hold heads that the database has.
         log.publish(states, read_now(connection))

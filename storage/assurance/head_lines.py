@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
+from accounting.account import Limit
+from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 
 #: By number of a stream of the journal: the number of its last fact, and its head.
@@ -24,14 +26,31 @@ StreamHeads = Mapping[int, tuple[int, bytes]]
 class Published:
     """The state of an account when it was published; ``seq`` is the number of its last entry.
 
-    ``in_rho`` is False in a line of an earlier version, which did not count in ρ.
+    ``limits``: one number per measure, and what limits have besides; empty in a line of an earlier
+    version.
     """
 
     account: int
     seq: int
     head: bytes
     charged: PrivacyLoss
-    in_rho: bool = True
+    limits: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, account: int, seq: int, head: bytes, *amounts: int) -> Self:
+        """The state of an account with these ``amounts``: its sums, and then its limits."""
+        sums, limits = amounts[: len(MEASURES)], amounts[len(MEASURES) :]
+        return cls(account, seq, head, PrivacyLoss(*sums), limits)
+
+    @property
+    def in_rho(self) -> bool:
+        """True if the account had a limit in ρ: it was then charged all its ρ before."""
+        return any(self.limits[2:3])
+
+    @property
+    def limit(self) -> Limit:
+        """The limit that ``limits`` state; lines of earlier versions end with δ_c."""
+        return Limit.read((*self.limits, 0)[:5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +130,11 @@ class HeadsContent:
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        in_rho = "rho_femto" in fields
-        more = (fields["rho_femto"], fields["unpriced"]) if in_rho else ()
+        # Lines of earlier versions have no limits, and at first neither ρ.
+        more = fields.get("rho_femto", 0), fields.get("unpriced", 0)
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
-        head = bytes.fromhex(fields["head"])
-        state = Published(fields["account"], fields["seq"], head, charged, in_rho)
+        head, limits = bytes.fromhex(fields["head"]), tuple(fields.get("limits", ()))
+        state = Published(fields["account"], fields["seq"], head, charged, limits)
         self._begin(at_us)
         last = self.published.get(state.account)
         # Processes may write out of order, so only a later state replaces another.
@@ -209,11 +228,9 @@ def merged(contents: Iterable[HeadsContent]) -> HeadsContent:
 
 def state_line(kind: str, state: Published, at_us: int) -> bytes:
     """The line of one account's state; ``kind`` is head, accepted or gone."""
-    charged = asdict(state.charged)
-    if not state.in_rho:
-        del charged["rho_femto"], charged["unpriced"]
     fields = {"kind": kind, "account": state.account, "seq": state.seq, "head": state.head.hex()}
-    return checked({**fields, **charged, "at": at_us})
+    limits = {"limits": state.limits} if state.limits else {}
+    return checked({**fields, **asdict(state.charged), **limits, "at": at_us})
 
 
 def verified_line(state: Verified, at_us: int) -> bytes:

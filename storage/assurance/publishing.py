@@ -14,21 +14,20 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, event, select, tuple_
 
-from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.head_lines import Published, StreamHeads, state_line, streams_line
 from storage.assurance.heads import HeadsLog
 from storage.database.database import Database
 from storage.database.tables import budget_account, entry, journal
 from storage.errors import StreamAlarm
 from storage.journal.streams import read_tips
-from storage.ledger.accounts import SUMS
+from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
 #: The number of heads that one statement reads.
 AT_ONCE = 500
 
 _a, _e, _j = budget_account.c, entry.c, journal.c
-_ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS).order_by(_a.id)
+_ACCOUNTS: Select[Any] = select(_a.id, _a.seq, _a.head, _a.frozen, *SUMS, *LIMITS).order_by(_a.id)
 
 
 class Publisher:
@@ -82,8 +81,8 @@ class Publisher:
             self._log.begin(self._database.now_us())
         last = self._log.published
         states = [
-            Published(id, seq, head, PrivacyLoss(*charged))
-            for id, seq, head, frozen, *charged in rows
+            Published.of(id, seq, head, *amounts)
+            for id, seq, head, frozen, *amounts in rows
             if not frozen
         ]
         moved = [

@@ -5,16 +5,16 @@ back. Entries of a freeze and of its end name no user: their actor is 0, the ope
 """
 
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from sqlalchemy import Connection, select
 
-from accounting.account import Account, admits, counts_rho
-from accounting.conversion import MOST_COMPOSITION_ATTO
+from accounting.account import Limit, admits, counts_rho
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import pure_femto
 from storage.assurance.heads import HeadsLog, Published
 from storage.database.database import Database
-from storage.database.expressions import now_us
+from storage.database.expressions import read_now
 from storage.database.tables import budget_account
 from storage.errors import LedgerAlarm, StorageError
 from storage.journal.layouts import EntryKind
@@ -22,6 +22,7 @@ from storage.journal.streams import read_tips
 from storage.ledger.accounts import ACCOUNTS, AccountRow
 from storage.ledger.entries import NOTHING, Cause, change_account
 from storage.ledger.freezing import OPERATOR, frozen_at, record_freeze
+from storage.ledger.limits import rho_to_fill
 
 _a = budget_account.c
 _FROZEN = ACCOUNTS.where(_a.frozen == 1).order_by(_a.rank, _a.id).with_for_update(of=budget_account)
@@ -63,10 +64,10 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             raise HeadsTooOld("the published heads do not reach beyond the restored backup")
         done, states = [], []
         for row in rows:
-            total = _total(row.account, log.published.get(row.id), heads_lost)
-            states.append(_unfreeze(connection, row, total))
-            more = total - row.account.charged
-            done.append(Accepted(row.id, row.dataset, row.analyst, row.key_id, more))
+            state = _unfreeze(connection, row, log.published.get(row.id), heads_lost)
+            recharged = state.charged - row.account.charged
+            states.append(state)
+            done.append(Accepted(row.id, row.dataset, row.analyst, row.key_id, recharged))
         if done:
             accounts, detail = [one.account for one in done], {"heads_lost": heads_lost}
             record_freeze(connection, "ledger.accept_rollback", accounts, detail)
@@ -76,59 +77,115 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
         # with older lines and freezes them again. If the commit fails, the accounts stay frozen,
         # and no published charge is lost.
         streams = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
-        at_us = connection.execute(select(now_us())).scalar_one()
+        at_us = read_now(connection)
         log.accept(states, gone, at_us, streams if done else None)
         return done
 
     return database.write(work)
 
 
-def _total(account: Account, published: Published | None, heads_lost: bool) -> PrivacyLoss:
-    """The sum of all charges of a frozen account after it is unfrozen."""
-    total = account.charged
-    if published is not None:
-        total = _larger(total, published.charged)
-        if not published.in_rho:
-            # ρ of several charges is at most that of one charge of the same ε.
-            lost = total.epsilon_nano - account.charged.epsilon_nano
-            total += PrivacyLoss(0, 0, pure_femto(lost))
+def _unfreeze(
+    connection: Connection, row: AccountRow, published: Published | None, heads_lost: bool
+) -> Published:
+    """Charge a frozen account what it lost, raise its limit if that exceeds it, unfreeze it."""
+    old, charged = row.account.limit, row.account.charged
+    fill = 0
+    if published is not None and published.in_rho and not old.rho_femto:
+        # The entry that filled in ρ was lost with the first limit in ρ.
+        fill = rho_to_fill(connection, row.id)
+    filled = charged + PrivacyLoss(0, 0, fill)
+    limits = _limits(old, published)
+    total = _total(filled, published)
     if heads_lost:
-        limit = account.limit
-        lost = max(0, limit.epsilon_nano - total.epsilon_nano)
-        # Whichever of ε and ρ admitted the lost charges, their ρ is at most the larger of the two.
-        rho = max(limit.rho_femto, total.rho_femto + pure_femto(lost))
-        # One of them may have had no finite ε, if the account allows that.
-        worst = PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho, int(limit.gaussian))
-        total = _larger(total, worst)
-    if not counts_rho(account.limit.epsilon_nano):
-        # Only ε and δ are counted.
-        charged = account.charged
-        return replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
-    return total
-
-
-def _unfreeze(connection: Connection, row: AccountRow, total: PrivacyLoss) -> Published:
-    """Charge a frozen account up to ``total``, raise its limit if that exceeds it, unfreeze it."""
-    at_us = connection.execute(select(now_us())).scalar_one()
-    more = total - row.account.charged
-    unfreeze = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, more.amounts)
-    causes = [unfreeze.counted(counts_rho(row.account.limit.epsilon_nano))]
-    limit = row.account.limit
-    if not admits(limit.amounts, total.amounts, NOTHING):
-        # The published charges exceed the limit in the database, so a raise of the limit was lost.
-        epsilon = max(0, total.epsilon_nano - limit.epsilon_nano)
-        delta = max(0, total.delta_atto - limit.delta_atto)
-        rho = max(0, total.rho_femto - limit.rho_femto) if total.unpriced else 0
-        # The δ_c of a limit in ρ that was lost is unknown, so the largest that exists is stated.
-        composition = MOST_COMPOSITION_ATTO - limit.composition_atto if rho else 0
-        raised = (epsilon, delta, rho, composition, 0)
-        causes.insert(0, Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, raised))
+        total = _exhausted(limits, total)
+    limit, total = _holding(limits, total)
+    if counts_rho(limit.epsilon_nano):
+        causes = _causes(connection, fill, limit, old, total - filled)
+    else:
+        # ρ is filled in from the entries, should the account ever get a limit in ρ.
+        total = replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
+        causes = _causes(connection, 0, limit, old, total - charged)
     for cause in causes:
         entry = change_account(connection, row.id, cause)
         if entry is None:
             raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-        state = Published(row.id, entry["seq"], entry["head"], total)
+        state = Published(row.id, entry["seq"], entry["head"], total, limit.amounts)
     return state
+
+
+def _causes(
+    connection: Connection, fill: int, limit: Limit, old: Limit, lost: PrivacyLoss
+) -> list[Cause]:
+    """The entries that fill in ρ, change the limit, and charge ``lost`` with the end of the freeze.
+
+    Only the last of them is always necessary.
+    """
+    at_us = read_now(connection)
+    causes = []
+    if fill:
+        causes.append(Cause(EntryKind.CHARGE, OPERATOR, at_us, (0, 0, fill, 0)))
+    if limit != old:
+        more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
+        causes.append(Cause(EntryKind.LIMIT_CHANGE, OPERATOR, at_us, more))
+    unfreeze = Cause(EntryKind.UNFREEZE, OPERATOR, at_us, lost.amounts)
+    return [*causes, unfreeze.counted(counts_rho(limit.epsilon_nano))]
+
+
+def _total(charged: PrivacyLoss, published: Published | None) -> PrivacyLoss:
+    """The sum of all charges of an account that was published after it had lost some."""
+    if published is None:
+        return charged
+    total = _larger(charged, published.charged)
+    if published.in_rho:
+        return total
+    # ρ of several charges is at most that of one charge of the same ε.
+    lost = total.epsilon_nano - charged.epsilon_nano
+    return _larger(total, charged + PrivacyLoss(0, 0, pure_femto(lost)))
+
+
+def _exhausted(limits: list[Limit], charged: PrivacyLoss) -> PrivacyLoss:
+    """The most that an account may have been charged, where later charges are unknown."""
+    total = charged
+    for limit in limits:
+        lost = max(0, limit.epsilon_nano - charged.epsilon_nano)
+        # Whichever of ε and ρ admitted the lost charges, their ρ is at most the larger of the two.
+        rho = max(limit.rho_femto, charged.rho_femto + pure_femto(lost))
+        # If it was ρ, their ε is unknown. So no later charge fits by ε.
+        unpriced = int(limit.rho_femto > 0)
+        most = PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho, unpriced)
+        total = _larger(total, most)
+    return total
+
+
+def _holding(limits: list[Limit], total: PrivacyLoss) -> tuple[Limit, PrivacyLoss]:
+    """The first of the limits that ``total`` fits, and this sum.
+
+    If none does, the limit is raised to it. Then an account with a limit in ρ takes no charge until
+    somebody sets a limit that holds the sum.
+    """
+    closing = None
+    for limit in limits:
+        widest = replace(limit, delta_atto=max(limit.delta_atto, total.delta_atto))
+        if admits(widest.amounts, total.amounts, NOTHING):
+            return widest, total
+        closing = widest if widest.rho_femto else closing
+    if closing is None:
+        return replace(widest, epsilon_nano=max(widest.epsilon_nano, total.epsilon_nano)), total
+    # Later charges fit by ρ alone, and this sum leaves no room for them.
+    closed = replace(closing, rho_femto=total.rho_femto)
+    return closed, replace(total, unpriced=max(1, total.unpriced))
+
+
+def _limits(old: Limit, published: Published | None) -> list[Limit]:
+    """The limit of an account, and those that it had if a raise was lost."""
+    if published is None or not published.limits:
+        return [old]
+    pairs = zip_longest(old.amounts, published.limits, fillvalue=0)
+    epsilon, delta, *in_rho = map(max, *zip(*pairs, strict=True))
+    if counts_rho(epsilon):
+        return [old, Limit.read((epsilon, delta, *in_rho))]
+    # Beyond 1000 there is no limit in ρ, and the later limit is the published one.
+    return [published.limit] if published.in_rho else [old, Limit(epsilon, delta)]
 
 
 def _larger(left: PrivacyLoss, right: PrivacyLoss) -> PrivacyLoss:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, true
 
 from accounting.account import AccountRank, admits
+from accounting.conversion import holds
 from accounting.rho import pure_femto
 from storage.assurance.head_lines import Published, Verified
 from storage.database.expressions import uuid_bytes
@@ -28,6 +29,7 @@ from storage.journal.layouts import (
 )
 from storage.ledger.accounts import LIMITS, MOVED_LIMIT, SUMS
 from storage.ledger.entries import NOTHING
+from storage.ledger.freezing import OPERATOR
 
 _a, _e = budget_account.c, entry.c
 _ENTRIES: Select[Any] = select(
@@ -50,6 +52,7 @@ Amounts = tuple[int, ...]
 #: The number of measures of an entry that is not counted in ρ: ε and δ.
 NOT_IN_RHO = 2
 _NO_LIMIT = (*NOTHING, 0)
+BEYOND = "leaves a limit in ρ beyond what its ε and δ_c allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,8 @@ class ChainSums:
             since.recharged,
         )
         self.uncounted = since.uncounted
+        #: True after a limit in ρ beyond its promise, which only the end of a freeze may need.
+        self._beyond = False
 
     @property
     def seq(self) -> int:
@@ -223,7 +228,8 @@ class ChainSums:
             return "does not follow from the head before it"
         if self._published and seq == self._published.seq and head != self._published.head:
             return "has another head than the one that was published"
-        return self._count(kind, query, amounts, at_us, subject)
+        reason = self._count(kind, query, amounts, at_us, subject)
+        return reason or self._check_rho(kind, actor)
 
     def _count(
         self, kind: int, query: bytes | None, amounts: Amounts, at_us: int, subject: bytes | None
@@ -264,6 +270,22 @@ class ChainSums:
             return "leaves the account charged beyond its limit, or below nothing"
         return None
 
+    def _check_rho(self, kind: int, actor: int) -> str | None:
+        """The contradiction between a limit in ρ, its promise and the charges, or None."""
+        epsilon, _, rho, composition, *_ = self._limit
+        if rho and self.uncounted > 0:
+            return "leaves a limit in ρ beside charges that were not counted in ρ"
+        if kind in (GENESIS, LIMIT_CHANGE):
+            beyond = not holds(epsilon, composition, rho)
+            self._beyond = beyond and (kind, actor, self._frozen) == (LIMIT_CHANGE, OPERATOR, 1)
+            return BEYOND if beyond and not self._beyond else None
+        if self._beyond:
+            # Such an account is charged so much that nothing fits until it gets another limit.
+            self._beyond = False
+            closed = kind == UNFREEZE and self._charged[3] and self._charged[2] == rho
+            return None if closed else BEYOND
+        return None
+
     def _leave_out(self, amounts: Amounts, in_rho: bool) -> None:
         """Adds up the ρ of what an entry charges, or gives back, without counting it."""
         if not in_rho:
@@ -296,6 +318,8 @@ class ChainSums:
             if getattr(self._account, column.name) != value:
                 reason = f"{column.name} is not what its entries add up to"
                 return Bad("budget_account", f"account {id}", reason)
+        if self._beyond:
+            return Bad("entry", _name(id, self._seq), BEYOND)
         if self._account.epoch != EPOCH:
             return Bad("budget_account", f"account {id}", "belongs to another version's schema")
         return None

@@ -17,6 +17,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
     TableDomain,
 )
+from mechanisms.model.open_domain import OpenAttribute
 
 Labels = Sequence[int] | Sequence[str]
 #: Only the text of a graph whose nodes have names ends in these characters.
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Any]] = {
     "categorical": CategoricalAttribute,
     "numeric": NumericAttribute,
     "date": DateAttribute,
+    "open": OpenAttribute,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 

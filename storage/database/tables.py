@@ -201,6 +201,8 @@ budget_account = _table(
     postgresql_with={"fillfactor": 50},  # hot rows are updated in place
 )
 
+_index_where("budget_account_frozen", "frozen = 1", budget_account.c.id)
+
 query = _table(
     "query",
     Column("id", UuidBytes, primary_key=True),

@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 from storage.ingest.dates import days_of
+from storage.ingest.open_values import LONGEST, OpenColumn
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """Matches decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
 
-GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING, NOT_A_DATE = range(6)
+GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING, NOT_A_DATE, TOO_LONG = range(7)
 FAULTS = {
     UNKNOWN_VALUE: ("unknown_value", "not one of the attribute's values"),
     NOT_A_NUMBER: ("not_a_number", "not a finite decimal number"),
     OUT_OF_BOUNDS: ("out_of_bounds", "outside the attribute's bounds"),
     NOT_A_DATE: ("not_a_date", "not a date such as 2024-12-31"),
+    TOO_LONG: ("too_long", f"longer than {LONGEST} characters"),
     MISSING: ("missing_value", "a missing value, and the attribute describes none"),
 }
 
@@ -46,8 +48,10 @@ class CodedCells:
         return CodedCells(self.codes[places], values, self.faults[places], days)
 
 
-def code_cells(column: Any, attribute: Attribute) -> CodedCells:
+def code_cells(column: Any, attribute: Attribute, values: OpenColumn | None = None) -> CodedCells:
     """Code an Arrow array of integers, floats or dictionary-encoded strings.
+
+    ``values``: the values of an open attribute so far, to which new ones are added.
 
     Categorical cells compare as text, integers by their decimal digits. A null, which Parquet has
     and CSV has not, is a missing cell.
@@ -62,7 +66,14 @@ def code_cells(column: Any, attribute: Attribute) -> CodedCells:
     unset = len(column.dictionary)
     texts = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
     places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
-    return _code_texts(texts, attribute).take(places)
+    coded = _code_texts(texts, attribute) if values is None else _code_values(texts, values)
+    return coded.take(places)
+
+
+def _code_values(texts: Any, values: OpenColumn) -> CodedCells:
+    codes, refused = values.codes(texts.to_pylist())
+    fault = np.where(np.asarray(texts.is_null()), MISSING, TOO_LONG)
+    return CodedCells(codes, None, np.where(refused, fault, GOOD).astype(np.int8))
 
 
 def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
@@ -81,6 +92,7 @@ def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
     elif isinstance(attribute, DateAttribute):
         coded = _code_dates(texts, missing, attribute)
     else:
+        assert isinstance(attribute, NumericAttribute), "open values are coded elsewhere"
         numeric = pc.match_substring_regex(texts, NUMBER).fill_null(False)
         readable = pc.if_else(numeric, texts, pa.scalar("nan", texts.type))
         values = pc.cast(readable, pa.float64()).to_numpy(zero_copy_only=False)

@@ -20,6 +20,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
     TableDomain,
 )
+from mechanisms.model.open_domain import OpenAttribute
 from storage.ingest.prefix import CUTOFF
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ MadeUpFormat = Literal["csv", "parquet"]
 MISSING_EVERY = 20
 #: Rows of each person on average, where rows are those of persons.
 ROWS_EACH = 3
+#: The most digits after the point.
+MOST_DIGITS = 300
 
 
 def width(domain: Domain) -> int:
@@ -77,6 +80,9 @@ def _cells(
             return pa.array(attribute.levels).take(
                 pa.array(random.integers(len(attribute.levels), size=rows))
             )
+        case OpenAttribute():
+            # No value of the records is known: these are of none.
+            return pa.array([f"made up {n}" for n in random.integers(20, size=rows).tolist()])
         case DateAttribute():
             return _dates(attribute, rows, random)
         case NumericAttribute():
@@ -104,7 +110,8 @@ def _dates(attribute: DateAttribute, rows: int, random: np.random.Generator) -> 
 def _numbers(attribute: NumericAttribute, rows: int, random: np.random.Generator) -> NDArray[Any]:
     """Numbers within bounds, of about three digits: ages between 0 and 120 are integers."""
     width = attribute.upper - attribute.lower
-    digits = 2 - floor(log10(width)) if width > 0 else 0
+    # A power of 10 beyond the doubles would make every number none.
+    digits = min(2 - floor(log10(width)), MOST_DIGITS) if width > 0 else 0
     numbers = np.round(random.uniform(attribute.lower, attribute.upper, rows), digits)
     inside = np.clip(numbers, attribute.lower, attribute.upper)
     return inside.astype(np.int64) if (inside == np.round(inside)).all() else inside

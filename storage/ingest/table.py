@@ -1,7 +1,7 @@
 """Turns the cells of a table into level codes and numbers, and refuses cells outside the domain."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import Attribute, NumericAttribute, TableDomain
+from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from storage.errors import TooLarge
 from storage.files.growing_array import GrowingArray, copy_of
 from storage.ingest.batches import Batch
 from storage.ingest.cells import FAULTS, code_cells
+from storage.ingest.open_values import OpenColumn
 from storage.ingest.persons import PersonCollector, RowSelection
 from storage.ingest.refusals import WHOLE, Refusal, refuse, refuse_any
 
@@ -28,6 +30,7 @@ class CodedTable:
     days: dict[str, NDArray[np.int32]]
     #: The number of each row's person, ascending; None in a table without persons.
     persons: NDArray[np.int32] | None = None
+    open_values: dict[str, OpenValues] = field(default_factory=dict)
 
 
 class RowCollector:
@@ -59,6 +62,10 @@ class RowCollector:
             for a in domain.attributes
             if isinstance(a, DateAttribute)
         }
+        self._open = {
+            a.name: OpenColumn(a) for a in domain.attributes if isinstance(a, OpenAttribute)
+        }
+        self._scratch = scratch
         self._rows = 0
 
     def add(self, batch: Batch) -> None:
@@ -72,7 +79,8 @@ class RowCollector:
         if self._persons is not None:
             refusals += self._persons.add(batch)
         for attribute in self._domain.attributes:
-            coded = code_cells(batch.columns[attribute.name], attribute)
+            values = self._open.get(attribute.name)
+            coded = code_cells(batch.columns[attribute.name], attribute, values)
             refusals += _refusals(batch, attribute, coded.faults)
             self._codes[attribute.name].append(coded.codes)
             if coded.values is not None:
@@ -88,7 +96,11 @@ class RowCollector:
             {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values, self._days)
         )
-        table = CodedTable(self._rows, codes, values, days)
+        # No table has both persons and open values, whose codes follow from all rows together.
+        open_values = {}
+        for name, column in self._open.items():
+            codes[name], open_values[name] = column.sorted(codes[name], self._scratch)
+        table = CodedTable(self._rows, codes, values, days, open_values=open_values)
         if self._persons is not None:
             contents = [*codes.values(), *values.values(), *days.values()]
             table = self._of_rows(table, self._persons.select(contents))
@@ -135,6 +147,8 @@ def _refusals(batch: Batch, attribute: Attribute, faults: NDArray[np.int8]) -> I
 
 def _code_type(attribute: Attribute) -> np.dtype[Any]:
     """The smallest type that holds all level codes, among the types that kernels accept."""
+    if isinstance(attribute, OpenAttribute):
+        return np.dtype(np.int32)
     levels = len(attribute.levels)
     small = np.uint8 if levels <= 2**8 else np.uint16
     return np.dtype(small if levels <= 2**16 else np.int32)

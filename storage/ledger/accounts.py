@@ -71,6 +71,11 @@ class AccountBalance(NamedTuple):
         return cls(rank, values[0], values[1:_SUMS_FROM], values[_SUMS_FROM:])
 
     @property
+    def has_rho(self) -> bool:
+        """Whether charges may also fit by their ρ."""
+        return Limit.read(self.limits).has_rho
+
+    @property
     def remaining(self) -> PrivacyLoss:
         """The amount that may still be charged, one part per measure."""
         return remaining(self.limits, self.sums)
@@ -153,8 +158,11 @@ def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refus
             return AccountFrozen("an account takes no new charge for now")
         if not admits(balance.limits, balance.sums, charge.amounts):
             if balance.rank == AccountRank.DATASET:
-                return CapExhausted(charge=charge)
-            largest = largest_epsilon(balance.limits, balance.sums)
-            rest = balance.remaining
-            return BudgetExhausted(charge=charge, remaining=rest, largest_nano=largest)
+                return CapExhausted(charge=charge, has_rho=balance.has_rho)
+            return BudgetExhausted(
+                charge=charge,
+                remaining=balance.remaining,
+                largest_nano=largest_epsilon(balance.limits, balance.sums),
+                has_rho=balance.has_rho,
+            )
     return None

@@ -138,7 +138,8 @@ class _Batch:
         assert cause.subject is not None, "a charge has the digest of its request"
         digest = salted_digest(row["salt"], cause.subject)
         self.facts.append(accepted(row, cause.amounts, digest))
-        return Reservation(request.query_id, 1, version, at_us, own.head, own.balance.remaining)
+        rest, has_rho = own.balance.remaining, own.balance.has_rho
+        return Reservation(request.query_id, 1, version, at_us, own.head, rest, has_rho)
 
     def _row(self, request: Reserve, version: int, at_us: int) -> dict[str, Any]:
         amounts = zip(MEASURES, request.charge.amounts, strict=True)

@@ -70,6 +70,8 @@ CHANGES: dict[EntryKind, Each] = {
     EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
     EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
+#: The ρ that an account is charged afterwards. It is no new release, so a freeze does not stop it.
+FILL = _change(lambda charge: admits(LIMITS, SUMS, charge), SUMS)
 ENTRIES = InsertEach(entry)
 
 
@@ -167,8 +169,11 @@ def change_account(
         return None
     account = Linking(row)
     account.add(cause)
+    fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
+    change = FILL if fills else CHANGES[cause.kind]
+    # A limit moves one column more than ``account.values`` sums.
     values = (row.id, row.seq, account.head, row.seq + 1, *cause.amounts)
-    if not CHANGES[cause.kind].of_each(connection, [values])():
+    if not change.of_each(connection, [values])():
         return None
     ENTRIES.insert(connection, account.entries)
     return account.entries[0]

@@ -37,7 +37,7 @@ from storage.ledger.accounts import (
 )
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
-from storage.ledger.limits import open_account, set_limit
+from storage.ledger.limits import largest_composition, open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
@@ -158,6 +158,11 @@ class Ledger:
         if cap is None:
             raise NotFound("there is no such dataset")
         return cap
+
+    def largest_composition(self, account: AccountRow) -> int:
+        """The largest δ_c that the account ever had, in units of 10⁻¹⁸."""
+        with self._database.read() as connection:
+            return largest_composition(connection, account.id)
 
     def accounts(
         self,

@@ -9,6 +9,7 @@ entry that names no query and has neither ε nor δ.
 """
 
 from dataclasses import replace
+from itertools import accumulate
 
 from sqlalchemy import Connection, func, select, text
 
@@ -67,11 +68,15 @@ def set_limit(
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
 
     An account that has charges may fall to any limit which they fit by ε or by ρ.
+    A frozen account may change its limit, and stays frozen.
     Raises: BelowSpent if more than ``limit`` is charged, also to a new account over all datasets;
     PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
     _check(limit.loss)
     ranges_over_all = key.rank == AccountRank.ANALYST
+    if ranges_over_all and limit.rho_femto:
+        # Its opening charge and its verification know the sums of ε and δ alone.
+        raise ValueError("an account over all datasets has no limit in ρ")
     if ranges_over_all:
         _wait_for_charges(connection)
     if if_match is None:
@@ -97,7 +102,8 @@ def set_limit(
         if rho:
             causes.append(Cause(EntryKind.CHARGE, actor_id, at_us, (0, 0, rho, 0)))
     if not admits(limit.amounts, charged.amounts, NOTHING):
-        raise BelowSpent(spent=before.account.charged)
+        lost = old.composition_atto if limit.composition_atto < old.composition_atto else 0
+        raise BelowSpent(spent=before.account.charged, has_rho=old.has_rho, lost_atto=lost)
     more = tuple(new - was for new, was in zip(limit.amounts, old.amounts, strict=True))
     causes.append(Cause(EntryKind.LIMIT_CHANGE, actor_id, at_us, more))
     for seq, cause in enumerate(causes, start=before.seq):
@@ -124,6 +130,19 @@ def rho_to_fill(connection: Connection, account_id: int) -> int:
         e.account_id == account_id, e.kind == int(EntryKind.CHARGE), e.query_id.is_(None)
     )
     return max(0, rho - sum(map(int, connection.execute(fills).scalars())))
+
+
+def largest_composition(connection: Connection, account_id: int) -> int:
+    """The largest δ_c that the account ever had, in units of 10⁻¹⁸."""
+    e = entry.c
+    # Sorted here: to sort by number, SQLite would read all entries of the account.
+    moves = select(e.seq, e.d_unpriced).where(
+        e.account_id == account_id,
+        e.query_id.is_(None),
+        e.kind.in_([int(EntryKind.GENESIS), int(EntryKind.LIMIT_CHANGE)]),
+    )
+    moved = sorted(map(tuple, connection.execute(moves)))
+    return max(accumulate(by or 0 for _, by in moved), default=0)
 
 
 def _wait_for_charges(connection: Connection) -> None:

@@ -150,4 +150,5 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
     head, *balance = charged
     record(connection, taken_over(id, request.analyst_id, attempt, now))
     own = AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(balance))
-    return Reservation(id, attempt, row.dataset_version, now, head, own.remaining)
+    version, rest = row.dataset_version, own.remaining
+    return Reservation(id, attempt, version, now, head, rest, own.has_rho)

@@ -65,7 +65,8 @@ class Reservation:
     """The right to open the records of ``version`` once, as attempt ``attempt`` of the query.
 
     ``receipt`` is the head of the account's chain after the entry that charged it.
-    ``reserved_us`` is the moment when this attempt began, and ``remaining`` the budget then.
+    ``reserved_us`` is the moment when this attempt began, ``remaining`` the budget then, and
+    ``has_rho`` tells whether the account counts in ρ.
     """
 
     query_id: UUID
@@ -74,6 +75,7 @@ class Reservation:
     reserved_us: int
     receipt: bytes
     remaining: PrivacyLoss
+    has_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,12 @@ class QueryRow:
 
     @property
     def stated_charge(self) -> dict[str, str | None]:
-        """The charge as decimal texts, with the neighbouring relation under which it holds."""
-        charge = self.charge.as_charge()
-        if self.rho_f is None:  # of a query before charges were counted in ρ
-            del charge["rho"]
-        return {**charge, "neighbouring": self.neighbouring}
+        """The charge as decimal texts, with the neighbouring relation under which it holds.
+
+        It is 0 for a cancelled query, whose charge was given back.
+        """
+        charge = PrivacyLoss(0) if self.status == "cancelled" else self.charge
+        return {**charge.as_charge(self.rho_f is not None), "neighbouring": self.neighbouring}
 
     @property
     def is_settled(self) -> bool:

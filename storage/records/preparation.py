@@ -20,6 +20,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
 )
 from mechanisms.model.executor import Executor
+from mechanisms.model.open_domain import OpenValues
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.files.arrays import open_arrays, write_arrays
 from storage.files.growing_array import sorted_copy
@@ -128,10 +129,10 @@ def open_records(folder: Path, domain: Domain) -> Records:
     persons = arrays.get(PERSONS)
     if (domain.person is None) != (persons is None):
         raise DamagedFolder("rows have persons exactly if the description has")
-    codes, values, ordered, days = (
-        _under(part, arrays) for part in ("codes", "values", "ordered", "days")
-    )
-    return TableRecords(codes, values, ordered, days, persons)
+    parts = {part: _under(part, arrays) for part in ("codes", "values", "ordered", "days")}
+    texts, ends = _under("texts", arrays), _under("ends", arrays)
+    values = {name: OpenValues(content, ends[name]) for name, content in texts.items()}
+    return TableRecords(**parts, persons=persons, open_values=values)
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:
@@ -177,7 +178,9 @@ def _table_arrays(table: CodedTable, scratch: Path) -> dict[str, NDArray[Any]]:
     }
     days = {f"days:{name}": array for name, array in table.days.items()}
     persons = {} if table.persons is None else {PERSONS: table.persons}
-    return {**codes, **values, **ordered, **days, **persons}
+    texts = {f"texts:{name}": one.content for name, one in table.open_values.items()}
+    ends = {f"ends:{name}": one.ends for name, one in table.open_values.items()}
+    return {**codes, **values, **ordered, **days, **persons, **texts, **ends}
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -68,6 +68,11 @@ def privypurse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine
         yield run
 
 
+def test_notices(privypurse: CommandLine) -> None:
+    lines = privypurse("olympe", "notices").splitlines()
+    assert any("version_ready\tVersion 1 of star is ready" in line for line in lines)
+
+
 def test_users_and_keys(privypurse: CommandLine) -> None:
     assert "ada\tanalyst\tenabled\n" in privypurse("root", "users", "list")
     key = privypurse("root", "users", "issue-key", "ada")

@@ -15,6 +15,8 @@ from accounting.account import AccountRank, Limit, admits
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import pure_femto
+from storage.assurance import rollback, verify_chains
+from storage.assurance.heads import Published
 from storage.database import statements
 from storage.database.database import Database, Transaction
 from storage.database.failures import Again
@@ -24,7 +26,7 @@ from storage.errors import CommitUnknown
 from storage.journal import streams
 from storage.journal.layouts import EntryKind
 from storage.journal.writer import Writer
-from storage.ledger import accounts, charging, entries, replay, settling
+from storage.ledger import accounts, charging, entries, limits, replay, settling
 from storage.ledger.accounts import AccountKey, find_account
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Replay, Reservation, Reserve
@@ -173,6 +175,42 @@ def raise_without_delta(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     stated = Limit.amounts.fget  # type: ignore[attr-defined]
     less = property(lambda limit: (*stated(limit)[:3], 0, stated(limit)[4]))
     monkeypatch.setattr(Limit, "amounts", less)
+
+
+def fill_forgotten(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first limit in ρ does not charge what the account did not count before."""
+    monkeypatch.setattr(limits, "rho_to_fill", lambda _connection, _account: 0)
+
+
+def fill_refused_by_a_freeze(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ρ of earlier charges needs an account that takes charges."""
+    monkeypatch.setattr(entries, "FILL", entries.CHARGE)
+
+
+def heads_without_limits(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published heads say what was charged, and not within which limits."""
+    published = Published.of
+    monkeypatch.setattr(Published, "of", lambda *state: replace(published(*state), limits=()))
+
+
+def epsilon_after_lost_heads(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges that may have exceeded the limit in ε leave the rest of a later one to ε."""
+    exhausted = rollback._exhausted
+
+    def in_epsilon(limits: list[Limit], charged: PrivacyLoss) -> PrivacyLoss:
+        return replace(exhausted(limits, charged), unpriced=charged.unpriced)
+
+    monkeypatch.setattr(rollback, "_exhausted", in_epsilon)
+
+
+def rho_counted_by_all(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heads of an account that does not count ρ are taken for its ρ."""
+    monkeypatch.setattr(Published, "in_rho", True)
+
+
+def promise_unchecked(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verification believes every limit in ρ."""
+    monkeypatch.setattr(verify_chains, "holds", lambda *_limit: True)
 
 
 def unpriced_by_epsilon(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from secrets import token_urlsafe
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.account import remaining
+from accounting.privacy_loss import PrivacyLoss, parse_units
 from app.contract.queries import QuoteOut
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
@@ -122,7 +123,7 @@ def _body(builder: Builder, form: Form) -> dict[str, Any]:
 
 
 def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
-    budget = visit.run(budgets.own_account, body["dataset"]).remaining
+    account = visit.run(budgets.own_account, body["dataset"])
     # The request contains only the fields of the form; the service adds the defaults.
     epsilon = price.charge.epsilon
     whole = {"dataset": body["dataset"], "epsilon": epsilon, "query": body["query"]}
@@ -130,13 +131,15 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     text = json.dumps(whole, ensure_ascii=False)
     # The button and the two programs share one idempotency key: together they are charged once.
     sent = _sent(key, text)
-    charged = read(QUERY, whole).loss
+    charged = PrivacyLoss.parse(price.charge.epsilon, price.charge.delta)
+    charged = replace(charged, rho_femto=parse_units(price.charge.rho, 15))
+    rest = remaining(account.remaining.amounts, charged.amounts)
     return Quoted(
         quote=price,
         request=text,
         key=key,
         # Where ρ admits the charge, its ε may exceed what is left of ε.
-        remaining=remaining(budget.amounts, charged.amounts).as_dict(),
+        remaining=rest.as_dict(account.counts_rho),
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),
     )

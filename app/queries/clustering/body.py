@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -28,7 +30,7 @@ from mechanisms.model.release import Release
 from mechanisms.model.work import Work
 
 TARGET = "count_noise_scale"
-MAX_CLUSTERS, MAX_ITERATIONS = 1000, 1000
+MAX_CLUSTERS, MAX_ITERATIONS, MAX_STARTS = 1000, 1000, 100
 
 #: One possible record: a value for every attribute of the clustering, by attribute name.
 Possible = dict[Text, Text]
@@ -57,14 +59,31 @@ class Clustering(Query):
         default=MetricOptions(), description="How the metric is learned; see `distance`."
     )
     distance_share: Share = Field(default=0.5, description="The part of ε spent on the metric.")
-    iterations: int = Field(default=5, ge=1, le=MAX_ITERATIONS)
+    iterations: int = Field(
+        default=5,
+        ge=1,
+        le=MAX_ITERATIONS,
+        description="The iterations of the centres in the answer, those of their trial included.",
+    )
     initial_centres: Annotated[tuple[Possible, ...], Field(max_length=MAX_CLUSTERS)] | None = Field(
         default=None,
-        description="One possible record per cluster; by default drawn from the public domain.",
+        description="One possible record per cluster; by default drawn from noisy counts.",
+    )
+
+    starts: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_STARTS,
+        description=(
+            "The starts to try, each from centres near the records; by default as many as the loss "
+            "and the bound on rows allow."
+        ),
     )
 
     @model_validator(mode="after")
     def _as_many_centres(self) -> Any:
+        if self.initial_centres is not None and self.starts is not None:
+            raise ValueError("named initial centres are the only start")
         if self.initial_centres is not None and len(self.initial_centres) != self.clusters:
             raise ValueError("there are as many initial centres as clusters")
         return self
@@ -75,6 +94,7 @@ class Clustering(Query):
         steps = for_group(public.steps(share), dataset.records_per_person)
         accuracy: dict[str, Any] = {
             TARGET: significant(public.count_noise_scale(share)),
+            "starts": public.trials(public.shares(share)[1]).starts,
             "explanation": (
                 f"In every iteration the count of every cluster carries Laplace noise of scale "
                 f"`{TARGET}` at most, in records, and so does the sum of every coordinate."
@@ -86,7 +106,16 @@ class Clustering(Query):
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         scale, public = only(target, TARGET), self._plan(dataset)
-        return charge_for(dataset, least_loss(public.steps, public.count_noise_scale, scale))
+        choices = public.choices()
+        ends = [public.whole_for(least) for _, least in choices[1:]]
+        for (trials, least), end in zip_longest(choices, ends):
+            fixed = public if public.initial else replace(public, starts=trials.starts)
+            needed = least_loss(fixed.steps, fixed.count_noise_scale, scale)
+            reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
+            # From the next choice on more starts share the loss, and noise is larger again.
+            if end is None or reached.epsilon_nano < end.epsilon_nano:
+                break
+        return charge_for(dataset, reached)
 
     def memory(self, dataset: Dataset) -> int:
         public = self._plan(dataset)
@@ -94,11 +123,12 @@ class Clustering(Query):
         learning = 0 if public.metric is None else metric_memory(public.metric)
         return memory(dataset, cells=values * (self.clusters + values), more=learning)
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
-        return self._plan(dataset).work()
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        share, _ = mechanism_loss(dataset, loss)
+        return self._plan(dataset).work(share)
 
     def lowerable(self) -> tuple[str, ...]:
-        return ("clusters", "distance.attributes")
+        return ("clusters", "starts", "iterations", "distance.attributes")
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
@@ -139,6 +169,7 @@ class Clustering(Query):
             clusters=self.clusters,
             iterations=self.iterations,
             initial=initial,
+            starts=self.starts,
         )
 
     def _encoding(self, result: Centres) -> dict[str, Any]:

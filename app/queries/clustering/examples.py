@@ -59,6 +59,7 @@ EXAMPLES = Examples(
             ],
         },
     },
+    plain=({"kind": "clustering", "clusters": 2},),
     every=_every,
     queries={"clustering": Example("Five centres, by learned distances", FIVE)},
 )

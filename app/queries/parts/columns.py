@@ -29,7 +29,7 @@ def of_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, li
     columns = {name: [row[place] for row in listed] for place, name in enumerate(names)}
     first, *_ = names
     return {
-        name: one_type(values)
+        name: values
         for name, values in columns.items()
         if name == first or any(value is not None for value in values)
     }

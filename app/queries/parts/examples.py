@@ -58,6 +58,11 @@ class TypicalQuestion:
     text: str
 
 
+def none_large(_: Dataset) -> Iterator[Body]:
+    """No query of most kinds does much more than another on the same records."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Examples:
     """The examples of one query kind."""
@@ -68,10 +73,20 @@ class Examples:
     #: Yields queries that fit a dataset and together run all compiled code of the kind.
     #: The warm-up runs them on small records, so that no later query has to compile anything.
     every: Callable[[Dataset], Iterator[Body]]
+    #: Yields queries whose work follows the request more than the records. The machine is timed on
+    #: them too, with few records, to tell what a call takes from what the request adds.
+    large: Callable[[Dataset], Iterator[Body]] = none_large
     #: The examples of the OpenAPI document, for queries and for quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)
     typical: tuple[TypicalQuestion, ...] = ()
+    #: More queries that name no attribute, for kinds without a typical one.
+    plain: tuple[Body, ...] = ()
+
+    def standing_for_the_kind(self, dataset_kind: str) -> Iterator[Body]:
+        """The queries of which the first that fits a dataset stands for the kind."""
+        yield from (one.query for one in self.typical if one.dataset == dataset_kind)
+        yield from self.plain
 
 
 def reply(query: Query, request: Body, answer: Mapping[str, Any]) -> dict[str, Any]:

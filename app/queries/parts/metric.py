@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss, format_units, parse_units
 from app.contract.models import Body
 from app.queries.parts.accuracy import CONFIDENCE, significant
 from app.queries.parts.candidates import Text
@@ -22,8 +22,15 @@ from mechanisms.selection import SELECTORS
 
 #: The accuracy that a quote predicts or takes as a target: the noise scale of a table's cells.
 TARGET = "cell_noise_scale"
-#: A fraction of a privacy loss, strictly between 0 and 1.
-Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+def _share(value: object) -> object:
+    """Reads a decimal text, as amounts have it, as the number that it names."""
+    return float(format_units(parse_units(value, 9), 9)) if isinstance(value, str) else value
+
+
+#: A fraction of a privacy loss, strictly between 0 and 1: a number or a decimal text.
+Share = Annotated[float, Field(gt=0, lt=1), BeforeValidator(_share)]
 
 
 class MetricOptions(Body):

@@ -26,6 +26,7 @@ EXAMPLES = Examples(
     },
     every=partial(selections, draws={"kind": "selection"}),
     queries={"selection": Example("One node of high degree", DEGREE)},
+    plain=({"kind": "selection", "utilities": [{"name": "degree"}]},),
     quotes={
         "target": Example(
             "The epsilon that keeps the selected node close to the best",

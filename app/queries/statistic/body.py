@@ -15,6 +15,7 @@ from app.contract.amounts import Delta
 from app.queries.parts.accuracy import CONFIDENCE, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
+from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import number, suppressed
@@ -24,7 +25,7 @@ from mechanisms.model.number import nearest
 from mechanisms.model.release import Release
 from mechanisms.model.work import Work
 from mechanisms.statistics import MECHANISMS, STATISTICS, Statistic
-from mechanisms.statistics.predicate import condition
+from mechanisms.statistics.predicate import condition, condition_bytes
 from mechanisms.statistics.quantile import exact_share
 from mechanisms.statistics.release import Mechanism
 from mechanisms.statistics.release.mechanism import Answer
@@ -152,6 +153,9 @@ class StatisticQuery(Query):
             return answer
         hidden = {name: suppressed(part) for name, part in parts.items()}
         return {**suppressed(answer), "parts": hidden}
+
+    def memory(self, dataset: Dataset) -> int:
+        return memory(dataset, more=condition_bytes(self.where, dataset))
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         share, _ = mechanism_loss(dataset, loss)

@@ -6,9 +6,11 @@ from typing import Any
 
 from app.queries.parts.examples import Examples, TypicalQuestion
 from app.queries.statistic.body import FIELDS
-from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
+from mechanisms.model.domains import CategoricalAttribute, Dataset, NumericAttribute, TableDomain
 from mechanisms.statistics.validity import VALID
 
+#: The leaves of a condition that is timed.
+LEAVES = 200
 WOMEN: dict[str, Any] = {
     "dataset": "adult",
     "epsilon": "0.1",
@@ -23,7 +25,8 @@ WOMEN: dict[str, Any] = {
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a query for each statistic and each mechanism that may release it.
 
-    Statistics of tables come with a condition and without: the two may run different code.
+    Statistics of tables come with a condition and without: the two may run different code. One more
+    condition lists levels.
     """
     values: dict[str, Any] = {"quantile": 0.25, "k": 3}
     where: list[dict[str, Any]] = [{}]
@@ -41,6 +44,24 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
                 **{name: values[name] for name in FIELDS[row.statistic] if name != "where"},
                 **condition,
             }
+    if isinstance(dataset.domain, TableDomain):
+        yield from _of_levels(dataset.domain)
+
+
+def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a count under a condition of many leaves that list levels."""
+    if isinstance(dataset.domain, TableDomain):
+        for count in _of_levels(dataset.domain):
+            yield {**count, "where": {"any": [count["where"]] * LEAVES}}
+
+
+def _of_levels(domain: TableDomain) -> Iterator[dict[str, Any]]:
+    """Yields a count under a condition that lists levels of the attribute with most of them."""
+    listed = [one for one in domain.attributes if isinstance(one, CategoricalAttribute)]
+    if listed:
+        widest = max(listed, key=lambda one: len(one.levels))
+        where = {"attribute": widest.name, "in": [widest.levels[0]]}
+        yield {"kind": "statistic", "statistic": "count", "where": where}
 
 
 def _typical(dataset: str, question: str, statistic: str) -> TypicalQuestion:
@@ -58,6 +79,7 @@ EXAMPLES = Examples(
         "noise_scale": 10.0,
     },
     every=_every,
+    large=_large,
     typical=(
         _typical("graph", "number of edges", "edges"),
         _typical("table", "count of records", "count"),

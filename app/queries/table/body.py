@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
+from app.contract.amounts import Delta
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.condition_words import phrase
 from app.queries.parts.conversion import charge_for, mechanism_loss
@@ -19,19 +20,25 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of, words
 from app.queries.table.answer import answer_of
+from app.queries.table.open_answer import open_accuracy, open_answer
 from app.queries.table.parameters import AggregateBody, By, MeasuredBody, grouping_of
 from mechanisms.kernels.cells import PARTS
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
-from mechanisms.statistics.predicate import comparisons, condition
+from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, level_work
 from mechanisms.statistics.tables import most_rows
+from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
+from mechanisms.tables.open_groups import MOST_GROUPS, OpenPlan, is_open, release_groups
+from mechanisms.tables.open_groups import ROW_BYTES as OPEN_ROW_BYTES
 from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
 from mechanisms.tables.tabulate import release
+from mechanisms.tables.work import column_work
 
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
@@ -43,7 +50,7 @@ NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
 _SUPPRESSING = 4
 #: The same for Gaussian noise, which takes up to four times as long to draw.
-_GAUSSIAN = 2
+_GAUSSIAN = 4
 
 
 class Table(Query):
@@ -100,6 +107,10 @@ class Table(Query):
         ),
     )
 
+    delta: Delta = Field(
+        default=0, description="Of groups by an attribute whose values are open: above 0, charged."
+    )
+
     @field_validator("where")
     @classmethod
     def _well_formed_condition(cls, value: Any) -> Any:
@@ -130,14 +141,30 @@ class Table(Query):
             non_negative=self.non_negative,
         )
 
+    def delta_atto(self) -> int:
+        return self.delta
+
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         share, conversion = mechanism_loss(dataset, loss)
+        if self._is_open(dataset):
+            groups = self._open_plan(dataset, share)
+            steps = for_group(groups.steps(), dataset.records_per_person)
+            return Price((*steps, *conversion), lambda: open_accuracy(groups))
+        if self.delta:
+            raise UnsupportedQuery(
+                "only groups by an open attribute take a delta", supported={"delta": "0"}
+            )
         plan = TablePlan(self.request.counted(dataset), dataset, share)
         steps = for_group(plan.steps(), dataset.records_per_person)
         return Price((*steps, *conversion), lambda: accuracy_of(plan))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, ERROR)
+        if self._is_open(dataset):
+            raise UnsupportedQuery(
+                "the error of open groups follows from epsilon and delta together",
+                supported={"target": []},
+            )
 
         def plan(loss: PrivacyLoss) -> TablePlan:
             return TablePlan(self.request.counted(dataset), dataset, loss)
@@ -148,13 +175,43 @@ class Table(Query):
 
         return charge_for(dataset, least_loss(lambda loss: plan(loss).steps(), first_error, error))
 
+    def _is_open(self, dataset: Dataset) -> bool:
+        return any(is_open(one, dataset) for one in self.request.by)
+
+    def _open_plan(self, dataset: Dataset, loss: PrivacyLoss) -> OpenPlan:
+        """The plan of groups by open attributes. Raises: UnsupportedQuery for other options."""
+        request = self.request
+        if loss.unpriced:
+            raise UnsupportedQuery(
+                "groups by an open attribute take epsilon and delta",
+                supported={"amount": ["epsilon"]},
+            )
+        if request.aggregates != (CountOf(),) or request.margins:
+            raise UnsupportedQuery(
+                "groups by an open attribute are counted, without measured totals",
+                supported={"aggregates": ["count"], "totals": ["sums", "none"]},
+            )
+        return OpenPlan(request.by, request.where, dataset, loss)
+
     def memory(self, dataset: Dataset) -> int:
-        return memory(dataset, record=ROW_BYTES, more=self._numbers(dataset) * NUMBER_BYTES)
+        of_levels = condition_bytes(self.where, dataset)
+        if self._is_open(dataset):
+            groups = min(most_rows(dataset), MOST_GROUPS)
+            more = groups * NUMBER_BYTES + of_levels
+            return memory(dataset, record=OPEN_ROW_BYTES, more=more)
+        more = self._numbers(dataset) * NUMBER_BYTES + of_levels
+        return memory(dataset, record=ROW_BYTES, more=more)
 
     def cells(self, dataset: Dataset) -> int:
+        if self._is_open(dataset):
+            return min(most_rows(dataset), MOST_GROUPS)
         return self._plan(dataset).cells * max(self._widths(dataset))
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        if self._is_open(dataset):
+            return self._open_plan(dataset, loss).work()
+        share, _ = mechanism_loss(dataset, loss)
+        plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
         times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
         # Each effect of the axes is taken out of all numbers.
@@ -164,6 +221,8 @@ class Table(Query):
             work("numbers of tables", numbers * times),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
+            level_work(self.request.where, dataset),
+            column_work(plan),
         )
 
     def _work_on_persons(self, dataset: Dataset) -> Work:
@@ -195,6 +254,9 @@ class Table(Query):
 
     def compute(self, context: QueryContext) -> Release:
         share, _ = mechanism_loss(context.dataset, context.loss)
+        if self._is_open(context.dataset):
+            groups = self._open_plan(context.dataset, share)
+            return Release(open_answer(groups, release_groups(context.at(share), groups)))
         plan = TablePlan(self.request.counted(context.dataset), context.dataset, share)
         released = release(context.at(share), plan)
         return Release(answer_of(plan, TableColumns(plan, released)))

@@ -1,4 +1,4 @@
-"""Charts of a table: bars with error bars, and a heat map with a legend; plain SVG shapes.
+"""Charts of a table: bars of each column, and a heat map with a legend; plain SVG shapes.
 
 The texts are not escaped here: ``answer.html`` escapes them when it writes the shapes. Coordinates
 are in the unit of the drawing. The shapes are a function of the answer alone.
@@ -7,47 +7,22 @@ are in the unit of the drawing. The shapes are a function of the answer alone.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any, ClassVar
+from typing import Any
 
+from app.queries.parts.bars import LONGEST, BarChart, Interval, bar_chart
 from app.queries.parts.sentences import printable
+from app.queries.table.columns import groups_of
 
 #: The most bars of one chart, and the most rows or columns of a heat map; the table has all.
 MOST_BARS, MOST_SIDE = 40, 24
 #: The most columns of a table that are drawn.
 MOST_CHARTS = 4
-WIDTH, LABEL, ROW, GAP, CAP = 640.0, 170.0, 22.0, 6.0, 4.0
-LONGEST = 22
+WIDTH, LABEL, ROW, GAP = BarChart.width, BarChart.label, BarChart.pitch, BarChart.gap
 #: The steps of a legend.
 SHADES = 5
 
 #: The lists of one column; None where a number is suppressed.
 Numbers = Mapping[str, Sequence[Any]]
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One cell: its bar, and the two ends of its error bar, in x coordinates."""
-
-    y: float
-    label: str
-    start: float
-    end: float
-    low: float
-    high: float
-    title: str
-
-
-@dataclass(frozen=True)
-class BarChart:
-    """One column as bars; ``zero`` is the x coordinate of the value 0."""
-
-    width: ClassVar[float] = WIDTH
-    row: ClassVar[float] = ROW - GAP
-    cap: ClassVar[float] = CAP
-    name: str
-    height: float
-    zero: float
-    bars: tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
@@ -76,39 +51,20 @@ class HeatMap:
     legend: tuple[Square, ...]
 
 
-def bar_charts(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) -> list[BarChart]:
+def bar_charts(groups: Sequence[tuple[str, ...]], cells: Mapping[str, Numbers]) -> list[BarChart]:
     """Returns a chart of each of the first columns, with the first cells as bars."""
-    return [bar_chart(name, by, column) for name, column in islice(cells.items(), MOST_CHARTS)]
+    return [column_bars(name, groups, one) for name, one in islice(cells.items(), MOST_CHARTS)]
 
 
-def bar_chart(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> BarChart:
+def column_bars(name: str, groups: Sequence[tuple[str, ...]], column: Numbers) -> BarChart:
     """Returns one column as bars with error bars, without suppressed cells."""
     numbers = zip(column["value"], column["low"], column["high"], strict=True)
-    drawn = (row for row in zip(product(*by.values()), numbers, strict=True) if None not in row[1])
-    rows = list(islice(drawn, MOST_BARS))
-    lowest: float = min(0.0, 0.0, *(min(one) for _, one in rows))
-    highest: float = max(0.0, 0.0, *(max(one) for _, one in rows))
-    unit = (WIDTH - LABEL - 2 * GAP) / ((highest - lowest) or 1.0)
-
-    def x(value: float) -> float:
-        return LABEL + GAP + (value - lowest) * unit
-
-    bars = []
-    for i, (labels, (value, low, high)) in enumerate(rows):
-        text = printable(", ".join(labels) or "all")
-        start, end = sorted((x(0), x(value)))
-        bars.append(
-            Bar(
-                y=GAP + i * ROW,
-                label=printable(text, LONGEST),
-                start=start,
-                end=end,
-                low=x(low),
-                high=x(high),
-                title=f"{text}: {value:g}, between {low:g} and {high:g}",
-            )
-        )
-    return BarChart(name, len(rows) * ROW + 2 * GAP, x(0), tuple(bars))
+    intervals = (
+        Interval(", ".join(labels) or "all", *row)
+        for labels, row in zip(groups, numbers, strict=True)
+        if None not in row
+    )
+    return bar_chart(name, list(islice(intervals, MOST_BARS)))
 
 
 def heat_maps(by: Mapping[str, Sequence[str]], cells: Mapping[str, Numbers]) -> list[HeatMap]:
@@ -174,4 +130,6 @@ def _text(value: float | None, form: str) -> str:
 def charts(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the charts of an answer: heat maps of two-way tables, bars of all."""
     by, cells = answer["by"], answer["cells"]
-    return {"bars": bar_charts(by, cells), "heat_maps": heat_maps(by, cells)}
+    # Open groups are no product of their labels, so they have no map.
+    maps = [] if answer.get("open") else heat_maps(by, cells)
+    return {"bars": bar_charts(groups_of(answer), cells), "heat_maps": maps}

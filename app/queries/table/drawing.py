@@ -1,11 +1,12 @@
 """Prepares the rows of a table for its page; the texts are not escaped here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
 from app.queries.table.charts import charts
+from app.queries.table.columns import groups_of
 
 #: The most rows that a page shows; downloads have all.
 MOST = 500
@@ -34,20 +35,24 @@ def draw(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the sheet of all cells, one sheet per margin, and the charts."""
     by: Mapping[str, list[str]] = answer["by"]
     totals = [
-        sheet({name: by[name] for name in one["by"]}, one["cells"], one["measured"])
+        sheet(one["by"], product(*(by[name] for name in one["by"])), one["cells"], one["measured"])
         for one in answer.get("totals", ())
     ]
-    return {"cells": sheet(by, answer["cells"]), "totals": totals, **charts(answer)}
+    cells = sheet(list(by), groups_of(answer), answer["cells"])
+    return {"cells": cells, "totals": totals, **charts(answer)}
 
 
 def sheet(
-    by: Mapping[str, list[str]], cells: Mapping[str, Any], is_measured: bool = False
+    by: Sequence[str],
+    groups: Iterable[tuple[str, ...]],
+    cells: Mapping[str, Any],
+    is_measured: bool = False,
 ) -> Sheet:
-    """Returns the rows of columns in row-major order of ``by``."""
+    """Returns the rows of columns, each with the labels of its group."""
     columns = [
         list(zip(one["value"], one["low"], one["high"], strict=True)) for one in cells.values()
     ]
-    labels = islice(product(*by.values()), MOST)
+    labels = islice(groups, MOST)
     rows = tuple(
         Row(labels=one, numbers=tuple(column[i] for column in columns))
         for i, one in enumerate(labels)

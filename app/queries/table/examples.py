@@ -1,6 +1,7 @@
 """Examples of table queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 from app.queries.parts.examples import Example, Examples
@@ -69,6 +70,36 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields tables of many margins, of wide sums, and of quantiles between many edges."""
+    domain = dataset.domain
+    if not isinstance(domain, TableDomain):
+        return
+    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    by_size = sorted(domain.attributes, key=lambda one: len(one.levels))
+    small, widest = [one.name for one in by_size[:3]], by_size[-1].name
+    margins = [list(some) for size in range(3) for some in combinations(small, size)]
+    of_number = [{"name": name, "attribute": number.name} for name in ("sum", "variance")]
+    yield {
+        "kind": "table",
+        "by": small,
+        "aggregates": [{"name": "count"}, *of_number],
+        "totals": {"measured": margins, "share": "0.5"},
+    }
+    yield {"kind": "table", "by": [widest, *small], "aggregates": [*of_number]}
+    lower, upper = number.lower, number.upper
+    for by, bins, shares in (([], 400, 20), ([widest], 40, 10)):
+        edges = [lower + (upper - lower) * i / bins for i in range(bins)] + [upper]
+        quantiles = [(i + 0.5) / shares for i in range(shares)]
+        one = {"name": "quantiles", "attribute": number.name}
+        yield {
+            "kind": "table",
+            "by": by,
+            "aggregates": [{**one, "edges": edges, "quantiles": quantiles}],
+            "totals": "none",
+        }
+
+
 EXAMPLES = Examples(
     request=BY_SEX,
     answer={
@@ -106,7 +137,9 @@ EXAMPLES = Examples(
             },
         ],
     },
+    plain=({"kind": "table", "by": []},),
     every=_every,
+    large=_large,
     queries={
         "table": Example("Counts and mean ages by sex and income", BY_SEX),
         "table of groups": Example("Groups of values, other bins, measured totals", CHAPTERS),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.contract.datasets import Facts
-from app.queries.parts.form import FormField, KindForm, Option
+from app.queries.parts.form import ADVANCED, FormField, KindForm, Option
 from app.queries.table.parameters import OF_NUMBERS
 
 
@@ -16,6 +16,9 @@ class TableForm(KindForm):
                     yield replace(field, widget="groups")
                 case "aggregates":
                     yield replace(field, widget="measures", options=_measures(facts))
+                case "delta":
+                    # A δ is among the other fields only where open attributes need one.
+                    yield replace(field, group="" if facts.has_open else ADVANCED)
                 case "where":
                     yield replace(field, widget="where")
                 case _:

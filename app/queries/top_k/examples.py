@@ -66,6 +66,7 @@ EXAMPLES = Examples(
     every=_every,
     queries={"top_k": Example("The ten most influential nodes of a graph", INFLUENTIAL)},
     quotes={"top_k": Example("The price of ten nodes", INFLUENTIAL)},
+    plain=({"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}]},),
     typical=(
         TypicalQuestion(
             "graph",

@@ -28,6 +28,13 @@ EVOLVED: dict[str, Any] = {
 }
 
 
+def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a tree of one split: what a call takes, apart from the nodes of larger trees."""
+    domain = dataset.domain
+    if isinstance(domain, TableDomain) and domain.class_attribute is not None:
+        yield {"kind": "tree", "max_depth": 1}
+
+
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     domain = dataset.domain
     if not isinstance(domain, TableDomain) or domain.class_attribute is None:
@@ -76,6 +83,7 @@ EXAMPLES = Examples(
         "confidence": 0.95,
     },
     every=_every,
+    large=_small,
     queries={
         "tree": Example("A decision tree with noisy class counts", GROWN),
         "tree search": Example("A tree for one class, by its rates", EVOLVED),

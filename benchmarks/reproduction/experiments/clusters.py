@@ -33,12 +33,14 @@ from benchmarks.reproduction.papers import DISTANCES
 from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Estimate, Result, mean
 from benchmarks.simulation import randomness
 from mechanisms.clustering.encoding import Encoding, learned, one_hot
-from mechanisms.clustering.initial import drawn_centres
+from mechanisms.clustering.initial import DomainRecord
 from mechanisms.clustering.lloyd import lloyd, partial_distances
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.kernels.assignment import cluster_counts
 from mechanisms.model.context import QueryContext
+from mechanisms.model.domains import Attribute
 from mechanisms.model.executor import Inline
+from mechanisms.noise.uniform import uniform
 
 CLUSTER_TABLES = {"dermatology": 20.0, "soybean": 30.0, "mushroom": 25.0, "adult": 30.0}
 #: Rows that Ward's clustering and neighbours look at, drawn without replacement.
@@ -110,10 +112,19 @@ def k_means(truth: Truth, epsilons: Sequence[float], runs: int) -> dict[str, Lin
     return {**lines, "metric without noise": [without] * len(epsilons)}
 
 
+def drawn_centres(attributes: Sequence[Attribute], clusters: int) -> list[DomainRecord]:
+    """Different records, uniform over the public domain, as the paper's clusters begin."""
+    source = randomness().stream()
+    records: dict[DomainRecord, None] = {}
+    while len(records) < clusters:
+        records[tuple(uniform(len(a.levels), source) for a in attributes)] = None
+    return list(records)
+
+
 def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
     """Adjusted Rand index of one private clustering with the classes."""
     count = len(np.unique(table.classes))
-    initial = drawn_centres(encoding.attributes, count, randomness())
+    initial = drawn_centres(encoding.attributes, count)
     nano = int(Fraction(repr(epsilon)) * 10**9)
     points = np.array([encoding.point(record) for record in initial])
     loss = PrivacyLoss(nano)

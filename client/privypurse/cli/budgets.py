@@ -53,7 +53,10 @@ def grant(
             composition_delta=composition_delta,
             gaussian=gaussian,
         )
-    typer.echo(f"{analyst} on {dataset}: {account.allowance}, remaining {account.remaining}")
+    typer.echo(
+        f"{analyst} on {dataset}: {account.allowance.with_rho()}, "
+        f"remaining {account.remaining.with_rho()}"
+    )
 
 
 def budgets(
@@ -66,9 +69,15 @@ def budgets(
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
     for account in accounts:
-        typer.echo(
-            f"{account.dataset}\t{account.analyst}\tspent {account.spent}\tof {account.allowance}"
-        )
+        spent, allowance = account.spent.with_rho(), account.allowance.with_rho()
+        typer.echo(f"{account.dataset}\t{account.analyst}\tspent {spent}\tof {allowance}")
+
+
+def notices(context: typer.Context) -> None:
+    """List what concerns you now: low budgets, new versions, frozen accounts."""
+    with service(context) as purse:
+        for notice in purse.notices():
+            typer.echo(f"{notice.at.isoformat()}\t{notice.kind}\t{notice.text}")
 
 
 def export(
@@ -94,7 +103,12 @@ def _write(entries: Iterable[Entry], stream: TextIO) -> None:
         lines.writerow([fields[name] for name in COLUMNS])
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"grant": grant, "budgets": budgets, "export": export}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "grant": grant,
+    "budgets": budgets,
+    "notices": notices,
+    "export": export,
+}
 
 
 @contextmanager

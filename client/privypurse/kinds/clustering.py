@@ -16,6 +16,7 @@ class Options(TypedDict, total=False):
     distance: MetricOptions
     distance_share: float
     iterations: int
+    starts: int
     initial_centres: Sequence[Mapping[str, str]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
-from privypurse.amounts import Number
+from privypurse.amounts import Number, decimal_text
 from privypurse.kinds.query import Call, Query
 from privypurse.tables import Table
 
@@ -21,11 +21,14 @@ class Options(TypedDict, total=False):
     totals: Literal["sums", "none"] | Mapping[str, Any]
     consistent: bool
     non_negative: bool
+    delta: Number
 
 
 def table(by: Sequence[By] = (), **options: Unpack[Options]) -> Query[Table]:
     """A query for numbers by the groups of ``by``; without groups, for one cell."""
     body: dict[str, Any] = {"kind": "table", "by": list(by), **options}
+    if "delta" in body:
+        body["delta"] = decimal_text(body["delta"])
     return Query(body, Table.read)
 
 

@@ -12,6 +12,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.work import Work, together, work
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
+from mechanisms.statistics.predicate import condition_work
 from mechanisms.statistics.quantile import Quantile
 from mechanisms.statistics.release.mechanism import (
     CONFIDENCE,
@@ -66,8 +67,13 @@ class ExponentialQuantile(Mechanism):
 
     def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
         question = _quantile(statistic)
-        cells = question.cell_count(dataset) * most_rows(dataset).bit_length()
-        return together(question.work(dataset), work("exponential quantile", cells))
+        cells, rows = question.cell_count(dataset), most_rows(dataset)
+        scored = work("exponential quantile", cells * rows.bit_length())
+        if question.where is None:
+            return together(question.work(dataset), scored)
+        # Each row is searched among the cells, and none is sorted.
+        searched = work("rows in cells", rows * cells.bit_length())
+        return together(condition_work(question.where, rows, dataset), scored, searched)
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
         question = _quantile(statistic)

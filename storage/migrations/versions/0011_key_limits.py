@@ -51,6 +51,12 @@ def upgrade() -> None:
     else:
         alter_accounts()
     op.execute(f"UPDATE budget_account SET epoch = {EPOCH}")
+    frozen = sa.text("frozen = 1")
+    op.create_index(
+        *("budget_account_frozen", "budget_account", ["id"]),
+        sqlite_where=frozen,
+        postgresql_where=frozen,
+    )
 
 
 def downgrade() -> None:

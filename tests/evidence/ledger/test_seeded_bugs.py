@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from accounting.errors import BudgetExhausted
+from storage.assurance.heads import HeadsLog
 from storage.database import tables
 from storage.database.database import Database, Transaction
 from storage.database.failures import Again
@@ -22,6 +25,7 @@ from tests.evidence.ledger import test_crashes, test_races
 from tests.support import seeded
 from tests.support.seeded import Edited, Seed
 from tests.support.world import World, check_invariants, loss, request
+from tests.unit.storage.assurance import test_rollback
 from tests.unit.storage.journal import test_writer
 from tests.unit.storage.ledger import test_guard, test_key_accounts, test_rho, test_settle
 
@@ -113,6 +117,43 @@ def sums_in_64_bits(_world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     test_guard.test_sums_of_epsilon_stay_below_64_bits_where_rho_admits()
 
 
+def filled(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_what_was_not_counted_is_filled_in_with_the_first_limit_in_rho(world)
+
+
+def filled_while_frozen(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_a_frozen_account_gets_its_first_limit_in_rho(world)
+
+
+def believed_limits(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_verification_finds_a_limit_in_rho_beyond_its_promise(world, opening=True)
+
+
+def lost_delta(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    with heads() as log:
+        test_rollback.test_a_lost_delta_is_put_back_without_a_larger_epsilon(world, log)
+
+
+def lost_heads(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    with heads() as log:
+        test_rollback.test_lost_heads_leave_nothing_to_fit_by_epsilon(world, log)
+
+
+def lost_rho(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = test_rollback.test_charges_that_an_account_never_counted_are_not_published_as_counted
+    with heads() as log, pytest.MonkeyPatch.context() as patch:
+        suite(world, log, patch)
+
+
+@contextmanager
+def heads() -> Iterator[HeadsLog]:
+    """The heads of a ledger that began empty, in a file of their own."""
+    with TemporaryDirectory() as folder:
+        log = HeadsLog(Path(folder) / "heads.log")
+        log.begin(1)
+        yield log
+
+
 CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.read_check_write, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.read_check_increment, exactly_the_room, ("sqlite", "postgresql")),
@@ -124,6 +165,12 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.rho_refunded_twice, either_measure, ("sqlite",)),
     (seeded.rho_recomputed_at_release, either_measure, ("sqlite",)),
     (seeded.raise_without_delta, stated_limits, ("sqlite",)),
+    (seeded.fill_forgotten, filled, ("sqlite",)),
+    (seeded.fill_refused_by_a_freeze, filled_while_frozen, ("sqlite",)),
+    (seeded.heads_without_limits, lost_delta, ("sqlite",)),
+    (seeded.epsilon_after_lost_heads, lost_heads, ("sqlite",)),
+    (seeded.rho_counted_by_all, lost_rho, ("sqlite",)),
+    (seeded.promise_unchecked, believed_limits, ("sqlite",)),
     (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite",)),
     (seeded.gaussian_without_permission, allowed_alone, ("sqlite",)),
     (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite",)),

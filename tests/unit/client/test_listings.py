@@ -14,9 +14,19 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from privypurse import AsyncPrivyPurse, NoAnswer, PrivyPurse, TopK, Trees, Unanswered
+from privypurse import (
+    AsyncPrivyPurse,
+    BelowSpent,
+    BudgetExhausted,
+    NoAnswer,
+    PrivyPurse,
+    TopK,
+    Trees,
+    Unanswered,
+    top_k,
+)
 from privypurse.frames import library
-from tests.unit.client.conftest import ANSWERED, Play, Script
+from tests.unit.client.conftest import ANSWERED, Play, Script, problem
 
 AMOUNT = {"epsilon": "0.5", "delta": "0"}
 ACCOUNT = {
@@ -46,6 +56,7 @@ FLAT = {
     "spent_delta": 0.0,
     "remaining_epsilon": 0.5,
     "remaining_delta": 0.0,
+    "largest_epsilon": 0.5,
 }
 
 
@@ -77,6 +88,33 @@ def test_listings_are_rows_without_nested_values(play: Play) -> None:
         "created": purse_of(page(QUERY)).queries().rows()[0]["created"],
         "released": None,
     }
+
+
+def test_an_account_that_counts_in_rho_says_what_is_left(play: Play) -> None:
+    rest = {"epsilon": "0", "delta": "0", "rho": "0.0014"}
+    account = ACCOUNT | {"remaining": rest, "largest_epsilon": "0.052"}
+    purse, _ = play(page(account))
+    (one,) = purse.budgets()
+    assert (str(one.largest_epsilon), str(one.remaining.rho)) == ("0.052", "0.0014")
+    assert one.remaining.with_rho() == "ε = 0, ρ = 0.0014"
+    assert one.allowance.with_rho() == str(one.allowance) == "ε = 0.5"
+
+
+def test_refusals_and_quotes_say_what_still_fits(play: Play) -> None:
+    rest = {"epsilon": "0", "delta": "0", "rho": "0.0014"}
+    largest = {"epsilon": "0.052", "delta": "0"}
+    exhausted = problem(403, "budget-exhausted", remaining=rest, largest_affordable=largest)
+    lost = problem(409, "below-spent", spent=rest, composition_delta="0.000001")
+    quote = {"charge": AMOUNT, "steps": [], "accuracy": {}, "affordable": True, "fits_more": 7}
+    purse, _ = play(exhausted, lost, (200, quote, {}))
+    with pytest.raises(BudgetExhausted, match=r"remaining: ε = 0, ρ = 0\.0014, largest .* 0\.052"):
+        purse.ask("star", top_k(2, "degree"), epsilon=1)
+    with pytest.raises(BelowSpent, match=r"spent: ε = 0, ρ = 0\.0014") as refused:
+        purse.grant("star", "ana", epsilon=1)
+    assert str(refused.value.composition_delta) == "0.000001"
+    quoted = purse.quote("star", top_k(2, "degree"), epsilon="0.5")
+    assert quoted.fits_more == 7
+    assert "7 such queries fit" in quoted._repr_html_()
 
 
 def purse_of(*turns: Any) -> PrivyPurse:

@@ -345,6 +345,15 @@ def test_long_tables_are_cut_in_notebooks_alone() -> None:
     assert len(sheet.rows()) == 300
 
 
+def test_an_attribute_named_as_a_column_of_numbers_keeps_its_own_column() -> None:
+    numbers = {"value": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 3.0]}
+    sheet = Sheet({"count.value": ["a", "b"], "by.count.low": ["c"]}, {"count": numbers})
+    arrow = sheet.to_arrow().to_pydict()
+    assert arrow["by.count.value"] == ["a", "b"]
+    assert arrow["count.value"] == [1.0, 2.0]
+    assert arrow["by.count.low"] == ["c", "c"]
+
+
 class Frame:
     """A data frame as far as ``to_pandas`` uses it."""
 

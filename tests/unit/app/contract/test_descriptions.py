@@ -163,6 +163,14 @@ INVALID = {
         "person": "id",
     },
     "person among attributes": {**TABLE, "person": "age"},
+    "person and open values": {
+        **TABLE,
+        "person": "id",
+        "attributes": [
+            *TABLE["attributes"],
+            {"name": "word", "kind": "categorical", "values": "open"},
+        ],
+    },
     "person of a graph": {**GRAPH, "person": "id"},
     "blank in the column of persons": {**TABLE, "person": "an id"},
     "no attributes": table_of(),

@@ -25,6 +25,7 @@ CONTRACT = {
     "GET /ui/keys": "session",
     "POST /ui/keys": "session",
     "POST /ui/keys/{id}/revoke": "session",
+    "GET /ui/notices": "session",
     "GET /ui/budgets": "analyst",
     "GET /ui/budgets/{dataset}": "analyst",
     "GET /ui/ask": "analyst",

@@ -90,6 +90,9 @@ def test_health_says_what_the_probes_say(
     browser = sign_in("ada")
     text = browser.text("/ui/health")
     assert "The service can work" in text
+    settings = people.settings
+    for limit in (settings.query_limit, settings.table_cells, settings.query_memory):
+        assert f" {limit:g} " in text or f" {limit} " in text
     assert people("ada", "GET", "/version").json()["version"] in text
     database = people.client.app.state.services.database  # type: ignore[attr-defined]
     monkeypatch.setattr(type(database), "ready", lambda _: False)

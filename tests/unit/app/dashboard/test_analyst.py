@@ -53,6 +53,16 @@ def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignI
     assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
 
 
+def test_the_bell_counts_and_its_page_shows_them(shop: Service, sign_in: SignIn) -> None:
+    browser = sign_in("ana")
+    assert "for you" not in browser.text("/ui/budgets")
+    assert "Nothing to tell" in browser.text("/ui/notices")
+    ask(shop, "one", epsilon="0.9")
+    assert "Notices 1 for you" in browser.text("/ui/budgets")
+    assert "Less than 15 % of your allowance for one is left." in browser.text("/ui/notices")
+    assert "Version 1 of two is ready" in sign_in("olga").text("/ui/notices")
+
+
 def test_a_key_for_a_notebook_has_a_limit_of_its_own(shop: Service, sign_in: SignIn) -> None:
     browser = sign_in("ana")
     refused = browser.post("/ui/keys", epsilon="x", until="2001-01-01")
@@ -96,7 +106,15 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert "exhausted" not in text
     assert "The largest ε of a single query is 0.05" in text
     ask(people, "one", epsilon="0.02")
-    assert "ε 0 left of 0.5" in browser.text("/ui/budgets")
+    text = browser.text("/ui/budgets")
+    assert "ε 0 left of 0.5" in text
+    (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    rest = f"ρ {account['remaining']['rho']}"
+    assert f"{rest} left of 0.00664152435666" in text
+    assert f"its ε is at most {account['largest_epsilon']}" in text
+    assert f"You have ε 0 {rest} left" in browser.text("/ui/ask?dataset=one")
+    spent = f"ε 0.52 ρ {account['spent']['rho']} of 0.5 or ρ 0.00664152435666"
+    assert spent in sign_in("olga").text("/ui/grants")
     assert people("otto", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 

@@ -99,6 +99,12 @@ def test_the_trail_and_its_file(
         (line["at"], line["action"], line["subject"]) for line in listed
     ]
     assert len(rows) > 6
+    # The detail of a registration is an object of amounts.
+    (registered,) = [line for line in listed if line["action"] == "dataset.register"][:1]
+    cap = ", ".join(f"{name} {amount}" for name, amount in registered["detail"]["cap"].items())
+    shop.dataset("olga", name="promised", records=None)
+    assert f"cap {cap}" in browser.text("/ui/audit")
+    listed = shop("otto", "GET", "/v1/audit?limit=1000").json()["items"]
     path, seen = "/ui/audit", 0
     while True:
         page = browser.get(path).text

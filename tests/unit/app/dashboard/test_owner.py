@@ -33,6 +33,16 @@ def test_every_example_registers_as_it_stands(people: Service, sign_in: SignIn) 
     assert (again.status_code, "Already exists" in again.text) == (409, True)
 
 
+def test_the_page_of_a_dataset_of_persons_says_what_is_kept(
+    people: Service, sign_in: SignIn
+) -> None:
+    body = {**TABLE, "person": "patient", "records_per_person": 3}
+    assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
+    page = words(sign_in("olga").text(f"/ui/datasets/{TABLE['name']}"))
+    assert "Privacy hides one whole person, there or not Persons by the column patient" in page
+    assert "at most 3 rows are kept" in page
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -136,6 +136,8 @@ def test_a_query_that_waits_for_a_slot_can_be_cancelled(shop: Service) -> None:
     gate.set()
     assert spent(shop) == "0"
     assert status(shop, path, headers=WAIT) == "cancelled"
+    charge = shop("ana", "GET", path).json()["charge"]
+    assert {charge[name] for name in ("epsilon", "delta", "rho")} == {"0"}
     again = ask(shop, key="k")
     assert again.status_code == 409
     assert again.json()["type"].endswith("query-released")

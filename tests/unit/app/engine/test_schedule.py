@@ -252,12 +252,12 @@ def test_nothing_begins_before_it_arrives_whenever_heads_are_cancelled() -> None
         def cancelled(self) -> bool:
             return self.over
 
-    for seed in range(200):
+    for seed in range(50):
         rng, schedule, now = random.Random(seed), Schedule(1, processors=1), 100.0
         waiting: list[tuple[float, Ticket]] = []
-        for _ in range(80):
+        for _ in range(150):
             now += rng.choice((0.0, rng.uniform(0, 0.005)))
-            ticket = Ticket(rng.randrange(2), 0.025, rng.choice((LIGHT, LIGHT / 40, HEAVY)))
+            ticket = Ticket(rng.randrange(2), 0.025, rng.choice((LIGHT, LIGHT, LIGHT / 40)))
             ticket.begun = Wait()  # type: ignore[assignment]
             schedule.arrive(ticket, now)
             waiting.append((now, ticket))

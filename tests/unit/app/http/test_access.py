@@ -44,6 +44,7 @@ CONTRACT = {
     "GET /v1/datasets/{name}/budgets": "owner auditor",
     "PUT /v1/datasets/{name}/cap": "owner",
     "GET /v1/budgets": "analyst",
+    "GET /v1/notices": "key",
     "GET /v1/budgets/{dataset}/history": "analyst",
     "POST /v1/quotes": "analyst",
     "POST /v1/queries": "analyst",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from app.dashboard.templating import ENVIRONMENT
-from app.queries.table.charts import MOST_BARS, bar_chart, heat_map, heat_maps
+from app.queries.table.charts import MOST_BARS, column_bars, heat_map, heat_maps
 from app.queries.table.drawing import draw
 
 HOSTILE = ["<script>", "b" * 80, "\x07"]
@@ -17,12 +18,16 @@ def column(values: list[float]) -> dict[str, list[float]]:
     return {"value": values, "low": [v - 2 for v in values], "high": [v + 3 for v in values]}
 
 
+def groups(by: dict[str, list[str]]) -> list[tuple[str, ...]]:
+    return list(product(*by.values()))
+
+
 def answer_of(by: dict[str, list[str]], values: list[float]) -> dict[str, Any]:
     return {"confidence": 0.95, "by": by, "cells": {"count": column(values)}, "noise": []}
 
 
 def test_bars_and_error_bars_are_to_scale_and_inside() -> None:
-    chart = bar_chart("count", {"x": ["a", "b", "c"]}, column([10.0, -4.0, 0.0]))
+    chart = column_bars("count", groups({"x": ["a", "b", "c"]}), column([10.0, -4.0, 0.0]))
     unit = (chart.bars[0].end - chart.bars[0].start) / 10
     for bar, value in zip(chart.bars, (10, -4, 0), strict=True):
         assert bar.end - bar.start == pytest.approx(abs(value) * unit)
@@ -53,9 +58,9 @@ def test_other_tables_have_no_heat_map(by: dict[str, list[str]]) -> None:
 def test_equal_numbers_no_groups_and_many_cells_are_drawn_too() -> None:
     two = {"x": ["a", "b"], "y": ["c", "d"]}
     assert len({one.opacity for one in heat_map("n", two, column([3.0] * 4)).squares}) == 1
-    assert [bar.label for bar in bar_chart("n", {}, column([0.0])).bars] == ["all"]
+    assert [bar.label for bar in column_bars("n", groups({}), column([0.0])).bars] == ["all"]
     many = {"x": [str(i) for i in range(300)]}
-    assert len(bar_chart("n", many, column([1.0] * 300)).bars) == MOST_BARS
+    assert len(column_bars("n", groups(many), column([1.0] * 300)).bars) == MOST_BARS
 
 
 def test_a_page_escapes_every_word() -> None:

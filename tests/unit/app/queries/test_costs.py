@@ -96,7 +96,7 @@ SOME_OF_TABLES: list[dict[str, Any]] = [
         "where": {"any": [{"attribute": "few", "in": ["x"]}, {"attribute": "more", "in": ["u"]}]},
     },
     {"kind": "tree", "algorithm": "id3", "attributes": ["few", "more"]},
-    {"kind": "clustering", "clusters": 2, "encoding": "one_hot"},
+    {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 1},
 ]
 
 

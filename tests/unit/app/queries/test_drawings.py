@@ -128,8 +128,9 @@ def test_bars_stay_in_their_frame_with_their_intervals(count: int) -> None:
     assert "<script" not in html
     assert html.count('class="error"') == len(chart.bars)
     bar = chart.bars[0]
-    top, bottom = f"{bar.y + 3:.1f}", f"{bar.y + 12:.1f}"
-    assert bar.error.startswith(f"M{bar.low:.1f} {top}V{bottom}M{bar.high:.1f} {top}V{bottom}M")
+    middle, cap = bar.y + chart.row / 2, f"{bar.y + chart.row / 2 - chart.cap:.1f}v8.0"
+    line = f"M{bar.low:.1f} {middle:.1f}H{bar.high:.1f}"
+    assert f'd="M{bar.low:.1f} {cap}{line}M{bar.high:.1f} {cap}"' in html
 
 
 def test_answers_without_values_have_no_bars_and_say_what_their_order_means() -> None:

@@ -113,6 +113,13 @@ def test_a_target_is_that_of_the_second_stage() -> None:
     assert body.price(DATASET, less).accuracy()["score_below_best"] > 2
 
 
+def test_a_share_may_be_a_decimal_text() -> None:
+    """As amounts of privacy loss may be; the canonical request is that of the number."""
+    text, number = ({"shortlist": 3, "share": share} for share in ("0.3", 0.3))
+    assert query(stages=text) == query(stages=number)
+    assert query(stages=text).model_dump_json() == query(stages=number).model_dump_json()
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -121,6 +128,9 @@ def test_a_target_is_that_of_the_second_stage() -> None:
         {"objective": "pareto", "rescore": True, "stages": {"shortlist": 3}},
         {"stages": {"shortlist": 0}},
         {"stages": {"shortlist": 3, "share": 1}},
+        {"stages": {"shortlist": 3, "share": "1"}},
+        {"stages": {"shortlist": 3, "share": "a third"}},
+        {"stages": {"shortlist": 3, "share": True}},
         {"stages": {"shortlist": 1001}},
     ],
 )

@@ -15,7 +15,7 @@ from app.queries.parts.cost import Speed, Speeds
 from app.queries.parts.examples import ADULT, GITHUB
 from app.queries.parts.query import Query
 from app.service.made_up import made_up, table_domain
-from app.service.speeds import fitted, kinds_of_work
+from app.service.speeds import kinds_of_work
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.work import Amount, Work, times, together, work
 
@@ -127,22 +127,6 @@ def test_works_add_up() -> None:
     assert speeds.seconds(both) == 0.5 + 1.0 + 17.0 + 6.0
 
 
-def test_fitted_speeds_cover_every_reference_and_exceed_an_exact_law_by_little() -> None:
-    import numpy as np
-
-    law = Speeds(1e-4, {"a": Speed(1e-4, 1e-8), "b": Speed(1e-3, 1e-9), "c": Speed(0.0, 1e-7)})
-    works = [
-        together(*(work(kind, size) for kind in kinds))
-        for size in (16, 1 << 14)
-        for kinds in ("a", "b", "c", "ab", "bc", "abc")
-    ]
-    seconds = np.array([law.seconds(one) for one in works])
-    disturbed = seconds * np.random.default_rng(0).uniform(1.0, 1.3, len(works))
-    speeds = fitted(works, disturbed)
-    for one, took, exact in zip(works, disturbed, seconds, strict=True):
-        assert took * (1 - 1e-6) <= speeds.seconds(one) <= 2 * exact
-
-
 @pytest.mark.parametrize("context", ["baseline", "mean_su", "max_relevance", "max_dependency"])
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
 @pytest.mark.parametrize("target", ["few", None])
@@ -153,3 +137,13 @@ def test_every_context_of_a_metric_is_timed(
     body = {"kind": "distance", "context": context, "sensitivity": sensitivity, "target": target}
     query = QUERY.validate_json(json.dumps({**body, "context_size": None}))
     assert work_of(query, TABLE).keys() <= kinds_of_work()
+
+
+def test_every_search_of_a_row_among_cells_is_counted() -> None:
+    """An exponential median under a condition searches all rows, and sorts none."""
+    body = {**SMOOTH, "mechanism": "exponential", "delta": "0"}
+    alone = work_of(QUERY.validate_json(json.dumps(body)), ADULT)
+    where = {"attribute": "age", "from": 20}
+    searched = work_of(QUERY.validate_json(json.dumps({**body, "where": where})), ADULT)
+    assert searched.keys() - alone.keys() == {"condition", "rows in cells"}
+    assert searched["rows in cells"].units > 50_000

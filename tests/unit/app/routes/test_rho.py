@@ -66,6 +66,19 @@ def test_the_exposure_is_the_promise_of_the_cap(people: Service, shared: str) ->
     }
 
 
+def test_the_exposure_keeps_the_largest_delta_that_the_cap_ever_had(
+    people: Service, shared: str
+) -> None:
+    """Answers may have decided about the change, so all together keep to the highest limits."""
+    for composition in ("0.000000001", "0", "0.0000001"):
+        people(
+            *("olga", "PUT", f"/v1/datasets/{shared}/cap"), json={"composition_delta": composition}
+        )
+        budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
+        assert budgets["cap"]["allowance"].get("composition_delta", "0") == composition
+        assert budgets["exposure"]["at_most"] == {"epsilon": "8", "delta": "0.000001"}
+
+
 def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
     quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.05")).json()
     assert quote["charge"]["rho"] == "0.001249739648422"
@@ -79,11 +92,14 @@ def test_queries_are_answered_by_epsilon_or_by_rho(people: Service, shared: str)
     """One query of the whole ε exceeds the limit in ρ, and nothing fits any more."""
     reply = people("ana", "POST", "/v1/queries", json=body(shared, "4")).json()
     charged = Decimal(reply["charge"]["rho"])
+    assert reply["remaining"] == {"epsilon": "0", "delta": "0", "rho": "0"}
     refused = people("ana", "POST", "/v1/queries", json=body(shared, "0.05"))
     assert (refused.status_code, refused.json()["type"].rpartition("/")[2]) == (
         403,
         "budget-exhausted",
     )
+    assert refused.json()["remaining"] == reply["remaining"]
+    assert refused.json()["charge"]["rho"] == "0.001249739648422"
     (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
     assert Decimal(account["spent"]["rho"]) == charged > Decimal(LIMIT)
     assert account["remaining"] == {"epsilon": "0", "delta": "0", "rho": "0"}
@@ -100,6 +116,8 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
     assert account["spent"]["epsilon"] == "0.52"
     assert account["remaining"]["epsilon"] == "0"
     refused = people("ana", "POST", "/v1/queries", json=body(name, "0.4")).json()
+    assert refused["remaining"] == account["remaining"]
+    assert refused["remaining"]["rho"] > "0"
     largest = refused["largest_affordable"]["epsilon"]
     assert largest == account["largest_epsilon"]
     assert 0 < Decimal(largest) < Decimal("0.1")
@@ -108,8 +126,63 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
     entry = people("ana", "GET", "/v1/ledger").json()["items"][0]
     assert entry["rho"] == format_units(pure_femto(20_000_000), 15)
     # Without δ_c what is charged exceeds the limit.
-    assert grant(people, name, epsilon="0.5", composition_delta="0").status_code == 409
+    lost = grant(people, name, epsilon="0.5", composition_delta="0")
+    assert lost.status_code == 409
+    assert lost.json()["spent"] == account["spent"]
+    assert lost.json()["composition_delta"] == "0.000001"
+    assert "leaves out the composition_delta 0.000001" in lost.json()["detail"]
+    # A limit that keeps δ_c is too low for another reason.
+    low = grant(people, name, epsilon="0.1").json()
+    assert "composition_delta" not in {*low, *low["detail"].split()}
     assert grant(people, name, epsilon="0.52", composition_delta="0").status_code == 200
+
+
+def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> None:
+    """Of one query of each kind at ε = 0.1, as a quote for it says."""
+    (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.1")).json()
+    assert own["fits_more"]["selection"] == quote["fits_more"] == 62
+    assert own["fits_more"].keys() == {"selection", "top_k", "statistic"}
+    assert grant(people, shared).json()["fits_more"] == own["fits_more"]
+    budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
+    assert budgets["items"][0]["fits_more"] == own["fits_more"]
+    # By ε 80 more fit below the cap, and by ρ more than 200.
+    assert budgets["cap"]["fits_more"]["selection"] > 200
+    for _ in range(2):
+        assert people("ana", "POST", "/v1/queries", json=body(shared, "0.1")).status_code == 201
+    (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
+    assert own["fits_more"]["selection"] == 60
+
+
+def test_histories_count_rho(people: Service, shared: str) -> None:
+    assert people("ana", "POST", "/v1/queries", json=body(shared, "0.05")).status_code == 201
+    for by in ("day", "kind", "mechanism"):
+        path = f"/v1/budgets/{shared}/history?by={by}"
+        (point,) = people("ana", "GET", path).json()["items"]
+        charged = {"epsilon": "0.05", "delta": "0", "rho": "0.001249739648422"}
+        assert (point["queries"], point["charged"]) == (1, charged)
+        assert point.keys() == {"label", "queries", "charged"}
+
+
+def test_a_cap_that_counts_in_rho_refuses_with_rho(people: Service) -> None:
+    name = people.dataset("olga", cap=GRANT | {"epsilon": "1"})
+    assert grant(people, name).status_code == 200
+    refused = people("ana", "POST", "/v1/queries", json=body(name, "2")).json()
+    assert refused["type"] == "/problems/cap-exhausted"
+    assert refused["charge"].keys() == {"epsilon", "delta", "rho"}
+
+
+def test_a_limit_over_all_datasets_counts_in_epsilon_alone(people: Service, shared: str) -> None:
+    path = "/v1/users/ana/budget"
+    refused = people("ada", "PUT", path, json=GRANT)
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert "composition_delta belongs to the allowances and the caps" in error["msg"]
+    assert people("ada", "PUT", path, json={"epsilon": "0.5"}).status_code == 200
+    assert people("ana", "POST", "/v1/queries", json=body(shared, "0.4")).status_code == 201
+    # The allowance would take it, and the limit over all counts no ρ.
+    refused = people("ana", "POST", "/v1/queries", json=body(shared, "0.2")).json()
+    assert refused["remaining"] == {"epsilon": "0.1", "delta": "0"}
 
 
 def test_the_cap_gets_its_own_delta_later(people: Service) -> None:
@@ -173,9 +246,20 @@ def test_an_account_without_delta_is_as_before(people: Service) -> None:
     (account,) = people("ana", "GET", "/v1/budgets").json()["items"]
     assert account["allowance"] == account["remaining"] == {"epsilon": "2", "delta": "0"}
     assert account["spent"] == {"epsilon": "0", "delta": "0"}
-    assert "largest_epsilon" not in account
+    assert not {"largest_epsilon", "fits_more"} & account.keys()
     quote = people("ana", "POST", "/v1/quotes", json=body(name, "0.05")).json()
     assert quote["fits_more"] == 40
+    answer = people("ana", "POST", "/v1/queries", json=body(name, "0.05")).json()
+    assert answer["remaining"] == {"epsilon": "1.95", "delta": "0"}
+    refused = people("ana", "POST", "/v1/queries", json=body(name, "3")).json()
+    assert refused["remaining"] == answer["remaining"]
+    assert refused["charge"] == {"epsilon": "3", "delta": "0"}
+    (point,) = people("ana", "GET", f"/v1/budgets/{name}/history?by=kind").json()["items"]
+    assert point["charged"] == {"epsilon": "0.05", "delta": "0"}
+    assert grant(people, name, epsilon="0.01", composition_delta="0").json()["spent"] == {
+        "epsilon": "0.05",
+        "delta": "0",
+    }
 
 
 CELLS: dict[str, Any] = {"kind": "table", "by": ["town"], "aggregates": [{"name": "count"}]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,10 @@ import pytest
 from app.queries.parts.cost import Speed, Speeds
 from app.service import speeds as module
 from app.service.made_up import SHAPES
-from app.service.speeds import FEW, FILE, references, speeds_of_machine
+from app.service.speeds import FEW, FILE, MOST, Reference, forget, references, speeds_of_machine
+from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.noise.laplace_sums import half_width
+from mechanisms.noise.rate import Rate
 
 
 @pytest.fixture
@@ -57,5 +61,48 @@ def test_speeds_lie_in_the_data_folder_where_kernels_cannot_be_written(
 
 
 def test_a_reference_takes_time() -> None:
-    first = next(references(FEW, SHAPES[0]))
+    first = references(FEW, SHAPES[0])[0]
     assert 0 < first.seconds() < 60
+
+
+def test_a_query_at_a_new_loss_finds_no_law_of_noise_that_was_worked_out_before() -> None:
+    half_width(Rate(1, 7), 5, Fraction(1, 20))
+    assert half_width.cache_info().currsize
+    forget()
+    assert not half_width.cache_info().currsize
+
+
+def test_all_tables_are_timed_on_most_records_and_graphs_are_not() -> None:
+    few, most = (references(size, SHAPES[0]) for size in (FEW, MOST))
+    names = {place: one.dataset.neighbouring for place, one in few.items()}
+    assert {names[place] for place in most} == {
+        NeighbouringRelation.ADD_REMOVE,
+        NeighbouringRelation.REPLACE,
+    }
+    grow = {
+        name
+        for place, one in most.items()
+        for name, amount in one.work.items()
+        if amount.units > few[place].work[name].units
+    }
+    assert {"rows of tables", "condition", "sum of numbers", "sorted rows"} <= grow
+    # A large query is timed once, and has every kind of work that follows the request alone.
+    assert all(one.query == few[place].query for place, one in most.items())
+    assert few.keys() - most.keys()
+
+
+def test_speeds_that_do_not_cover_their_references_are_never_stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module.numba, "config", SimpleNamespace(CACHE_DIR=str(tmp_path)))
+    monkeypatch.setattr(Reference, "seconds", lambda _: 0.001)
+    monkeypatch.setattr(
+        module,
+        "fitted",
+        lambda timings: Speeds(
+            0.0, dict.fromkeys({name for one in timings for name in one.work}, Speed(0.0, 0.0))
+        ),
+    )
+    with pytest.raises(RuntimeError, match="do not cover"):
+        speeds_of_machine()
+    assert not (tmp_path / FILE).exists()

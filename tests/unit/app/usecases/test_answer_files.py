@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import feather, parquet
 
 from app.queries import QUERY, QUERY_KINDS
+from app.queries.parts.columns import explained
 from app.queries.parts.examples import reply
 from app.usecases.answer_files import FORMS, columns_of
 from tests.support.service import Service
@@ -119,6 +121,14 @@ def test_an_interval_in_words() -> None:
     assert columns["around"] == [None, 60, None]
 
 
+def test_counts_beside_floats_stay_whole_numbers() -> None:
+    (stored,) = [one for one in REPLIES if one["answer"].get("parts")]
+    count = stored["answer"]["parts"]["count"]["value"]
+    assert isinstance(count, int)
+    rows = csv.DictReader(io.StringIO(FORMS["csv"].write(stored).decode()))
+    assert [row["value"] for row in rows if row["number"] == "count"] == [str(count)]
+
+
 def test_paths_lead_to_the_leaves_of_trees() -> None:
     tree = {"attribute": "sex", "branches": {"f": {"label": "yes"}, "m": {
         "attribute": "age", "threshold": 50.0, "below": {"label": "no"}, "above": {"label": "yes"},
@@ -170,3 +180,27 @@ def test_an_owner_who_is_an_analyst_too_downloads_no_answer_of_others(people: Se
     path = f"/v1/queries/{answered['id']}"
     assert "answer" not in people("both", "GET", path).json()
     assert people("both", "GET", f"{path}/answer").status_code == 404
+
+
+def test_attributes_of_a_table_never_hide_numbers_and_explanations() -> None:
+    """Names of attributes are free, and columns of one name would overwrite another."""
+    numbers = {"value": [1, 2], "low": [0, 1], "high": [2, 3]}
+    names = ["count.value", "question", "charge", "by.charge", "low", "high", "suppressed"]
+    answer = {
+        "question": "How many?",
+        "confidence": 0.95,
+        "by": {name: [name] for name in names} | {"town": ["a", "b"]},
+        "cells": {"count": numbers},
+        "suppressed": [False, True],
+    }
+    columns = QUERY_KINDS["table"].columns(answer)
+    assert columns["count.value"] == [1, 2]
+    assert columns["by.count.value"] == ["count.value"] * 2
+    assert columns["town"] == ["a", "b"]
+    written = explained(columns, {"answer": answer, "charge": {"epsilon": "1"}})
+    assert written["question"] == ["How many?"] * 2
+    assert written["charge"] == ["ε = 1"] * 2
+    assert written["suppressed"] == [False, True]
+    assert "interval" not in written
+    groups = {values[0] for values in columns.values() if values[0] in names}
+    assert groups == {*names}

@@ -19,6 +19,7 @@ from app.usecases import (
     health,
     keys,
     ledger,
+    notices,
     purchases,
     queries,
     quotes,
@@ -76,6 +77,8 @@ EVERYBODY = {
     keys.overview,
     keys.page,
     keys.revoke,
+    notices.number,
+    notices.page,
     refusals.count,
 }
 #: They read the pages of a use case of the table.

@@ -8,6 +8,7 @@ from math import comb, exp, log
 import numpy as np
 import pytest
 
+from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.laplace_sums import half_width, tail, variance
 from mechanisms.noise.rate import Rate
 
@@ -61,3 +62,18 @@ def test_many_terms_and_small_rates_keep_all_digits() -> None:
         deviations = half_width(rate, terms, MISS) / (terms * variance(rate)) ** 0.5
         assert deviations == pytest.approx(1.95996, abs=3e-3)
     assert half_width(Rate.of_counts(10**12), 1000, MISS) == 0
+
+
+@pytest.mark.parametrize("miss", [Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)])
+@pytest.mark.parametrize("nano", [10**3, 10**8, 10**9, 9 * 10**9])
+def test_the_interval_of_one_noise_is_exact(nano: int, miss: Fraction) -> None:
+    """It is that of a released number, and the next narrower one holds too seldom."""
+    rate = Rate.of_counts(nano)
+    m, step = half_width(rate, 1, miss), rate.a / rate.b
+
+    def beyond(width: int) -> float:
+        return 2 * exp(-step * (width + 1)) / (1 + exp(-step))
+
+    assert beyond(m) <= miss * (1 + 1e-9)
+    assert m == 0 or beyond(m - 1) > miss * (1 - 1e-9)
+    assert half_width(rate, 1, MISS) == likely_error(rate, 0.95)

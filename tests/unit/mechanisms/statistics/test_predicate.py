@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
 from typing import Any
@@ -21,9 +23,20 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
+from mechanisms.model.work import Amount
 from mechanisms.statistics.count import Count
-from mechanisms.statistics.predicate import MAX_DEPTH, condition, fits, holds
+from mechanisms.statistics.predicate import (
+    MAX_DEPTH,
+    condition,
+    condition_bytes,
+    condition_work,
+    fits,
+    holds,
+    level_work,
+)
+from mechanisms.statistics.tables import BLOCK
 from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import (
     RELATIONS,
@@ -120,7 +133,7 @@ def test_every_condition_has_its_plain_truth_value(body: dict[str, Any], listed:
         return
     where = condition(body)
     fits(where, DATASET)
-    truth = holds(where, stored(listed), DATASET, slice(None))
+    truth = holds(where, stored(listed), DATASET)(slice(None))
     assert truth.tolist() == [meets(body, row) for row in listed]
 
 
@@ -171,7 +184,7 @@ def test_dates_are_in_ranges_of_days_and_in_bins(
     ):
         where = condition({"attribute": "seen", **body})
         fits(where, VISITED)
-        assert holds(where, records, VISITED, slice(None)).tolist() == meet
+        assert holds(where, records, VISITED)(slice(None)).tolist() == meet
 
 
 def test_ends_are_of_the_kind_of_the_attribute() -> None:
@@ -187,3 +200,62 @@ def test_ends_are_of_the_kind_of_the_attribute() -> None:
         fits(condition({"attribute": "size", "from": "2024-01-01"}), DATASET)
     with pytest.raises(ValueError, match="from is below to"):
         condition({"attribute": "seen", "from": "2024-01-02", "to": "2024-01-02"})
+
+
+class Watched(Mapping[str, int]):
+    """The codes of levels; counts how often one is looked up."""
+
+    def __init__(self, levels: Sequence[str]) -> None:
+        self.of = {level: code for code, level in enumerate(levels)}
+        self.looks = 0
+
+    def __getitem__(self, level: str) -> int:
+        self.looks += 1
+        return self.of[level]
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("a condition never walks over all levels")
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+
+LEAF = {"attribute": "colour", "in": ["red", "?"]}
+MANY_LEAVES = {"any": [LEAF, {"not": LEAF}, {"all": [LEAF]}]}
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 5])
+def test_lists_are_read_once_however_many_rows_there_are(blocks: int) -> None:
+    """Neighbours differ in their rows, and a list of levels may be long."""
+    colour = CategoricalAttribute("colour", LEVELS)
+    watched = vars(colour)["places"] = Watched(LEVELS)
+    dataset = replace(DATASET, domain=TableDomain((colour,), max_rows=100))
+    meets = holds(MANY_LEAVES, stored([("red", 1.0), ("green", 2.0)]), dataset)
+    for _ in range(blocks):
+        assert meets(slice(0, 2)).tolist() == [True, True]
+    assert watched.looks == 6
+
+
+def test_levels_of_every_leaf_are_counted_in_work_and_bytes() -> None:
+    levels = 3 * len(LEVELS)
+    assert level_work(MANY_LEAVES, DATASET) == {"levels of conditions": Amount(3, levels)}
+    assert condition_bytes(MANY_LEAVES, DATASET) == levels
+    assert condition_work(MANY_LEAVES, 10, DATASET)["levels of conditions"].units == levels
+    numbers = {"attribute": "size", "from": 1}
+    assert condition_work(numbers, 10, DATASET).keys() == {"condition"}
+    assert (condition_bytes(None, DATASET), condition_work(None, 10, DATASET)) == (0, {})
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7])
+def test_parts_of_a_count_follow_from_the_public_bound(rows: int) -> None:
+    class Parts(Inline):
+        def map(self, kernel: Any, parts: Any) -> list[Any]:
+            lengths.append(len(list(parts)))
+            return super().map(kernel, parts)
+
+    lengths: list[int] = []
+    dataset = replace(DATASET, domain=replace(DATASET.domain, max_rows=3 * BLOCK))
+    count, records = Count(LEAF), stored([("red", 1.0)] * rows)
+    plan = count.plan(dataset, NANO)
+    assert count.measure(context(records, dataset, executor=Parts()), plan).value == rows
+    assert lengths == [3]

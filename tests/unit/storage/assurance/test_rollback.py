@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert, select
 
-from accounting.account import Limit
-from accounting.errors import AccountFrozen, BudgetExhausted
+from accounting.account import Account, Limit
+from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import pure_femto
 from storage.assurance.heads import HeadsLog
@@ -21,6 +21,7 @@ from storage.assurance.verification import verify
 from storage.database import tables
 from storage.errors import LedgerAlarm
 from storage.journal.layouts import EntryKind
+from storage.ledger import charging
 from storage.ledger.freezing import freeze
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
@@ -61,6 +62,11 @@ def charge(world: World, dataset: Any, analyst: Any, epsilon: str = "0.1") -> Re
     reservation = world.ledger.reserve(request(dataset, analyst, loss(epsilon)))
     assert isinstance(reservation, Reservation)
     return reservation
+
+
+def in_rho(charged: PrivacyLoss, lost: PrivacyLoss) -> PrivacyLoss:
+    """A sum with the ρ of lost charges, which counts as that of one charge."""
+    return replace(charged, rho_femto=pure_femto(lost.epsilon_nano))
 
 
 def kinds(world: World, account: int) -> list[EntryKind]:
@@ -109,8 +115,9 @@ def test_a_restored_ledger_is_frozen_and_gives_nothing_back(
     assert verify(world.database).valid
 
     done = accept(world.database, log)
-    assert {one.recharged for one in done} == {loss("0.6") - loss("0.01") * charged_since}
-    assert world.charged(dataset, analyst) == (loss("0.7"), loss("0.7"))
+    lost = loss("0.6") - loss("0.01") * charged_since
+    assert {one.recharged for one in done} == {in_rho(lost, lost)}
+    assert world.charged(dataset, analyst) == (in_rho(loss("0.7"), lost),) * 2
     (account,) = world.ledger.accounts(dataset_id=dataset.id)
     assert kinds(world, account.id)[-2:] == [EntryKind.FREEZE, EntryKind.UNFREEZE]
     assert publisher.look() == []
@@ -132,7 +139,7 @@ def test_a_chain_that_went_on_from_another_head_is_frozen(world: World, log: Hea
         charge(world, dataset, analyst, "0.01")
     assert len(Publisher(world.database, log).look()) == 2
     accept(world.database, log)
-    assert world.charged(dataset, analyst) == (loss("0.2"), loss("0.2"))
+    assert world.charged(dataset, analyst) == (in_rho(loss("0.2"), loss("0.16")),) * 2
 
 
 def test_a_limit_that_was_raised_since_holds_what_was_charged(world: World, log: HeadsLog) -> None:
@@ -147,7 +154,8 @@ def test_a_limit_that_was_raised_since_holds_what_was_charged(world: World, log:
     accept(world.database, log)
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
-    assert account.account.charged == account.account.limit.loss == loss("2.5")
+    assert account.account.charged == in_rho(loss("2.5"), loss("2.5"))
+    assert account.account.limit.loss == loss(3)
     assert kinds(world, account.id)[-3:] == [
         EntryKind.FREEZE,
         EntryKind.LIMIT_CHANGE,
@@ -168,7 +176,8 @@ def test_a_missing_account_freezes_all(world: World, log: HeadsLog) -> None:
     restore(world, backup)
     assert len(publisher.look()) == 2
     accept(world.database, log)
-    assert world.charged(dataset, analyst) == (loss(0), loss("0.5"))
+    half = in_rho(loss("0.5"), loss("0.5"))
+    assert world.charged(dataset, analyst) == (loss(0), half)
     assert publisher.look() == []
     # Whoever is given the number of the lost account starts with what that one had spent.
     world.grant(dataset, late, loss(1))
@@ -177,7 +186,7 @@ def test_a_missing_account_freezes_all(world: World, log: HeadsLog) -> None:
     if reopened.id in log.published and log.published[reopened.id].charged == loss("0.5"):
         assert publisher.look() == [reopened.id]
         accept(world.database, log)
-        assert world.charged(dataset, late)[0] == loss("0.5")
+        assert world.charged(dataset, late)[0] == half
     assert publisher.look() == []
 
 
@@ -207,26 +216,26 @@ def test_nothing_frozen_needs_no_acceptance(world: World, log: HeadsLog) -> None
     assert accept(world.database, log) == []
 
 
-@pytest.mark.parametrize("in_rho", [True, False])
+@pytest.mark.parametrize("counted", [True, False])
 def test_lost_charges_are_charged_again_in_rho(
-    world: World, log: HeadsLog, tmp_path: Path, in_rho: bool
+    world: World, log: HeadsLog, tmp_path: Path, counted: bool
 ) -> None:
     """A line of an earlier version has no ρ; then what was lost counts as one charge."""
-    both = Limit(5 * 10**9, 0, 10**15, 1)
+    both = Limit.of(loss(5), 10**12)
     dataset, analyst = world.ready(both, both)
     backup = backed_up(world)
-    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(2 * 10**9, 0, 7)))
+    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(2 * 10**8, 0, 7)))
     Publisher(world.database, log).look()
-    if not in_rho:
+    if not counted:
         states = log.published.values()
         log = HeadsLog(tmp_path / "early.log")
         log.begin(1)
-        log.publish([replace(one, in_rho=False) for one in states], 2)
+        log.publish([replace(one, charged=loss("0.2"), limits=()) for one in states], 2)
     restore(world, backup)
     Publisher(world.database, log).look()
     accept(world.database, log)
-    rho = 7 if in_rho else pure_femto(2 * 10**9)
-    assert world.charged(dataset, analyst) == (PrivacyLoss(2 * 10**9, 0, rho),) * 2
+    rho = 7 if counted else pure_femto(2 * 10**8)
+    assert world.charged(dataset, analyst) == (PrivacyLoss(2 * 10**8, 0, rho),) * 2
     assert verify(world.database).first_bad is None
 
 
@@ -242,8 +251,8 @@ def test_lost_heads_leave_no_room_in_rho(world: World, log: HeadsLog) -> None:
     accept(world.database, log, heads_lost=True)
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
-    assert account.account.limit.rho_femto < account.account.charged.rho_femto
-    assert account.account.charged.rho_femto == rho
+    assert both.rho_femto < account.account.limit.rho_femto
+    assert account.account.limit.rho_femto == account.account.charged.rho_femto == rho
     assert account.account.largest_epsilon == 0
     assert verify(world.database).valid
 
@@ -266,3 +275,152 @@ def test_lost_heads_leave_no_room_where_gaussian_noise_was_allowed(
     assert (charged.unpriced, charged.rho_femto) == (1, 7 + pure_femto(5 * 10**9))
     assert account.account.largest_epsilon == 0
     assert verify(world.database).valid
+
+
+#: δ_c = 10⁻⁶.
+SMALL = 10**12
+
+
+def small_queries(world: World, dataset: Any, analyst: Any, times: int) -> None:
+    """One charge with the amounts of so many queries of ε = 0.01."""
+    amounts = PrivacyLoss(10**7, 0, pure_femto(10**7)) * times
+    world.ledger.reserve(request(dataset, analyst, amounts))
+
+
+def account_of(world: World, dataset: Any, analyst: Any) -> Account:
+    row = world.ledger.account(dataset.id, analyst.id)
+    assert row is not None
+    return row.account
+
+
+def test_a_lost_delta_is_put_back_without_a_larger_epsilon(world: World, log: HeadsLog) -> None:
+    """What fitted by ρ alone makes no promise of ε larger."""
+    dataset, analyst = world.ready(loss(1), loss(1))
+    charge(world, dataset, analyst, "0.3")
+    backup = backed_up(world)
+    limit = Limit.of(loss(1), SMALL)
+    world.ledger.limit_cap(dataset.id, limit, actor_id=world.owner.id)
+    world.grant(dataset, analyst, limit)
+    for _ in range(3):
+        small_queries(world, dataset, analyst, 120)
+    before = account_of(world, dataset, analyst)
+    assert before.charged.epsilon_nano > limit.epsilon_nano
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log)
+    assert account_of(world, dataset, analyst) == before
+    assert world.ledger.cap(dataset.id).account == before
+    assert verify(world.database, heads=log.published).first_bad is None
+    assert Publisher(world.database, log).look() == []
+    small_queries(world, dataset, analyst, 120)
+
+
+def test_the_rho_that_was_filled_in_is_not_lost(world: World, log: HeadsLog) -> None:
+    """The entry that filled it in is lost; so it is written again, in the frozen account."""
+    dataset, analyst = world.ready(loss(1001), loss(1001))
+    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(10**8, 0, 5)))
+    backup = backed_up(world)
+    limit = Limit.of(loss(1), SMALL)
+    world.grant(dataset, analyst, limit)
+    for _ in range(2):
+        small_queries(world, dataset, analyst, 100)
+    before = account_of(world, dataset, analyst)
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log)
+    assert account_of(world, dataset, analyst) == before
+    assert verify(world.database).first_bad is None
+
+
+def test_charges_beyond_1000_are_accepted(world: World, log: HeadsLog) -> None:
+    limit, more = Limit.of(loss(1), SMALL), Limit.of(loss(10), SMALL)
+    dataset, analyst = world.ready(limit, limit)
+    backup = backed_up(world)
+    world.grant(dataset, analyst, more)
+    world.ledger.limit_cap(dataset.id, more, actor_id=world.owner.id)
+    charges = PrivacyLoss(2 * 10**6, 0, pure_femto(2 * 10**6)) * 100_000
+    for _ in range(6):
+        world.ledger.reserve(request(dataset, analyst, charges))
+    before = account_of(world, dataset, analyst)
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log)
+    assert account_of(world, dataset, analyst) == before
+    assert verify(world.database).first_bad is None
+
+
+def test_what_no_known_limit_holds_closes_the_account(
+    world: World, log: HeadsLog, tmp_path: Path
+) -> None:
+    """A line of an earlier version has no limits, so nobody knows which raise was lost."""
+    limit, more = Limit.of(loss(1), SMALL), Limit.of(loss(2), SMALL)
+    dataset, analyst = world.ready(limit)
+    backup = backed_up(world)
+    world.grant(dataset, analyst, more)
+    small_queries(world, dataset, analyst, 120)
+    Publisher(world.database, log).look()
+    early = HeadsLog(tmp_path / "early.log")
+    early.begin(1)
+    early.publish([replace(one, limits=()) for one in log.published.values()], 2)
+    restore(world, backup)
+    Publisher(world.database, early).look()
+    accept(world.database, early)
+    account = account_of(world, dataset, analyst)
+    assert (account.limit.loss, account.limit.composition_atto) == (limit.loss, SMALL)
+    assert account.charged.rho_femto == account.limit.rho_femto == pure_femto(1_200_000_000)
+    assert account.largest_epsilon == 0
+    assert verify(world.database).first_bad is None
+    with pytest.raises(BelowSpent):
+        world.grant(dataset, analyst, more)
+    world.grant(dataset, analyst, Limit.of(loss(10), SMALL))
+    small_queries(world, dataset, analyst, 1)
+    assert verify(world.database).first_bad is None
+
+
+def test_lost_heads_leave_nothing_to_fit_by_epsilon(world: World, log: HeadsLog) -> None:
+    """The lost charges may have been admitted by ρ, and then exceed the limit in ε."""
+    limit = Limit.of(loss(1), SMALL)
+    dataset, analyst = world.ready(limit, limit)
+    backup = backed_up(world)
+    for _ in range(4):
+        small_queries(world, dataset, analyst, 120)
+    ids = [row.id for row in (world.ledger.cap(dataset.id), *world.ledger.accounts())]
+    restore(world, backup)
+    at_us = world.now()
+    world.database.write(lambda connection: freeze(connection, ids, at_us))
+    accept(world.database, log, heads_lost=True)
+    for raised in (Limit.of(loss(4)), Limit.of(loss(2), SMALL)):
+        with pytest.raises(BelowSpent):
+            world.grant(dataset, analyst, raised)
+    assert account_of(world, dataset, analyst).largest_epsilon == 0
+    world.grant(dataset, analyst, Limit.of(loss(10), SMALL))
+    with pytest.raises(CapExhausted):
+        small_queries(world, dataset, analyst, 1)
+    assert verify(world.database).first_bad is None
+
+
+def test_charges_that_an_account_never_counted_are_not_published_as_counted(
+    world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, analyst = world.ready(loss(1), loss(1))
+    backup = backed_up(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(charging, "counts_rho", lambda _limit: False)  # before schema 0009
+        charge(world, dataset, analyst, "0.9")
+    small_queries(world, dataset, analyst, 5)
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log)
+    charged = account_of(world, dataset, analyst).charged
+    assert charged.rho_femto >= pure_femto(9 * 10**8) + 5 * pure_femto(10**7)
+    with pytest.raises(BelowSpent):
+        world.grant(dataset, analyst, Limit.of(loss("0.9"), SMALL))
+    world.grant(dataset, analyst, Limit.of(loss(1), SMALL))
+    small_queries(world, dataset, analyst, 5)
+    with pytest.raises(BudgetExhausted):
+        small_queries(world, dataset, analyst, 1)
+    assert verify(world.database).first_bad is None

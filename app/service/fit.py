@@ -1,0 +1,135 @@
+"""Speeds that fit the timings of references: no floats of a guarantee, but every deadline.
+
+Danger: a cost is worked out for far more records than any reference has. If the growth of a timing
+were priced as one of calls, the cost of a row would be 0, and the cost of ten million rows too.
+So every unit has a least speed, and the growth from few records to many is covered by units.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.queries.parts.cost import Speed, Speeds
+from mechanisms.model.work import Work
+
+#: Rounds of the fit; speeds move by less than a hundredth in the last thousand.
+ROUNDS = 3000
+#: Growth below these seconds cannot be told from none, and counts as so much.
+RESOLUTION = 5e-6
+#: The share of its seconds by which a fit may miss a timing, for rounding errors.
+_SLACK = 1e-9
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The seconds of one work. ``fewer``: those of the same query on fewer records, if timed."""
+
+    work: Work
+    seconds: float
+    fewer: "Timing | None" = None
+
+    def grown_from(self, *fewer: "Timing") -> "Timing":
+        """This timing, compared with that one of ``fewer`` from which it grows most by unit."""
+
+        def growth(one: Timing) -> float:
+            more = sum(_more(Timing(self.work, self.seconds, one)).values())
+            return (self.seconds - one.seconds) / more if more else -inf
+
+        return Timing(self.work, self.seconds, max(fewer, key=growth))
+
+
+def fitted(timings: Sequence[Timing]) -> Speeds:
+    """The speeds by which every work takes at least its seconds, and little more.
+
+    The units of two timings of one query cover the growth from the one to the other.
+    """
+    names = sorted({name for one in timings for name in one.work})
+    works = np.array([_amounts(one.work, names) for one in timings])
+    seconds = np.array([one.seconds for one in timings])
+    grown = [one for one in timings if one.fewer is not None]
+    growth, more = _growth(grown, names)
+    shares = works / seconds[:, None]
+    # Growth counts as much as it does in its own timing.
+    of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
+    rows = np.vstack([shares, growth / of_growth])
+    goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
+    costs = _close(rows, goals, _least(growth, more))
+    _raise(costs, growth / more[:, None], shares)
+    _raise(costs, shares, shares)
+    of = {name: Speed(*costs[2 * i : 2 * i + 2].tolist()) for i, name in enumerate(names)}
+    return Speeds(float(costs[-1]), of)
+
+
+def covers(speeds: Speeds, timings: Sequence[Timing]) -> bool:
+    """Whether no timing is longer than its cost, and no growth is priced at nothing."""
+    enough = all(speeds.seconds(one.work) >= one.seconds * (1 - _SLACK) for one in timings)
+    growing = {name for one in timings for name in _more(one) if one.fewer is not None}
+    return enough and all(speeds.of[name].unit > 0 for name in growing)
+
+
+def _more(one: Timing) -> dict[str, int]:
+    """How many more units of each kind there are than on fewer records; none that has no more."""
+    if one.fewer is None:
+        return {}
+    units = {name: amount.units for name, amount in one.fewer.work.items()}
+    more = {name: amount.units - units.get(name, 0) for name, amount in one.work.items()}
+    return {name: count for name, count in more.items() if count > 0}
+
+
+def _amounts(work: Work, names: Sequence[str]) -> Floats:
+    """Calls and units of each kind, then 1 for what every query takes."""
+    row = np.zeros(2 * len(names) + 1)
+    for name, amount in work.items():
+        place = 2 * names.index(name)
+        row[place : place + 2] = amount.calls, amount.units
+    row[-1] = 1
+    return row
+
+
+def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floats]:
+    """The units by which each work grows, in the places of ``_amounts``, and the seconds."""
+    units = np.zeros((len(grown), 2 * len(names) + 1))
+    seconds = np.zeros(len(grown))
+    for row, one in enumerate(grown):
+        assert one.fewer is not None
+        for name, count in _more(one).items():
+            units[row, 2 * names.index(name) + 1] = count
+        seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
+    some = units.any(axis=1)
+    # Work that does not grow is covered by its calls. A share of 0 asks for nothing.
+    return units, np.where(some, seconds, RESOLUTION)
+
+
+def _least(growth: Floats, more: Floats) -> Floats:
+    """The least speed of each unit: an equal share of the growth of the cheapest query with it."""
+    kinds = np.maximum((growth > 0).sum(axis=1), 1)
+    with np.errstate(divide="ignore"):
+        per_unit = np.where(growth > 0, (more / kinds)[:, None] / growth, np.inf)
+    least: Floats = per_unit.min(axis=0, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _close(rows: Floats, goals: Floats, least: Floats) -> Floats:
+    """x ≥ ``least`` with ``rows`` @ x close to the goals, by multiplicative least squares."""
+    rest = np.maximum(goals - rows @ least, 0.0)
+    largest = rows.max(axis=0)
+    x = 1 / np.where(largest > 0, largest * rows.shape[1], 1)
+    right, left = rows.T @ rest, rows.T @ rows
+    for _ in range(ROUNDS):
+        x *= right / np.maximum(left @ x, 1e-300)
+    return least + x
+
+
+def _raise(costs: Floats, rows: Floats, shares: Floats) -> None:
+    """Raise costs until ``rows`` @ costs is at least 1, each where all shares grow least."""
+    collateral = shares.sum(axis=0)
+    for row in rows[rows.any(axis=1)]:
+        missing = 1 - float(row @ costs)
+        if missing > 0:
+            place = int(np.divide(row, collateral, where=row > 0, out=0 * row).argmax())
+            costs[place] += missing / row[place]

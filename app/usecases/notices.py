@@ -1,0 +1,113 @@
+"""Notices: what a caller should know without asking, worked out anew for each request.
+
+Danger: no notice may depend on records. A low budget follows from charges alone. That a version is
+ready, and when, is told to its owner alone.
+"""
+
+from collections.abc import Iterator
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import parse_units
+from app.contract.amounts import MIN_QUERY_EPSILON_NANO
+from app.contract.budgets import AccountBalance
+from app.contract.ledger import ACCOUNTS
+from app.contract.models import Listing
+from app.contract.notices import NoticeOut
+from app.contract.times import moment
+from app.identity.callers import Caller
+from app.usecases.services import Services
+from app.usecases.spending import percent
+from app.usecases.visibility import listing_scope
+from storage.ledger.accounts import AccountRow
+from storage.queries.notices import freezes, last_changes, versions_ready
+
+#: An account with less than this share of its allowance, in percent, is low.
+LOW = 15
+#: For so long it is news that a version is ready, microseconds.
+NEWS_US = 14 * 86_400 * 1_000_000
+
+
+def page(services: Services, caller: Caller) -> Listing[NoticeOut]:
+    """The caller's notices, newest first."""
+    notices = [*_frozen(services, caller), *_ready(services, caller), *_low(services, caller)]
+    notices.sort(key=lambda notice: notice.at, reverse=True)
+    return Listing(items=notices, next=None)
+
+
+def number(services: Services, caller: Caller) -> int:
+    """The number of the caller's notices, for the bell on every page."""
+    return len(page(services, caller).items)
+
+
+def is_low(balance: AccountBalance) -> bool:
+    """True if less than ``LOW`` percent of an allowance is left, in ε and in ρ if ρ counts."""
+    if parse_units(balance.largest_epsilon, 9) < MIN_QUERY_EPSILON_NANO:
+        return True
+    limit = balance.allowance.rho_femto
+    in_rho = balance.remaining.rho_femto * 100 // limit if limit else 0
+    return max(percent(balance.remaining, balance.allowance.loss), in_rho) < LOW
+
+
+def _low(services: Services, caller: Caller) -> Iterator[NoticeOut]:
+    if "analyst" not in caller.roles:
+        return
+    own = _accounts(services, caller)
+    low = [row for row in own if is_low(AccountBalance.model_validate(row))]
+    changes = last_changes(services.database, [row.id for row in low])
+    for row in low:
+        rank = _rank(row)
+        of = {
+            AccountRank.ANALYST_ON_DATASET: f"your allowance for {row.dataset}",
+            AccountRank.ANALYST: "your limit over all datasets",
+            AccountRank.KEY: "the limit of this key",
+        }[rank]
+        yield NoticeOut(
+            kind="budget_low",
+            at=moment(changes[row.id]),
+            text=f"Less than {LOW} % of {of} is left.",
+            dataset=row.dataset,
+            account=ACCOUNTS[rank],
+        )
+
+
+def _accounts(services: Services, caller: Caller) -> list[AccountRow]:
+    """The caller's accounts, the one over all datasets, and that of the key that asks."""
+    ledger, scope = services.ledger, caller.scope
+    rows = ledger.accounts(analyst_id=caller.id, datasets=scope.datasets)
+    more = [ledger.account(None, caller.id)]
+    if scope.limited_key is not None:
+        more.append(ledger.accounts_of_keys(caller.id).get(scope.limited_key))
+    return [*rows, *(row for row in more if row is not None)]
+
+
+def _rank(row: AccountRow) -> AccountRank:
+    if row.key_id:
+        return AccountRank.KEY
+    return AccountRank.ANALYST if row.dataset is None else AccountRank.ANALYST_ON_DATASET
+
+
+def _ready(services: Services, caller: Caller) -> Iterator[NoticeOut]:
+    if "owner" not in caller.roles:
+        return
+    since_us = services.database.now_us() - NEWS_US
+    for one in versions_ready(services.database, caller.id, since_us):
+        yield NoticeOut(
+            kind="version_ready",
+            at=moment(one.at_us),
+            text=f"Version {one.version} of {one.dataset} is ready: queries read it.",
+            dataset=one.dataset,
+            version=one.version,
+        )
+
+
+def _frozen(services: Services, caller: Caller) -> Iterator[NoticeOut]:
+    if caller.roles.isdisjoint({"analyst", "owner", "auditor"}):
+        return
+    for one in freezes(services.database, **listing_scope(caller)):
+        of = "over all datasets" if one.dataset is None else f"of {one.dataset}"
+        yield NoticeOut(
+            kind="ledger_frozen",
+            at=moment(one.at_us),
+            text=f"An account {of} is frozen and takes no charge until the operator has looked.",
+            dataset=one.dataset,
+        )

@@ -1,0 +1,75 @@
+"""The public work of turning a released table into columns: intervals of sums and of quantiles.
+
+It follows from the plan alone, and not from released numbers. An interval of a sum takes time in
+proportion to the cells of the sum, and to how often a width is tried; a small ε has wider noise.
+"""
+
+from collections.abc import Iterator
+from math import isqrt
+
+from mechanisms.model.work import Work, together, work
+from mechanisms.tables.aggregates import QuantilesOf
+from mechanisms.tables.noise import TRIES, Noise
+from mechanisms.tables.parts import Part
+from mechanisms.tables.plan import TablePlan
+from mechanisms.tables.request import Margin
+
+#: What one look at the law of a sum takes besides its terms, in terms.
+_LOOK = 200
+#: Where small numbers are suppressed, sums of fewer cells have widths of their own: powers of 2.
+_SUPPRESSED = 3
+
+
+def column_work(plan: TablePlan) -> Work:
+    """The most work of all columns of the cells and of each margin of the answer."""
+    margins: list[Margin | None] = [None, *plan.margins()]
+    columns = sum(len(one.columns) for one in plan.request.aggregates)
+    return together(
+        work("columns of tables", 0, columns * len(margins)),
+        *(_widths(plan, margin) for margin in margins),
+        *(_quantiles(plan, margin) for margin in margins),
+    )
+
+
+def _widths(plan: TablePlan, margin: Margin | None) -> Work:
+    """The widths of noise on sums: one for each part of each aggregate."""
+    times = _SUPPRESSED if plan.dataset.minimum_count else 1
+    units = [times * looks(noise, terms) for noise, terms in _sums(plan, margin)]
+    return work("widths of sums", sum(units), len(units)) if units else {}
+
+
+def looks(noise: Noise, terms: int) -> int:
+    """The most work to find the width of a sum of so many noises, in terms that are looked at.
+
+    The width is doubled and then halved in, and is below the scale times 10·√terms + 50.
+    """
+    bits = (int(noise.scale * (10 * isqrt(terms) + 50)) + 1).bit_length()
+    return (2 * bits + 2) * (terms + _LOOK)
+
+
+def _sums(plan: TablePlan, margin: Margin | None) -> Iterator[tuple[Noise, int]]:
+    """The noise and the number of terms of each number that has a width."""
+    of: dict[tuple[Part, Margin | None], Noise] = {
+        (one.part, one.margin): one.noise for one in plan.measurements
+    }
+    for aggregate in plan.request.aggregates:
+        if isinstance(aggregate, QuantilesOf):
+            continue
+        for part in aggregate.parts(plan.dataset):
+            if margin is None or (part, margin) in of:
+                yield of[part, margin], 1
+            else:
+                yield of[part, None], plan.merged(margin)
+
+
+def _quantiles(plan: TablePlan, margin: Margin | None) -> Work:
+    """Bounds of the noise below each edge, and the search for each share in each cell."""
+    cells = plan.cells if margin is None else plan.cells // plan.merged(margin)
+    parts: list[Work] = []
+    for one in plan.request.aggregates:
+        if isinstance(one, QuantilesOf):
+            (part,) = one.parts(plan.dataset)
+            counts = len(one.shares) * part.width
+            parts.append(work("bounds of quantiles", counts * TRIES, len(one.shares)))
+            parts.append(work("searches for quantiles", counts * cells, len(one.shares)))
+    return together(*parts)

@@ -1,0 +1,176 @@
+"""Open domains over HTTP: groups above the threshold, conditions, and 422 everywhere else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.dashboard.templating import ENVIRONMENT
+from app.queries import QUERY_KINDS
+from app.usecases.answer_files import FORMS
+from privypurse.tables import Table
+from tests.support.service import Service
+
+DESCRIPTION: dict[str, Any] = {
+    "name": "visits",
+    "kind": "table",
+    "neighbouring": "add_remove",
+    "max_rows": 1000,
+    "attributes": [
+        {"name": "sex", "kind": "categorical", "values": ["f", "m"]},
+        {"name": "code", "kind": "categorical", "values": "open", "missing": "none"},
+        {"name": "age", "kind": "numeric", "bounds": [0, 100]},
+    ],
+    "class_attribute": "sex",
+    "cap": {"epsilon": "100000000", "delta": "0.5"},
+}
+#: The values sort by their bytes: "A10", "E11", "É1".
+CODES = ["E11"] * 60 + ["A10"] * 30 + ["É1"] * 20 + ["Q99x"]
+ROWS = "code,sex,age\n" + "".join(f"{c},{'fm'[i % 3 == 0]},{i % 90}\n" for i, c in enumerate(CODES))
+DELTA = "0.000001"
+
+
+@pytest.fixture
+def visits(people: Service) -> Service:
+    reply = people("olga", "POST", "/v1/datasets", json=DESCRIPTION)
+    assert reply.status_code == 201, reply.text
+    assert people.upload("olga", "visits", ROWS.encode()).status_code == 201
+    limit = {"epsilon": "90000000", "delta": "0.1"}
+    path = "/v1/datasets/visits/budgets/ana"
+    assert people("olga", "PUT", path, json=limit).status_code == 200
+    return people
+
+
+def ask(shop: Service, epsilon: str = "1000000", path: str = "queries", **query: Any) -> Any:
+    body = {"dataset": "visits", "epsilon": epsilon, "query": query}
+    return shop("ana", "POST", f"/v1/{path}", json=body)
+
+
+def counts(reply: Any) -> dict[tuple[str, ...], int]:
+    assert reply.status_code == 201, reply.text
+    answer = reply.json()["answer"]
+    labels = zip(*answer["by"].values(), strict=True)
+    return dict(zip(labels, answer["cells"]["count"]["value"], strict=True))
+
+
+def test_groups_come_back_above_the_threshold_in_public_order(visits: Service) -> None:
+    reply = ask(visits, kind="table", by=["code"], delta=DELTA)
+    assert list(counts(reply).items()) == [(("A10",), 30), (("E11",), 60), (("É1",), 20)]
+    answer, body = reply.json()["answer"], reply.json()
+    assert (answer["open"], answer["threshold"]) == (True, 2)
+    assert "totals" not in answer
+    assert (body["charge"]["epsilon"], body["charge"]["delta"]) == ("1000000", DELTA)
+    assert sum(float(step["delta"]) for step in body["steps"]) == pytest.approx(float(DELTA))
+    both = counts(ask(visits, kind="table", by=["sex", "code"], delta=DELTA))
+    expected = {
+        (sex, code): n
+        for sex in "fm"
+        for code in ("A10", "E11", "É1")
+        if (n := sum(c == code and "fm"[i % 3 == 0] == sex for i, c in enumerate(CODES))) > 1
+    }
+    assert list(both.items()) == list(expected.items())
+
+
+def test_a_quote_says_the_threshold_and_small_groups_stay_away(visits: Service) -> None:
+    quote = ask(visits, "1", "quotes", kind="table", by=["code"], delta=DELTA).json()
+    assert quote["accuracy"]["threshold"] == 15
+    assert (quote["charge"]["epsilon"], quote["charge"]["delta"]) == ("1", DELTA)
+    few = {"attribute": "code", "in": ["Q99x"]}
+    assert counts(ask(visits, "1", kind="table", by=["code"], delta=DELTA, where=few)) == {}
+
+
+def test_conditions_list_texts_whether_they_occur_or_not(visits: Service) -> None:
+    count = {"kind": "statistic", "statistic": "count"}
+    for texts, number in ((["É1", "A10", "never"], 50), (["Q99x"], 1), (["none"], 0), ([], 0)):
+        where = {"attribute": "code", "in": texts}
+        assert ask(visits, **count, where=where).json()["answer"]["value"] == number
+        others = ask(visits, **count, where={"not": where}).json()["answer"]["value"]
+        assert others == len(CODES) - number
+    where = {"attribute": "code", "in": ["E11"]}
+    table = ask(visits, kind="table", by=["sex"], where=where).json()["answer"]
+    assert table["cells"]["count"]["value"] == [40, 20]
+
+
+REFUSED: list[dict[str, Any]] = [
+    {"kind": "table", "by": ["code"]},  # without a delta
+    {"kind": "table", "by": ["sex"], "delta": DELTA},  # a delta for nothing
+    {
+        "kind": "table",
+        "by": ["code"],
+        "delta": DELTA,
+        "aggregates": [{"name": "mean", "attribute": "age"}],
+    },
+    {"kind": "table", "by": ["code"], "delta": DELTA, "totals": {"measured": [[]], "share": "0.5"}},
+    {"kind": "table", "by": [{"attribute": "code", "groups": {"x": ["A10"]}}], "delta": DELTA},
+    {"kind": "table", "where": {"attribute": "code", "from": 3}},
+    {"kind": "table", "where": {"attribute": "code", "in": [3]}},
+    {"kind": "table", "where": {"attribute": "code", "in": ["x"] * 101}},
+    {"kind": "tree", "attributes": ["code"]},
+    {"kind": "tree", "attributes": ["age"], "class_attribute": "code"},
+    {"kind": "distance", "target": "code"},
+    {"kind": "distance"},
+    {"kind": "clustering", "clusters": 2, "encoding": "one_hot"},
+    {"kind": "statistic", "statistic": "sum", "attribute": "code"},
+    {
+        "kind": "selection",
+        "candidates": {"attributes": ["code", "age"]},
+        "utilities": [{"name": "information_gain"}],
+    },
+    {
+        "kind": "top_k",
+        "k": 1,
+        "candidates": {"values_of": "code"},
+        "utilities": [{"name": "count"}],
+    },
+]
+
+
+def test_everything_else_is_unsupported(visits: Service) -> None:
+    for query in REFUSED:
+        reply = ask(visits, **query)
+        assert reply.status_code == 422, query
+        assert reply.json()["type"].endswith("unsupported-query"), query
+        assert "Q99x" not in reply.text
+        assert "E11" not in reply.text
+
+
+def test_no_public_text_holds_a_value(visits: Service) -> None:
+    described = visits("ana", "GET", "/v1/datasets/visits").json()
+    assert described["attributes"][1]["values"] == "open"
+    mock = visits("ana", "GET", "/v1/datasets/visits/mock?rows=50")
+    page = visits("ana", "GET", "/v1/catalogue")
+    for text in (json.dumps(described), mock.text, page.text):
+        assert not any(code in text for code in ("E11", "A10", "Q99x"))
+    assert visits.upload("olga", "visits", mock.content).status_code == 201
+
+
+def test_the_class_attribute_is_not_open(people: Service) -> None:
+    body = {**DESCRIPTION, "class_attribute": "code"}
+    assert people("olga", "POST", "/v1/datasets", json=body).status_code == 422
+
+
+def test_pages_files_and_the_client_show_a_row_per_group(visits: Service) -> None:
+    reply = ask(visits, kind="table", by=["sex", "code"], delta=DELTA).json()
+    kind, answer = QUERY_KINDS["table"], reply["answer"]
+    page = ENVIRONMENT.get_template("table/answer.html")
+    text = page.render(answer=answer, drawing=kind.draw(answer))
+    assert text.count("<tr>") == 1 + len(answer["by"]["code"])
+    assert "heat" not in text
+    lines = FORMS["csv"].write(reply).decode().splitlines()
+    assert lines[1].startswith("f,A10,")
+    table = Table.read(reply, {})
+    assert [row["code"] for row in table.rows()] == answer["by"]["code"]
+    assert table.to_arrow().num_rows == len(answer["by"]["code"])
+    none = {
+        **reply,
+        "answer": {
+            **answer,
+            "by": {"code": []},
+            "cells": {"count": {key: [] for key in ("value", "low", "high")}},
+        },
+    }
+    assert Table.read(none, {}).rows() == []
+    assert FORMS["csv"].write(none)
+    page.render(answer=none["answer"], drawing=kind.draw(none["answer"]))
