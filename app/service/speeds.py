@@ -25,6 +25,7 @@ import numpy as np
 import structlog
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import FEMTO
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
 from app.queries.parts.cost import Speed, Speeds, entries
 from app.service.fit import Timing, covers, fitted
@@ -43,6 +44,8 @@ log = structlog.get_logger("privypurse.speeds")
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The work of trees, which split all nodes only if the noise is small.
 GROWTH = "rows of nodes"
+#: The loss of the references that add Gaussian noise: ρ = 0.01.
+GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
 _ROOT = Path(__file__).parents[2]
 #: References per kind of work, on tables and on other records each.
 REFERENCES = 1
@@ -106,9 +109,13 @@ class Reference:
     dataset: Dataset
     #: True if the same query has run on as many records: all its kernels are there.
     is_warm: bool = False
+    #: True for a loss in ρ alone.
+    is_gaussian: bool = False
 
     @property
     def loss(self) -> PrivacyLoss:
+        if self.is_gaussian:
+            return GAUSSIAN
         delta = self.query.delta_atto()
         grows = GROWTH in self.query.work(self.dataset, PrivacyLoss(NANO, delta))
         return PrivacyLoss(1000 * NANO if grows else NANO, delta)
@@ -153,11 +160,12 @@ class Example(NamedTuple):
     query: Query
     place: int
     is_large: bool
+    is_gaussian: bool = False
 
 
 @cache
 def _examples() -> tuple[Example, ...]:
-    """Examples that together contain every kind of work, and all large ones.
+    """Examples that together contain every kind of work, and all large and all Gaussian ones.
 
     A kind of work on tables and on graphs is timed on both: a unit of one may take longer.
     """
@@ -173,6 +181,9 @@ def _examples() -> tuple[Example, ...]:
                     if is_large or any(counts[name] < REFERENCES for name in kinds):
                         counts.update(kinds)
                         chosen.append(Example(query, place, is_large))
+            for body in kind.examples.gaussian(dataset):
+                query = QUERY.validate_json(json.dumps(body))
+                chosen.append(Example(query, place, is_large=False, is_gaussian=True))
     return tuple(chosen)
 
 
@@ -183,7 +194,12 @@ def references(size: int, shape: str) -> dict[int, Reference]:
     """
     records = made_up(size, shape)
     return {
-        number: Reference(one.query, *records[one.place], is_warm=shape != SHAPES[0])
+        number: Reference(
+            one.query,
+            *records[one.place],
+            is_warm=shape != SHAPES[0],
+            is_gaussian=one.is_gaussian,
+        )
         for number, one in enumerate(_examples())
         if size == FEW
         or (not one.is_large and (size < MOST or isinstance(records[one.place][0], TableRecords)))

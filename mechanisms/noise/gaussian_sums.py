@@ -23,6 +23,10 @@ _MARGIN = 1e-6
 _SMOOTH = 1024
 #: Laws are written down as far as this many deviations, beyond which a tail is below 10⁻⁴⁰.
 _REACH = 14
+#: The work of a place of a convolved law, in places of one that is written down.
+_CONVOLUTION = 8
+#: The most places of the law of one noise.
+MOST_PLACES = 2 * _REACH * _SMOOTH + 5
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +58,17 @@ def tails(deviation: Deviation, terms: int) -> Floats:
     return result
 
 
+def places(deviation: Deviation, terms: int) -> int:
+    """The most work of ``half_width``, in places of the laws that it writes down."""
+    spread = sqrt(float(deviation.square * terms))
+    if spread > _SMOOTH:
+        return 1
+    if terms > 1 and deviation.square < 4:
+        reach = int(_REACH * spread) + _REACH
+        return _CONVOLUTION << (2 * reach).bit_length()
+    return 2 * int(_REACH * spread) + 5
+
+
 def variance(deviation: Deviation) -> float:
     """The variance of one noise; never less than 10⁻¹², so that it can weigh."""
     square = float(deviation.square)
@@ -76,7 +91,7 @@ def _convolved(deviation: Deviation, terms: int) -> Floats:
     """The masses of the sum, on −r … r, by the power of the transform of one noise."""
     reach = int(_REACH * sqrt(float(deviation.square * terms))) + _REACH
     one = _law(float(deviation.square))
-    circle = np.zeros(2 * reach + 1)
+    circle = np.zeros(1 << (2 * reach).bit_length())  # the transform is fastest for powers of 2
     # Noise d stands at place d of a circle that the sum leaves with a chance below 10⁻⁴⁰.
     np.add.at(circle, np.arange(len(one)) - len(one) // 2, one)
     law = np.fft.irfft(np.fft.rfft(circle) ** terms, len(circle))

@@ -13,11 +13,11 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.work import Work, times, work
+from mechanisms.model.work import Work, times, together, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.discrete_gaussian import Deviation, discrete_gaussian
 from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
-from mechanisms.noise.gaussian_sums import half_width
+from mechanisms.noise.gaussian_sums import MOST_PLACES, half_width
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 
@@ -88,7 +88,9 @@ class NoisyVector:
     def work(self, n: int, loss: PrivacyLoss) -> Work:
         """The public work of ``top`` with n candidates."""
         drawn = work(f"draw by {self.name}", n)
-        return times(drawn, _GAUSSIAN_WORK) if loss.unpriced else drawn
+        if not loss.unpriced:
+            return drawn
+        return together(times(drawn, _GAUSSIAN_WORK), work("widths of sums", MOST_PLACES))
 
     def error(self, loss: PrivacyLoss, influence: JointInfluence, confidence: float) -> int:
         """The steps within which all noisy scores together are of the true ones."""

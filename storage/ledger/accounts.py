@@ -73,7 +73,7 @@ class AccountBalance(NamedTuple):
     @property
     def has_rho(self) -> bool:
         """Whether charges may also fit by their ρ."""
-        return Limit.read(self.limits).has_rho
+        return self.limits[3] > 0  # δ_c
 
     @property
     def remaining(self) -> PrivacyLoss:

@@ -63,6 +63,11 @@ def none_large(_: Dataset) -> Iterator[Body]:
     return iter(())
 
 
+def no_gaussian(_: Dataset) -> Iterator[Body]:
+    """Most kinds add no Gaussian noise."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Examples:
     """The examples of one query kind."""
@@ -76,6 +81,8 @@ class Examples:
     #: Yields queries whose work follows the request more than the records. The machine is timed on
     #: them too, with few records, to tell what a call takes from what the request adds.
     large: Callable[[Dataset], Iterator[Body]] = none_large
+    #: Yields queries that run the code of Gaussian noise, at a loss in ρ alone.
+    gaussian: Callable[[Dataset], Iterator[Body]] = no_gaussian
     #: The examples of the OpenAPI document, for queries and for quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)

@@ -332,7 +332,7 @@ def test_rho_is_for_accounts_that_allow_it(staff: Service) -> None:
         {"rho": "1e-16"},
         {"rho": "1000.1"},
         {"query": {"kind": "statistic", "statistic": "count"}},
-        {"query": CELLS | {"delta": "0"}},
+        {"query": CELLS | {"delta": "0.001"}},
     ],
 )
 def test_rho_is_one_amount_of_kinds_with_gaussian_noise(
