@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import sqrt
@@ -20,11 +21,13 @@ from mechanisms.model.domains import (
 )
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
+from mechanisms.noise import gaussian_sums
 from mechanisms.noise.discrete_gaussian import MOST_STEPS, Deviation
-from mechanisms.noise.gaussian_sums import half_width, tails, variance
+from mechanisms.noise.gaussian_sums import MOST_PLACES, half_width, places, tails, variance
 from mechanisms.tables.aggregates import CountOf, MeanOf, QuantilesOf, SumOf, VarianceOf
 from mechanisms.tables.grouping import Levels
 from mechanisms.tables.noise import GaussianNoise
+from mechanisms.tables.persons import PersonsOf
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals
 from tests.support.randomness import SeededRandomness
@@ -178,3 +181,36 @@ def test_a_sum_of_few_steps_moves_by_both_changes_too() -> None:
     sums, _ = TablePlan(request([], [MeanOf("x")]), dataset, RHO).measurements
     assert isinstance(sums.noise, GaussianNoise)
     assert (sums.noise.squares, sums.noise.shift) == (4 * sums.grid.cap**2, 0)
+
+
+def test_persons_have_no_gaussian_noise() -> None:
+    dataset = dataset_of(ADD_REMOVE)
+    dataset = replace(dataset, domain=replace(dataset.domain, person="id"))  # type: ignore[type-var]
+    plan = TablePlan(request([Levels("town")], [CountOf(), PersonsOf()]), dataset, RHO)
+    with pytest.raises(UnsupportedQuery, match="not offered for persons"):
+        plan.steps()
+
+
+@pytest.mark.parametrize("steps", [1, 1024, 1500, 2048, 10**5, 2**20])
+@pytest.mark.parametrize("terms", [1, 2, 700, 10**5])
+def test_the_stated_work_bounds_the_law_that_is_written_down(
+    steps: int, terms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, law = 0, gaussian_sums._law
+
+    def counted(square: float) -> Any:
+        nonlocal written
+        masses = law(square)
+        written += len(masses)
+        return masses
+
+    monkeypatch.setattr(gaussian_sums, "_law", counted)
+    tails.cache_clear()
+    half_width.cache_clear()
+    half_width(Deviation(steps), terms, MISS)
+    stated = places(Deviation(steps), terms)
+    assert written <= stated
+    assert terms > 1 or stated <= MOST_PLACES
+    if terms > 1 and steps < 2048 and written:
+        # A convolved law has as many places as its circle.
+        assert 2 * len(tails(Deviation(steps), terms)) <= stated
