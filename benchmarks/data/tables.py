@@ -81,9 +81,11 @@ def read_table(folder: Path, name: str) -> Table:
     missing = schema.get("missing_value")
     attributes, codes = [], {}
     for described in schema["attributes"]:
-        attribute = _attribute(described, missing)
+        cells = rows[described["name"]].to_pylist()
+        is_empty = missing is None and described["kind"] != "categorical" and "" in cells
+        attribute = _attribute(described, "" if is_empty else missing)
         attributes.append(attribute)
-        codes[attribute.name] = _codes(attribute, rows[attribute.name].to_pylist())
+        codes[attribute.name] = _codes(attribute, cells)
     domain = TableDomain(tuple(attributes), schema["class_attribute"], rows=len(rows))
     dataset = Dataset(name, NeighbouringRelation.REPLACE, domain)
     return Table(name, dataset, TableRecords(codes, {}))
@@ -97,10 +99,10 @@ def _attribute(described: dict[str, Any], missing: str | None) -> Attribute:
     return NumericAttribute(described["name"], low, high, edges, missing)
 
 
-def _codes(attribute: Attribute, cells: list[str]) -> NDArray[np.uint8]:
+def _codes(attribute: Attribute, cells: list[str]) -> NDArray[Any]:
     if isinstance(attribute, CategoricalAttribute):
         number = {level: code for code, level in enumerate(attribute.levels)}
-        return np.array([number[cell] for cell in cells], np.uint8)
+        return np.array([number[cell] for cell in cells], np.min_scalar_type(len(number)))
     inner = attribute.edges[1:-1]
     present = [cell != attribute.missing for cell in cells]
     values = [float(cell) if here else 0.0 for cell, here in zip(cells, present, strict=True)]

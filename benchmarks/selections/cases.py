@@ -21,8 +21,9 @@ from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan
 from mechanisms.utilities import UTILITIES
 
-#: Public bounds on degrees, chosen round.
+#: Public bounds on the degrees of the papers' graphs, chosen round.
 BOUNDS = {"github": 10_000, "enron": 2_000, "dblp": 500}
+_ALL_BOUNDS = {**BOUNDS, "gowalla": 20_000}
 UTILITY = "egocentric_betweenness"
 #: What recalls by this utility are shown at.
 EPSILONS = [float(f"{base}e{power}") for power in range(-3, 4) for base in (1, 3)] + [1e4]
@@ -70,7 +71,7 @@ def case_of(folder: Path, name: str, bounded: bool = True) -> Case:
     """A real graph under its bound, or under none, nodes − 1."""
     records = _records(folder, name)
     nodes = len(records.indptr) - 1
-    return Case(name, graph_dataset(name, nodes, BOUNDS[name] if bounded else None), records)
+    return Case(name, graph_dataset(name, nodes, _ALL_BOUNDS[name] if bounded else None), records)
 
 
 @lru_cache(maxsize=1)

@@ -28,8 +28,11 @@ from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.selection.top_k import plan
 
-GRAPHS = ("github", "enron", "dblp")
-TABLES = ("acs", "adult", "cmc", "mushroom", "nltcs")
+GRAPHS = ("github", "enron", "dblp", "gowalla")
+TABLES = (
+    *("acs", "adult", "adult_full", "cmc", "dermatology", "mushroom", "nltcs", "sf_salaries"),
+    "soybean",
+)
 DEGREE, DENSITY, BETWEENNESS = "degree", "egocentric_density", "egocentric_betweenness"
 NODES: Mapping[str, Any] = {"nodes": "all"}
 SIDES = ("positive", "negative")
@@ -161,6 +164,7 @@ AT: dict[str, list[tuple[Query, float]]] = {
         (ranking(BETWEENNESS, 20), 1.0),
         (ranking(BETWEENNESS, 1), 10.0),
     ],
+    "gowalla": [],
 }
 
 
@@ -179,15 +183,16 @@ def on_table(result: Result, setting: Setting, name: str) -> None:
     domain = place.dataset.domain
     assert isinstance(domain, TableDomain)
     others = tuple(one.name for one in domain.attributes if one.name != domain.class_attribute)
-    queries = [
-        ranking(utility, k, {"attributes": others})
-        for utility in ("information_gain", "mutual_information", "gini", "max")
-        for k in (1, 3)
-    ]
     counted = max(domain.attributes, key=lambda one: len(one.levels))
-    queries.append(ranking("count", min(3, len(counted.levels) - 1), {"values_of": counted.name}))
-    stumps = trees_of(domain, others)
-    queries += [ranking(f"true_{one}_rate", k, stumps) for one in SIDES for k in (1, 3)]
+    queries = [ranking("count", min(3, len(counted.levels) - 1), {"values_of": counted.name})]
+    if domain.class_attribute is not None:
+        queries += [
+            ranking(utility, k, {"attributes": others})
+            for utility in ("information_gain", "mutual_information", "gini", "max")
+            for k in (1, 3)
+        ]
+        stumps = trees_of(domain, others)
+        queries += [ranking(f"true_{one}_rate", k, stumps) for one in SIDES for k in (1, 3)]
     for query in queries:
         recall(result, name, place, query, NO_NOISE, 3)
 
@@ -279,6 +284,7 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar("dblp: recall of egocentric_betweenness, k = 20 at ε = 1", least=0.8),
         Bar("dblp: recall of egocentric_betweenness, k = 1 at ε = 10", least=1.0),
     ),
+    "gowalla": (),
 }
 
 BENCHES = (
